@@ -37,14 +37,28 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
         settings.set("ROBOTSTXT_PARSER", MandelbotRobotParser, "addon")
         middlewares = "DOWNLOADER_MIDDLEWARES"
-        # replace_in_component_priority_dict() does not see Scrapy's own defaults.
-        settings.set_in_component_priority_dict(middlewares, StockRobotsTxtMiddleware, None)
+        _switch_off(settings, middlewares, StockRobotsTxtMiddleware)
         settings.setdefault_in_component_priority_dict(middlewares, RobotsTxtMiddleware, 100)
         settings.setdefault_in_component_priority_dict(middlewares, PauseMiddleware, 950)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", SpiderHooks, 500)
         _put_site_queue(settings)
         if not Config.from_settings(settings).obey:
             logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")
+
+
+def _switch_off(settings: BaseSettings, name: str, component: type) -> None:
+    """Switch a component of Scrapy's own off, by the very key that Scrapy's defaults have for it.
+
+    replace_in_component_priority_dict() does not see the defaults, and in older versions of
+    Scrapy a class does not override its import path.
+    """
+    components = {
+        key: order for key, order in settings.getdict(name).items() if load_object(key) != component
+    }
+    for key in settings.getdict(f"{name}_BASE"):
+        if load_object(key) == component:
+            components[key] = None
+    settings.set(name, components, settings.getpriority(name) or 0)
 
 
 def _put_site_queue(settings: BaseSettings) -> None:

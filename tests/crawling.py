@@ -11,6 +11,7 @@ from pytest_twisted import ensureDeferred
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler, CrawlerRunner
 from scrapy.settings import Settings
+from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_mandelbot import signals
 
@@ -25,6 +26,8 @@ SETTINGS = {
     "REMOTE_CONTROL_ENABLED": False,
     "DOWNLOAD_DELAY": 0,
     "RETRY_TIMES": 1,
+    # Whichever reactor pytest was started with.
+    **({} if is_asyncio_reactor_installed() else {"TWISTED_REACTOR": None}),
 }
 OURS = {name: signal for name, signal in vars(signals).items() if not name.startswith("_")}
 

@@ -46,9 +46,12 @@ def settings_with_addon(custom: dict[str, object] | None = None, **project: obje
 
 
 def middlewares(settings: BaseSettings) -> list[type]:
-    listed = build_component_list(
-        settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+    with_base = getattr(
+        settings,
+        "get_component_priority_dict_with_base",
+        settings.getwithbase,  # before Scrapy 2.15
     )
+    listed = build_component_list(with_base("DOWNLOADER_MIDDLEWARES"))
     return [load_object(one) for one in listed]
 
 

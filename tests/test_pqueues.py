@@ -6,7 +6,7 @@ import json
 
 import pytest
 import scrapy
-from crawling import ensureDeferred
+from crawling import SETTINGS, ensureDeferred
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
@@ -59,7 +59,7 @@ def make_crawler(**settings: object) -> Crawler:
         scrapy.Spider,
         Settings(
             {
-                "ADDONS": {"scrapy_mandelbot.Addon": 500},
+                **SETTINGS,
                 "ROBOTSTXT_OBEY": False,
                 "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
                 **settings,

@@ -59,6 +59,7 @@ class WaitingRoom:
         if self._closing_check is None:
             self._closing_check = call_later(_CLOSING_CHECK, self._check_closing)
         engine.give_up_place(self._crawler, request)
+        engine.wake(self._crawler)  # the place is free for a request of another site
         return await maybe_deferred_to_future(released)
 
     def first(self, site: str) -> Request | None:

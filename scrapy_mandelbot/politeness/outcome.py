@@ -26,6 +26,9 @@ class OutcomeKind(Enum):
     UNASKED = "unasked"
     """The question never reached a site: the request goes on, and fails or not by itself."""
 
+    def __str__(self) -> str:
+        return self.value
+
 
 @dataclass(frozen=True)
 class Outcome:
