@@ -85,9 +85,9 @@ class CrawlTable:
         """Notes a forbidden URL, and the rule that decided."""
         self.records[site_of(request.url)].forbidden.append((request.url, verdict.rule))
 
-    def site_paused(self, site, until, reason):
+    def site_paused(self, site, reason):
         """Notes the beginning of a pause."""
-        self.records[site].pauses.append(Pause(at=now(), until=until, reason=reason))
+        self.records[site].pauses.append(Pause(at=now(), reason=reason))
 
     def site_resumed(self, site, paused_for):
         """Notes the end of a pause."""

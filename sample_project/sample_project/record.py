@@ -9,7 +9,6 @@ class Pause:
     """A pause of a site; going on while resumed_at is None."""
 
     at: datetime
-    until: datetime  # as announced
     reason: str
     resumed_at: datetime | None = None
     paused_for: float | None = None  # seconds

@@ -19,10 +19,10 @@ def render(records, stats):
     records = dict(sorted(records.items()))
     sections = [
         overview(records),
-        ["FORBIDDEN", *forbidden(records)],
-        ["PAUSED", *paused(records)],
-        ["SITEMAPS", *sitemaps(records)],
-        ["STATS", *totals(stats)],
+        forbidden(records),
+        paused(records),
+        sitemaps(records),
+        totals(stats),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if len(lines) > 1)
 
@@ -39,42 +39,41 @@ def overview(records):
 
 
 def forbidden(records):
-    """Yields the URLs that were not asked for, below the file and beside the line that say so."""
-    for site, record in records.items():
-        if not record.forbidden:
-            continue
-        yield f"{site}/robots.txt"
-        yield from align(
-            [
-                ("  line", rule.line, f"{'Allow' if rule.allow else 'Disallow'}: {rule.path}", url)
-                for url, rule in sorted(record.forbidden, key=lambda pair: pair[1].line)
-            ]
-        )
+    """Returns a line per URL that was not asked for, with the place of the rule that forbids it."""
+    return align(
+        [("FORBIDDEN", "BY LINE", "RULE")]
+        + [
+            (url.removeprefix(site), f"{site}/robots.txt:{rule.line}", f"Disallow: {rule.path}")
+            for site, record in records.items()
+            for url, rule in sorted(record.forbidden, key=lambda pair: pair[1].line)
+        ]
+    )
 
 
 def paused(records):
-    """Yields when each pause began and ended, and what the crawl did meanwhile."""
+    """Returns a line per pause, with the pages that arrived from other sites in the meantime."""
+    lines = [("PAUSED", "AT", "RESUMED", "AFTER", "ELSEWHERE", "REASON")]
     for site, record in records.items():
         for pause in record.pauses:
-            yield f"{site}  {pause.reason}"
-            yield f"  paused   {clock(pause.at)}  until {clock(pause.until)}"
             if pause.resumed_at is None:
-                yield "  not resumed"
-                continue
-            yield f"  resumed  {clock(pause.resumed_at)}  after {pause.paused_for:.1f} s"
-            elsewhere = (r.pages for other, r in records.items() if other != site)
-            meanwhile = sum(pause.at < at < pause.resumed_at for r in elsewhere for at, _ in r)
-            yield f"  pages of other sites meanwhile: {meanwhile}"
+                end = "never", "", ""
+            else:
+                times = [at for other, r in records.items() if other != site for at, _ in r.pages]
+                pages = sum(pause.at < at < pause.resumed_at for at in times)
+                end = clock(pause.resumed_at), f"{pause.paused_for:.1f} s", f"{pages} pages"
+            lines.append((site, clock(pause.at), *end, pause.reason))
+    return align(lines)
 
 
 def sitemaps(records):
-    """Yields the sitemaps that robots.txt files name."""
-    yield from (url for record in records.values() for url in record.sitemaps)
+    """Returns the sitemaps that robots.txt files name."""
+    return ["SITEMAPS", *(url for record in records.values() for url in record.sitemaps)]
 
 
 def totals(stats):
     """Returns what Scrapy's stats say of all sites together."""
-    return align([(name, stats.get_value(name, 0), what) for name, what in STATS.items()])
+    lines = align([(name, stats.get_value(name, 0), what) for name, what in STATS.items()])
+    return ["STATS", *lines]
 
 
 def clock(time):

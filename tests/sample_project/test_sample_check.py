@@ -33,7 +33,7 @@ def crawl():
         robots_known=True,
         pages=[(NOON, f"{URL}/"), (NOON, f"{URL}/a")],
         forbidden=[(f"{URL}/closed", None)],
-        pauses=[Pause(NOON, NOON, "503", resumed_at=NOON, paused_for=3.0)],
+        pauses=[Pause(NOON, "503", resumed_at=NOON, paused_for=3.0)],
         sitemaps=[f"{URL}/sitemap.xml"],
     )
     stats = Stats(

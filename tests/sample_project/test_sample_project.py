@@ -70,9 +70,9 @@ def test_demo_table_counts_per_site(demo):
 def test_demo_table_names_the_line_that_forbids(demo):
     """Each forbidden URL stands beside the line of the file that forbids it."""
     lines = (PROJECT / "sample_project/demoweb/robots/rules.txt").read_text("utf-8").split("\n")
-    rows = re.findall(r"(?m)^  line +(\d+)  (.*?)  +http://127\.0\.0\.1:\d+(/\S*)$", demo.stdout)
-    assert all(lines[int(number) - 1].startswith(rule) for number, rule, _ in rows)
-    assert [(rule, path) for _, rule, path in rows] == [
+    rows = re.findall(r"(?m)^(/\S+) +http://127\.0\.0\.1:\d+/robots\.txt:(\d+) +(.+)$", demo.stdout)
+    assert all(lines[int(number) - 1].startswith(rule) for _, number, rule in rows)
+    assert [(rule, path) for path, _, rule in rows] == [
         ("Disallow: /private/", "/private/diary.html"),
         ("Disallow: /*/drafts/", "/papers/drafts/first.html"),
         ("Disallow: /*.pdf$", "/papers/report.pdf"),
@@ -87,11 +87,8 @@ def test_demo_table_names_the_line_that_forbids(demo):
 def test_demo_table_tells_the_pause(demo):
     """The pause has its beginning, its end, its length, and pages of other sites in between."""
     pause = re.search(
-        r"(?m)^PAUSED\n"
-        r"http://127\.0\.0\.\d:\d+  .*503.*\n"
-        r"  paused   \d\d:\d\d:\d\d\.\d  until \d\d:\d\d:\d\d\.\d\n"
-        r"  resumed  \d\d:\d\d:\d\d\.\d  after (\d\.\d) s\n"
-        r"  pages of other sites meanwhile: (\d+)\n",
+        r"(?m)^PAUSED .*\n"
+        r"http://\S+:\d+  [\d:]+\.\d  [\d:]+\.\d  (\d\.\d) s +(\d+) pages +.*503.*\n",
         demo.stdout,
     )
     assert pause, demo.stdout
@@ -101,8 +98,10 @@ def test_demo_table_tells_the_pause(demo):
 
 def test_demo_table_lists_sitemaps(demo):
     """The sitemaps are absolute URLs of the sites that name them."""
-    _, _, sitemaps = demo.stdout.partition("SITEMAPS\nhttp")
-    assert re.match(r"://\S+:\d+/sitemap\.xml\nhttp://\S+:\d+/sitemap_index\.xml\.gz\n\n", sitemaps)
+    assert re.search(
+        r"(?m)^SITEMAPS\nhttp://\S+:\d+/sitemap\.xml\nhttp://\S+:\d+/sitemap_index\.xml\.gz\n\n",
+        demo.stdout,
+    )
 
 
 def test_table_fits_the_terminal(demo, hooks, off):
@@ -167,7 +166,7 @@ def test_demo_fails_when_the_pause_never_ends():
     """The demo exits with 1 if a paused site was not resumed."""
     run = scrapy_crawl("demo", "-s", "DEMO_OUTAGE=600", "-s", "CLOSESPIDER_TIMEOUT=4")
     assert run.returncode == 1
-    assert "\n  not resumed\n" in run.stdout
+    assert re.search(r"(?m)^http://\S+:\d+  [\d:]+\.\d  never .*503", run.stdout)
     assert re.search(r"(?m)^pauses ended .* 0 != 1 ", run.stdout)
 
 
