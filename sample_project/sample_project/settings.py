@@ -17,6 +17,9 @@ ADDONS = {"scrapy_mandelbot.Addon": 500}
 # Crawl responsibly by identifying yourself (and your website) on the user-agent
 USER_AGENT = "Samplebot/1.0 (+https://example.com/samplebot)"
 
+# Obey robots.txt rules
+ROBOTSTXT_OBEY = True
+
 # The demo web runs on this machine and takes what it gets. For the web out there, be gentler.
 DOWNLOAD_DELAY = 0
 

@@ -1,5 +1,7 @@
 """The table that a crawl ends with."""
 
+from itertools import chain
+
 STATS = {
     "robotstxt/forbidden": "requests forbidden",
     "downloader/response_status_count/503": "answers of 503",
@@ -51,8 +53,9 @@ def forbidden(records):
 
 
 def paused(records):
-    """Returns a line per pause, with the pages that arrived from other sites in the meantime."""
-    lines = [("PAUSED", "AT", "RESUMED", "AFTER", "ELSEWHERE", "REASON")]
+    """Returns two lines per pause: its times, with the pages of other sites meanwhile; why."""
+    rows = [("PAUSED", "AT", "RESUMED", "AFTER", "ELSEWHERE")]
+    reasons = []
     for site, record in records.items():
         for pause in record.pauses:
             if pause.resumed_at is None:
@@ -61,8 +64,10 @@ def paused(records):
                 times = [at for other, r in records.items() if other != site for at, _ in r.pages]
                 pages = sum(pause.at < at < pause.resumed_at for at in times)
                 end = clock(pause.resumed_at), f"{pause.paused_for:.1f} s", f"{pages} pages"
-            lines.append((site, clock(pause.at), *end, pause.reason))
-    return align(lines)
+            rows.append((site, clock(pause.at), *end))
+            reasons.append(f"  {pause.reason}")
+    header, *lines = align(rows)
+    return [header, *chain.from_iterable(zip(lines, reasons, strict=True))]
 
 
 def sitemaps(records):

@@ -88,7 +88,7 @@ def test_demo_table_tells_the_pause(demo):
     """The pause has its beginning, its end, its length, and pages of other sites in between."""
     pause = re.search(
         r"(?m)^PAUSED .*\n"
-        r"http://\S+:\d+  [\d:]+\.\d  [\d:]+\.\d  (\d\.\d) s +(\d+) pages +.*503.*\n",
+        r"http://\S+:\d+  [\d:]+\.\d  [\d:]+\.\d  (\d\.\d) s +(\d+) pages\n  503 .*\n",
         demo.stdout,
     )
     assert pause, demo.stdout
@@ -134,7 +134,7 @@ def test_off_is_stock_scrapy(off):
     assert "mandelbot" not in off.stderr.partition("Enabled downloader middlewares")[2]
     assert "mandelbot/pause/count" not in off.stderr
     assert "Gave up retrying" in off.stderr
-    assert re.search(r"open pages, once each .* 10 != 31 ", off.stdout)
+    assert re.search(r"open pages, once each .* 1\d != 31 ", off.stdout)
 
 
 def test_demo_fails_without_the_package():
@@ -166,7 +166,7 @@ def test_demo_fails_when_the_pause_never_ends():
     """The demo exits with 1 if a paused site was not resumed."""
     run = scrapy_crawl("demo", "-s", "DEMO_OUTAGE=600", "-s", "CLOSESPIDER_TIMEOUT=4")
     assert run.returncode == 1
-    assert re.search(r"(?m)^http://\S+:\d+  [\d:]+\.\d  never .*503", run.stdout)
+    assert re.search(r"(?m)^http://\S+:\d+  [\d:]+\.\d  never\n  503 ", run.stdout)
     assert re.search(r"(?m)^pauses ended .* 0 != 1 ", run.stdout)
 
 

@@ -20,9 +20,8 @@ class HooksSpider(DemoSpider):
 
     def robots_fetched(self, site, robots, outcome):
         """Hears that a site's robots.txt is known."""
-        self.logger.info(
-            "robots_fetched: %s: %s, sitemaps: %d", site, outcome.kind, len(robots.sitemaps)
-        )
+        sitemaps = len(robots.sitemaps)
+        self.logger.info("robots_fetched: %s: %s; sitemaps: %d", site, outcome.reason, sitemaps)
 
     def request_forbidden(self, request, verdict):
         """Hears that robots.txt forbids a request, and yields an item for it."""
@@ -31,7 +30,7 @@ class HooksSpider(DemoSpider):
 
     async def site_paused(self, site, until, reason):
         """Hears that a site asks to be left alone."""
-        self.logger.info("site_paused: %s until %s: %s", site, until, reason)
+        self.logger.info("site_paused: %s until %s: %s", site, f"{until:%H:%M:%S %Z}", reason)
 
     def site_resumed(self, site, paused_for):
         """Hears that the site may be asked again."""
