@@ -1,1 +1,67 @@
-"""Scrapy reads every robots.txt right, pauses on 503 and finds sitemaps."""
+"""Scrapy reads every robots.txt right, pauses a site that answers 503 and finds its sitemaps.
+
+Here are the public names. They are imported when first asked for: the parser is used without
+Scrapy too, and Scrapy loads the package's commands on every call.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot._version import __version__
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.addon import Addon
+    from scrapy_mandelbot.config import SettingsError
+    from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
+    from scrapy_mandelbot.extensions import SpiderHooks
+    from scrapy_mandelbot.politeness import Outcome, OutcomeKind
+    from scrapy_mandelbot.pqueues import SiteQueue
+    from scrapy_mandelbot.robotparser import MandelbotRobotParser
+    from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
+
+_HOMES = {
+    "Addon": "addon",
+    "Dialect": "robotstxt",
+    "MandelbotRobotParser": "robotparser",
+    "Outcome": "politeness",
+    "OutcomeKind": "politeness",
+    "PauseMiddleware": "downloadermiddlewares",
+    "RobotsTxt": "robotstxt",
+    "RobotsTxtMiddleware": "downloadermiddlewares",
+    "Rule": "robotstxt",
+    "SettingsError": "config",
+    "SiteQueue": "pqueues",
+    "SpiderHooks": "extensions",
+    "Verdict": "robotstxt",
+}
+
+__all__ = [
+    "Addon",
+    "Dialect",
+    "MandelbotRobotParser",
+    "Outcome",
+    "OutcomeKind",
+    "PauseMiddleware",
+    "RobotsTxt",
+    "RobotsTxtMiddleware",
+    "Rule",
+    "SettingsError",
+    "SiteQueue",
+    "SpiderHooks",
+    "Verdict",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

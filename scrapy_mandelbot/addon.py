@@ -1,0 +1,89 @@
+"""One line in settings.py wires the package: ``ADDONS = {"scrapy_mandelbot.Addon": 500}``."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockRobotsTxtMiddleware
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.utils.misc import load_object
+
+from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
+from scrapy_mandelbot.extensions import SpiderHooks
+from scrapy_mandelbot.pqueues import SiteQueue
+from scrapy_mandelbot.robotparser import MandelbotRobotParser
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings, Settings
+
+logger = logging.getLogger(__name__)
+
+
+class Addon:
+    """Sets up the package for one crawler. What the project sets itself stays as it is."""
+
+    def update_settings(self, settings: Settings) -> None:
+        """Check the package's settings and put its components in their places.
+
+        Raises:
+            SettingsError: a setting has a value that it does not take.
+        """
+        if not Config.from_settings(settings).enabled:
+            return
+        settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
+        settings.set("ROBOTSTXT_PARSER", MandelbotRobotParser, "addon")
+        middlewares = "DOWNLOADER_MIDDLEWARES"
+        # replace_in_component_priority_dict() does not see Scrapy's own defaults.
+        settings.set_in_component_priority_dict(middlewares, StockRobotsTxtMiddleware, None)
+        settings.setdefault_in_component_priority_dict(middlewares, RobotsTxtMiddleware, 100)
+        settings.setdefault_in_component_priority_dict(middlewares, PauseMiddleware, 950)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", SpiderHooks, 500)
+        _put_site_queue(settings)
+        if not Config.from_settings(settings).obey:
+            logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")
+
+
+def _put_site_queue(settings: BaseSettings) -> None:
+    """Make SiteQueue the scheduler's queue; the project's own, if it has one, goes within."""
+    name = "SCHEDULER_PRIORITY_QUEUE"
+    queue_class: Any = load_object(settings[name])
+    if not _uses_priority_queue(settings):
+        logger.warning(
+            "SCHEDULER = %s does not use %s: requests of a paused site do not go back to"
+            " the queue; each waits for at most MANDELBOT_PAUSE_WAIT seconds.",
+            settings["SCHEDULER"],
+            name,
+        )
+    elif not _is_the_projects(settings, name) or queue_class in {
+        DownloaderAwarePriorityQueue,
+        ScrapyPriorityQueue,
+        SiteQueue,
+    }:
+        settings.set(name, SiteQueue, max(settings.getpriority(name) or 0, _ADDON))
+    elif issubclass(queue_class, ScrapyPriorityQueue):
+        settings.set("MANDELBOT_INNER_PRIORITY_QUEUE", queue_class, "addon")
+        settings.set(name, SiteQueue, settings.getpriority(name) or 0)
+    else:
+        logger.warning(
+            "%s = %s stays, as the project says: it does not pass paused sites by; each of their"
+            " requests waits for at most MANDELBOT_PAUSE_WAIT seconds. A subclass of"
+            " scrapy.pqueues.ScrapyPriorityQueue would be used within scrapy_mandelbot's queue.",
+            name,
+            settings[name],
+        )
+
+
+_ADDON = SETTINGS_PRIORITIES["addon"]
+
+
+def _is_the_projects(settings: BaseSettings, name: str) -> bool:
+    return (settings.getpriority(name) or 0) > _ADDON
+
+
+def _uses_priority_queue(settings: BaseSettings) -> bool:
+    scheduler_class = load_object(settings["SCHEDULER"])
+    return isinstance(scheduler_class, type) and issubclass(scheduler_class, Scheduler)

@@ -1,0 +1,186 @@
+"""Every setting of the package, read once into one frozen object, or an error that says why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from http import HTTPStatus
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from scrapy.pqueues import ScrapyPriorityQueue
+from scrapy.utils.misc import load_object
+
+from scrapy_mandelbot.politeness import PauseLaw
+from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.settings import BaseSettings
+
+STORES = ("memory",)
+SITEMAP_MODES = ("off", "signal")
+
+
+class SettingsError(ValueError):
+    """A setting has a value that it does not take."""
+
+    def __init__(self, name: str, value: object, takes: str) -> None:
+        super().__init__(f"{name} = {value!r}: it takes {takes}")
+
+
+def _flag(name: str, value: object) -> bool:
+    spellings = {"true": True, "1": True, "false": False, "0": False}
+    try:
+        return spellings[str(value).lower()]
+    except KeyError:
+        raise SettingsError(name, value, "True or False") from None
+
+
+def _seconds(name: str, value: object) -> float:
+    takes = "a number of seconds, 0 or more"
+    try:
+        seconds = float(value)  # type: ignore[arg-type]  # whatever the project wrote
+    except (TypeError, ValueError):
+        raise SettingsError(name, value, takes) from None
+    if not isfinite(seconds) or seconds < 0:
+        raise SettingsError(name, value, takes)
+    return seconds
+
+
+def _count(least: int) -> Callable[[str, object], int]:
+    def read(name: str, value: object) -> int:
+        try:
+            number = int(value)  # type: ignore[call-overload]  # whatever the project wrote
+        except (TypeError, ValueError, OverflowError):
+            number = least - 1
+        if number < least or str(number) != str(value).strip():
+            raise SettingsError(name, value, f"a whole number, {least} or more")
+        return int(number)
+
+    return read
+
+
+def _statuses(name: str, value: object) -> frozenset[int]:
+    takes = "a list of HTTP status codes from 400 to 599"
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        statuses = frozenset(int(part) for part in parts)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise SettingsError(name, value, takes) from None
+    if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
+        raise SettingsError(name, value, takes)
+    return statuses
+
+
+def _one_of(*choices: str) -> Callable[[str, object], str]:
+    def read(name: str, value: object) -> str:
+        if value not in choices:
+            raise SettingsError(name, value, " or ".join(map(repr, choices)))
+        return str(value)
+
+    return read
+
+
+def _dialect(name: str, value: object) -> Dialect:
+    if isinstance(value, Dialect):
+        return value
+    if isinstance(value, str) and value in DIALECTS:
+        return DIALECTS[value]
+    raise SettingsError(name, value, f"a Dialect or one of {', '.join(map(repr, DIALECTS))}")
+
+
+def _agent(name: str, value: object) -> str | tuple[str, ...] | None:
+    if not value:
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(token, str) for token in value):
+        return tuple(value)
+    raise SettingsError(name, value, "a product token, a User-Agent header or a list of tokens")
+
+
+def _queue_class(name: str, value: object) -> type[ScrapyPriorityQueue]:
+    takes = "scrapy.pqueues.ScrapyPriorityQueue or a subclass of it"
+    try:
+        queue_class = load_object(value)  # type: ignore[arg-type]  # whatever the project wrote
+    except (ImportError, NameError, TypeError, ValueError):
+        raise SettingsError(name, value, takes) from None
+    if not isinstance(queue_class, type) or not issubclass(queue_class, ScrapyPriorityQueue):
+        raise SettingsError(name, value, takes)
+    return queue_class
+
+
+def _setting(
+    name: str, read: Callable[[str, object], object], default: object = None
+) -> dict[str, object]:
+    return {"name": name, "read": read, "default": default}
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the project set, checked. ``README.rst`` says what each setting means."""
+
+    enabled: bool = field(metadata=_setting("MANDELBOT_ENABLED", _flag, default=True))
+    obey: bool = field(metadata=_setting("ROBOTSTXT_OBEY", _flag, default=True))
+    agent: str | tuple[str, ...] | None = field(metadata=_setting("ROBOTSTXT_USER_AGENT", _agent))
+    dialect: Dialect = field(metadata=_setting("MANDELBOT_DIALECT", _dialect, "mandelbot"))
+    store: str = field(metadata=_setting("MANDELBOT_STORE", _one_of(*STORES), "memory"))
+    cache_ttl: float = field(metadata=_setting("MANDELBOT_CACHE_TTL", _seconds, 172_800))
+    robots_timeout: float = field(metadata=_setting("MANDELBOT_ROBOTS_TIMEOUT", _seconds, 10))
+    robots_max_bytes: int = field(
+        metadata=_setting("MANDELBOT_ROBOTS_MAX_BYTES", _count(1), 512_000)
+    )
+    robots_max_redirects: int = field(
+        metadata=_setting("MANDELBOT_ROBOTS_MAX_REDIRECTS", _count(0), 10)
+    )
+    pause_statuses: frozenset[int] = field(
+        metadata=_setting("MANDELBOT_PAUSE_HTTP_CODES", _statuses, [503, 429])
+    )
+    pause_first: float = field(metadata=_setting("MANDELBOT_PAUSE_FIRST", _seconds, 1))
+    pause_base: float = field(metadata=_setting("MANDELBOT_PAUSE_BASE", _seconds, 60))
+    pause_longest: float = field(metadata=_setting("MANDELBOT_PAUSE_MAX", _seconds, 3_600))
+    retry_after_longest: float = field(
+        metadata=_setting("MANDELBOT_PAUSE_RETRY_AFTER_MAX", _seconds, 86_400)
+    )
+    pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 8))
+    pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
+    inner_queue: type[ScrapyPriorityQueue] = field(
+        metadata=_setting(
+            "MANDELBOT_INNER_PRIORITY_QUEUE",
+            _queue_class,
+            "scrapy.pqueues.ScrapyPriorityQueue",
+        )
+    )
+    sitemaps: str = field(
+        metadata=_setting("MANDELBOT_SITEMAPS", _one_of(*SITEMAP_MODES), "signal")
+    )
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Config:
+        """Read and check all settings.
+
+        Raises:
+            SettingsError: naming the first setting whose value is wrong, and what it takes.
+        """
+        values = {}
+        for one in fields(cls):
+            name, default, read = (one.metadata[key] for key in ("name", "default", "read"))
+            values[one.name] = read(name, settings.get(name, default))
+        return cls(**values)
+
+    @property
+    def pause_law(self) -> PauseLaw:
+        """How long pauses last, as the settings say."""
+        return PauseLaw(
+            first=self.pause_first,
+            base=self.pause_base,
+            longest=self.pause_longest,
+            retry_after_longest=self.retry_after_longest,
+            tries=self.pause_tries,
+        )
+
+
+def setting_defaults() -> dict[str, object]:
+    """Return each setting's name and default, in the order of the README's table."""
+    return {one.metadata["name"]: one.metadata["default"] for one in fields(Config)}

@@ -1,0 +1,86 @@
+"""The one object per crawler that ties together what is below."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import scrapy.signals
+from scrapy.utils.job import job_dir
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.fetching import RobotsFetcher
+from scrapy_mandelbot.gates import Gatekeeper
+from scrapy_mandelbot.stores import MemoryStore, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+_ATTRIBUTE = "_scrapy_mandelbot_crawl"
+_STORES: dict[str, Callable[[], Store]] = {"memory": MemoryStore}
+
+
+class Crawl:
+    """What the package's components of one crawler share. Crawlers share nothing."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self.config = Config.from_settings(crawler.settings)
+        self._started_at = time.time() - time.monotonic()
+        self.store = _STORES[self.config.store]()
+        self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
+        self.gates = Gatekeeper(crawler, self.config, self.now, self._waiting)
+        self.gates.keeps_given_up = bool(job_dir(crawler.settings))
+        self._queues: list[Callable[[str], int]] = []
+        crawler.signals.connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
+        crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Crawl:
+        """Return the crawler's one, made when first asked for.
+
+        Raises:
+            SettingsError: a setting has a value that it does not take.
+        """
+        crawl = vars(crawler).get(_ATTRIBUTE)
+        if not isinstance(crawl, cls):
+            crawl = cls(crawler)
+            setattr(crawler, _ATTRIBUTE, crawl)
+        return crawl
+
+    def now(self) -> float:
+        """Return seconds since the epoch, by a clock that nobody sets during the crawl."""
+        return self._started_at + time.monotonic()
+
+    def needs_scout(self, request: Request, site: str) -> bool:
+        """Return whether the request will have to find out its site's rules."""
+        return (
+            self.config.obey
+            and not request.meta.get("dont_obey_robotstxt")
+            and site.startswith("http")
+            and not self.fetcher.knows(site)
+        )
+
+    def add_queue(self, waiting: Callable[[str], int]) -> None:
+        """Let a queue be asked how many requests of a site wait in it."""
+        self._queues.append(waiting)
+
+    def _waiting(self, site: str) -> int:
+        return sum(waiting(site) for waiting in self._queues)
+
+    def _scheduler_empty(self) -> None:
+        """Close a spider whose only work left is of sites that were given up, and is kept."""
+        if not self.gates.keeps_given_up or not engine.is_idle_but_for_the_scheduler(self._crawler):
+            return
+        scheduler_length = engine.scheduler_length(self._crawler)
+        given_up = sum(map(self._waiting, self.gates.sites_given_up()))
+        if scheduler_length and scheduler_length == given_up:
+            engine.schedule(self._crawler.engine.close_spider_async(reason="sites_paused"))
+
+    def _spider_closed(self) -> None:
+        self.gates.close()
+        self.store.close()

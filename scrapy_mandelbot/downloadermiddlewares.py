@@ -1,0 +1,248 @@
+"""The two downloader middlewares: one obeys the rules, one notices that a site wants a pause."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import scrapy.downloadermiddlewares.robotstxt
+import scrapy.signals
+from scrapy.downloadermiddlewares.stats import DownloaderStats
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_mandelbot import signals
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.gates import REFUSAL_FLAG, SitePausedError, site_of_request
+from scrapy_mandelbot.politeness import OutcomeKind, parse_retry_after, robots_url
+from scrapy_mandelbot.robotparser import MandelbotRobotParser
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
+
+logger = logging.getLogger(__name__)
+
+
+class RobotsTxtMiddleware:
+    """Obeys every site's robots.txt. Order 100, where Scrapy's own stands.
+
+    Unlike Scrapy's own, it asks what the answer to /robots.txt means before it reads it as rules,
+    and leaves a site alone whose answer is that it cannot say now.
+    """
+
+    DOWNLOAD_PRIORITY: int = 1000
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self.crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        self._default_useragent: str = crawler.settings["USER_AGENT"]
+        self._robotstxt_useragent = self._crawl.config.agent
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Any:
+        """Build the middleware; Scrapy's own where MANDELBOT_ENABLED is False."""
+        if not Crawl.of(crawler).config.enabled:
+            stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
+            return stock.from_crawler(crawler)
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> Request | Response | None:
+        """Let the request pass, drop it, or send it back until its site's rules are known."""
+        gates = self._crawl.gates
+        if (
+            request.meta.get("dont_obey_robotstxt")
+            or request.url.startswith(("data:", "file:"))
+            or gates.has_given_up(request)  # PauseMiddleware answers it; the site is not asked
+        ):
+            return None
+        site = site_of_request(request)
+        while True:
+            try:
+                rules = await self._crawl.fetcher.rules(site, request, self.DOWNLOAD_PRIORITY)
+            finally:
+                gates.has_scouted(request)
+            if rules.outcome.kind is not OutcomeKind.UNAVAILABLE:
+                break
+            gates.refused(request, rules.outcome.reason, rules.outcome.retry_after, rules.response)
+            if gates.can_go_back(request):
+                return gates.send_back(request)
+            if not await gates.wait(request):
+                return _refusal(self._crawl, request)
+        self.process_request_2(rules.parser, request)
+        return None
+
+    def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
+        """Raise IgnoreRequest if the rules forbid the request."""
+        if rp is None:
+            return
+        agent: Any = self._robotstxt_useragent
+        if not agent:
+            agent = request.headers.get(b"User-Agent", self._default_useragent)
+        if rp.allowed(request.url, agent):
+            return
+        self.crawler.stats.inc_value("robotstxt/forbidden")
+        if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
+            logger.debug(
+                "Forbidden by robots.txt: %(request)s",
+                {"request": request},
+                extra={"spider": self.crawler.spider},
+            )
+            raise IgnoreRequest("Forbidden by robots.txt")
+        verdict = rp.verdict(request.url, agent)
+        logger.debug(
+            "Forbidden by robots.txt: %(request)s (%(file)s: %(verdict)s)",
+            {
+                "request": request,
+                "file": robots_url(site_of_request(request)),
+                "verdict": verdict,
+            },
+            extra={"spider": self.crawler.spider},
+        )
+        self.crawler.signals.send_catch_log(
+            signals.request_forbidden,
+            request=request,
+            verdict=verdict,
+            spider=self.crawler.spider,
+        )
+        raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
+
+
+class PauseMiddleware:
+    """Notices that a site wants a pause, and sends back what it refuses. Order 950.
+
+    It stands nearest the downloader, so that a 503 is seen before anyone caches or retries it.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        if not self._crawl.config.enabled:
+            raise NotConfigured
+        self._statuses = self._crawl.config.pause_statuses
+        self._noticed: WeakSet[Request] = WeakSet()
+        self._stats_missed: DownloaderStats | None = None
+        if crawler.settings.getbool("DOWNLOADER_STATS"):
+            self._stats_missed = DownloaderStats(crawler.stats)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> PauseMiddleware:
+        """Build the middleware, and have it hear of responses before the next is sent."""
+        middleware = cls(crawler)
+        crawler.signals.connect(
+            middleware.response_downloaded, signal=scrapy.signals.response_downloaded
+        )
+        return middleware
+
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Close the gate at once: the downloader slot is about to send its next request."""
+        if request.meta.get("dont_pause"):
+            return
+        self._noticed.add(request)
+        if self._asks_for_pause(request, response):
+            retry_after = response.headers.get("Retry-After")
+            reason = f"{response.status} for {request}"
+            if retry_after is not None:
+                reason += f", Retry-After: {retry_after.decode('latin-1')}"
+            seconds = parse_retry_after(retry_after, self._crawl.now())
+            self._crawl.gates.refused(request, reason, seconds, response)
+        else:
+            self._crawl.gates.answered(request)
+
+    async def process_request(self, request: Request) -> Request | Response | None:
+        """Stop a request whose site has closed since the queue handed it out."""
+        gates = self._crawl.gates
+        if request.meta.get("dont_pause"):
+            return None
+        while gates.is_shut_for(request):
+            if gates.can_go_back(request):
+                return gates.send_back(request)
+            if not await gates.wait(request):
+                return _refusal(self._crawl, request)
+        return None
+
+    async def process_response(self, request: Request, response: Response) -> Request | Response:
+        """Send back a request that its site refused, to be asked again after the pause."""
+        gates = self._crawl.gates
+        if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
+            gates.let_go(request)
+            return response
+        if "cached" not in response.flags and request not in self._noticed:
+            # A custom DOWNLOADER need not send the signal.
+            self.response_downloaded(response, request)
+        self._noticed.discard(request)
+        if not self._asks_for_pause(request, response):
+            gates.let_go(request)
+            return response
+        if gates.is_refused_alone(request):
+            return self._hand_on(request, response)
+        if gates.can_go_back(request):
+            self._count(request, response)
+            return gates.send_back(request)
+        if await gates.wait(request):
+            self._count(request, response)
+            return request
+        return self._hand_on(request, response)
+
+    async def process_exception(
+        self, request: Request, exception: Exception
+    ) -> Request | Response | None:
+        """Send back a request that never was sent, or that was a probe without an answer."""
+        gates = self._crawl.gates
+        evicted = isinstance(exception, SitePausedError)
+        if not evicted and not (gates.is_probe(request) and not _is_deliberate(exception)):
+            gates.let_go(request)
+            return None
+        if not evicted:
+            gates.refused(request, f"{type(exception).__name__} for {request}: {exception}")
+        if gates.can_go_back(request):
+            return gates.send_back(request)
+        if evicted:
+            return request  # it waits at the gate, when whoever sent it sends it again
+        gates.let_go(request)
+        return None
+
+    def _asks_for_pause(self, request: Request, response: Response) -> bool:
+        """Return whether the response means a pause, rather than something its spider handles."""
+        if response.status not in self._statuses or "cached" in response.flags:
+            return False
+        listed = request.meta.get(
+            "handle_httpstatus_list", getattr(self.crawler.spider, "handle_httpstatus_list", ())
+        )
+        if isinstance(listed, (list, tuple, set, frozenset)) and response.status in listed:
+            return False
+        # Media pipelines ask for every status but redirects, to log them: they handle none.
+        if request.callback is NO_CALLBACK:
+            return True
+        return not request.meta.get("handle_httpstatus_all") and response.status not in listed
+
+    def _hand_on(self, request: Request, response: Response) -> Response:
+        self._crawl.gates.handed_on(request)
+        self._crawl.gates.let_go(request)
+        # It has been tried enough: RetryMiddleware would have it tried again at once.
+        request.meta["dont_retry"] = True
+        return response
+
+    def _count(self, request: Request, response: Response) -> None:
+        """Count a response in the stats, as it will not reach the middleware that does."""
+        if self._stats_missed is not None:
+            self._stats_missed.process_response(request, response)
+
+
+def _is_deliberate(exception: Exception) -> bool:
+    """Return whether a component ended the request on purpose, so that no site is to blame."""
+    return isinstance(exception, IgnoreRequest)
+
+
+def _refusal(crawl: Crawl, request: Request) -> Response:
+    """Return the answer for a request that is not sent, as its site would have given it."""
+    request.meta["dont_retry"] = True
+    response = crawl.gates.refusal_for(request)
+    if response is None:
+        raise IgnoreRequest(f"{site_of_request(request)} is paused, and has not answered")
+    return response

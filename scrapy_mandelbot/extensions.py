@@ -1,0 +1,120 @@
+"""What lives as long as a crawl: the spider's hook methods."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import scrapy.signals
+from scrapy import Request
+from scrapy.exceptions import CloseSpider, DontCloseSpider, NotConfigured
+from scrapy.utils.asyncgen import as_async_generator
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.spider import iterate_spider_output
+from twisted.python.failure import Failure
+
+from scrapy_mandelbot import engine, signals
+from scrapy_mandelbot.crawl import Crawl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+HOOKS: dict[str, object] = {
+    "site_paused": signals.site_paused,
+    "site_resumed": signals.site_resumed,
+    "sitemaps_discovered": signals.sitemaps_discovered,
+    "robots_fetched": signals.robots_fetched,
+    "request_forbidden": signals.request_forbidden,
+}
+"""The methods that a spider may define, and the signals that they hear."""
+
+
+class SpiderHooks:
+    """Calls the hook methods that the spider defines.
+
+    Each may be a plain method, a coroutine, or a generator, sync or async, whose requests and
+    items are used as if a callback had yielded them. An exception in one is logged and counted as
+    a callback's is, and stops nothing.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not Crawl.of(crawler).config.enabled:
+            raise NotConfigured
+        self._crawler = crawler
+        self._running = 0
+        # Signal handlers are held weakly by Scrapy.
+        self._handlers: list[Callable[..., None]] = []
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> SpiderHooks:
+        """Build the extension; it looks for hook methods when the spider is there."""
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
+        crawler.signals.connect(extension.spider_idle, signal=scrapy.signals.spider_idle)
+        return extension
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Connect each hook method that the spider defines to its signal."""
+        for name, signal in HOOKS.items():
+            hook = getattr(spider, name, None)
+            if callable(hook):
+                handler = self._handler(hook)
+                self._handlers.append(handler)
+                self._crawler.signals.connect(handler, signal=signal)
+
+    def spider_idle(self) -> None:
+        """Keep the crawl open while a hook method has not ended."""
+        if self._running:
+            raise DontCloseSpider
+
+    def _handler(self, hook: Callable[..., Any]) -> Callable[..., None]:
+        def handle(**arguments: Any) -> None:
+            wanted = {
+                name: value
+                for name, value in arguments.items()
+                if name not in {"signal", "sender", "spider"}
+            }
+            engine.schedule(self._run(hook, wanted))
+
+        return handle
+
+    async def _run(self, hook: Callable[..., Any], arguments: dict[str, Any]) -> None:
+        self._running += 1
+        try:
+            output = await ensure_awaitable(iterate_spider_output(hook(**arguments)))
+            async for request_or_item in as_async_generator(output):
+                await self._use(request_or_item)
+        except CloseSpider as closing:
+            reason = closing.reason or "cancelled"
+            engine.schedule(self._crawler.engine.close_spider_async(reason=reason))
+        except Exception as error:  # noqa: BLE001 -- a hook stops nothing, whatever it raises
+            self._count(hook, error)
+        finally:
+            self._running -= 1
+            engine.wake(self._crawler)
+
+    async def _use(self, request_or_item: Any) -> None:
+        if isinstance(request_or_item, Request):
+            self._crawler.engine.crawl(request_or_item)
+        elif request_or_item is not None:
+            await engine.scrape_item(self._crawler, request_or_item)
+
+    def _count(self, hook: Callable[..., Any], error: Exception) -> None:
+        spider = self._crawler.spider
+        logger.error(
+            "Error in spider hook %(name)s",
+            {"name": getattr(hook, "__name__", hook)},
+            exc_info=error,
+            extra={"spider": spider},
+        )
+        failure = Failure(error)  # type: ignore[no-untyped-call]
+        self._crawler.signals.send_catch_log(
+            scrapy.signals.spider_error, failure=failure, response=None, spider=spider
+        )
+        self._crawler.stats.inc_value("spider_exceptions/count")
+        self._crawler.stats.inc_value(f"spider_exceptions/{type(error).__name__}")

@@ -1,0 +1,14 @@
+"""The gates of a crawl: who may be sent, who goes back to the queue, who waits.
+
+The law of one gate is in ``politeness.gate``. Here stands which request did what to which gate.
+"""
+
+from scrapy_mandelbot.gates.handouts import Handouts
+from scrapy_mandelbot.gates.keeper import (
+    REFUSAL_FLAG,
+    Gatekeeper,
+    SitePausedError,
+    site_of_request,
+)
+
+__all__ = ["REFUSAL_FLAG", "Gatekeeper", "Handouts", "SitePausedError", "site_of_request"]

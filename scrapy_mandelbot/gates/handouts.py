@@ -1,0 +1,111 @@
+"""What the queue handed out, so that it can come back as it was.
+
+A request goes back by being returned from a middleware. On its way it passes the dupe filter
+again, so it is marked ``dont_filter`` until it is back in the queue; left on it, the mark would be
+copied by redirects and would switch the off-site filter off. The downloader writes
+``download_slot`` into every request that it takes, and redirects copy that too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from scrapy_mandelbot import engine
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+_UNSET = object()
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """What the way out changes about a request."""
+
+    dont_filter: bool
+    download_slot: object
+    """As the request said, or ``_UNSET``."""
+    slot: str
+    """Through which it goes."""
+
+
+class Handouts:
+    """The requests that are outside the queue and may return to it, and how many in which slot.
+
+    The downloader counts a request in its slot a turn or two of the loop after it was handed out,
+    by which time the engine has asked for as many again: what is counted here is what the queue
+    has to go by.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._in_slots: dict[str, set[Request]] = {}
+        self._outside: WeakKeyDictionary[Request, _Looks] = WeakKeyDictionary()
+        self._coming_back: WeakKeyDictionary[Request, _Looks] = WeakKeyDictionary()
+
+    def __contains__(self, request: Request) -> bool:
+        return request in self._outside
+
+    def hand_out(self, request: Request, slot: str) -> None:
+        """Note what the request looks like as the queue hands it out to a download slot."""
+        original_slot = request.meta.get("download_slot", _UNSET)
+        self._outside[request] = _Looks(request.dont_filter, original_slot, slot)
+        self._in_slots.setdefault(slot, set()).add(request)
+
+    def in_slot(self, slot: str) -> int:
+        """Return how many requests were handed out to the slot and are not back or done."""
+        return len(self._in_slots.get(slot, ()))
+
+    def is_full(self, slot: str) -> bool:
+        """Return whether the slot has as many requests as it may transfer at once."""
+        if slot not in self._in_slots:
+            return False
+        most = engine.slot_concurrency(self._crawler, slot)
+        if self.in_slot(slot) < most:
+            return False
+        # Some ends are not told to us: a middleware may swallow a request. Then it is no longer
+        # the downloader's either.
+        for request in list(self._in_slots.get(slot, ())):
+            if not engine.is_under_way(self._crawler, request):
+                self._leave_slot(slot, request)
+        return self.in_slot(slot) >= most
+
+    def send_back(self, request: Request) -> Request:
+        """Return the request as a middleware returns it to send it back.
+
+        Raises:
+            KeyError: the queue did not hand it out. Returned all the same, it would be sent again
+                at once by whoever sent it.
+        """
+        looks = self._coming_back[request] = self._outside.pop(request)
+        self._leave_slot(looks.slot, request)
+        request.dont_filter = True
+        return request
+
+    def take_back(self, request: Request) -> None:
+        """Make a request that comes back to the queue what it was when it was handed out."""
+        looks = self._coming_back.pop(request, None)
+        if looks is None:
+            return
+        request.dont_filter = looks.dont_filter
+        if looks.download_slot is _UNSET:
+            request.meta.pop("download_slot", None)
+        else:
+            request.meta["download_slot"] = looks.download_slot
+
+    def let_go(self, request: Request) -> None:
+        """Forget a request that has its answer, or never gets one."""
+        looks = self._outside.pop(request, None)
+        if looks is not None:
+            self._leave_slot(looks.slot, request)
+
+    def _leave_slot(self, slot: str, request: Request) -> None:
+        requests = self._in_slots.get(slot)
+        if requests is None:
+            return
+        requests.discard(request)
+        if not requests:
+            del self._in_slots[slot]

@@ -1,0 +1,369 @@
+"""The gatekeeper of a crawl: which request did what to which gate."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.gates.announcements import Announcements
+from scrapy_mandelbot.gates.handouts import Handouts
+from scrapy_mandelbot.gates.waiting import WaitingRoom
+from scrapy_mandelbot.politeness import Gate, GateState, Transition, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.utils.asyncio import CallLaterResult
+
+    from scrapy_mandelbot.config import Config
+
+REFUSAL_FLAG = "mandelbot_refused"
+"""The flag of a response that answers for a site which was not asked."""
+
+_JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
+
+
+class SitePausedError(Exception):
+    """Ends the wait in a download slot of a request whose site has closed meanwhile."""
+
+
+@dataclass
+class _Refusals:
+    """How often one request was refused, and how many others had got through before."""
+
+    good_before: int
+    count: int = 0
+
+
+@dataclass
+class _Site:
+    """What the keeper knows of a site that is not simply open."""
+
+    gate: Gate
+    scout: Request | None = None
+    """The one request on its way while nobody knows the site's rules."""
+    probe: Request | None = None
+    good_answers: int = 0
+    refusals: dict[bytes, _Refusals] = field(default_factory=dict)
+    last_refused: bytes | None = None
+    last_refusal: Response | None = None
+    alarm: CallLaterResult | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing would be lost by forgetting the site."""
+        return self.gate.state is GateState.OPEN and self.scout is None and not self.refusals
+
+
+class Gatekeeper:
+    """The gates of all sites of one crawl.
+
+    A site of which nothing is known has no entry, and its gate is open: of a million sites only
+    those in trouble cost anything.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        config: Config,
+        now: Callable[[], float],
+        waiting: Callable[[str], int],
+    ) -> None:
+        self._crawler = crawler
+        self._law = config.pause_law
+        self._tries = config.pause_tries
+        self._now = now
+        self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
+        self._sites: dict[str, _Site] = {}
+        self._handouts = Handouts(crawler)
+        self._room = WaitingRoom(crawler, config.pause_wait, now)
+        self._announce = Announcements(crawler, waiting)
+        self.keeps_given_up = False
+        """Whether the requests of a site that is given up stay in the queue, for the next run."""
+
+    # Asked and told by the queue.
+
+    def may_hand_out(self, site: str) -> bool:
+        """Return whether the queue may hand out a request of the site now."""
+        state = self._sites.get(site)
+        if state is None:
+            return True
+        if state.scout is not None:
+            if engine.is_under_way(self._crawler, state.scout):
+                return False
+            state.scout = None
+        if state.probe is not None and not engine.is_under_way(self._crawler, state.probe):
+            self._lose_probe(site, state)
+        if state.gate.state is GateState.GIVEN_UP:
+            return not self.keeps_given_up  # handed out, they get the last refusal
+        return state.gate.window(self._now()) != 0
+
+    def is_poor_probe(self, request: Request, site: str) -> bool:
+        """Return whether some other request had better be the probe: this one failed last."""
+        state = self._sites.get(site)
+        return (
+            state is not None
+            and state.gate.state is GateState.CLOSED
+            and state.last_refused == self._fingerprint(request)
+        )
+
+    def in_slot(self, slot: str) -> int:
+        """Return how many requests the queue has handed out to the download slot."""
+        return self._handouts.in_slot(slot)
+
+    def is_full(self, slot: str) -> bool:
+        """Return whether the download slot transfers as many requests as it may at once."""
+        return self._handouts.is_full(slot)
+
+    def hand_out(self, request: Request, site: str, slot: str, *, as_scout: bool) -> None:
+        """Note that the queue hands out the request; where a probe is due, this is it."""
+        self._handouts.hand_out(request, slot)
+        state = self._state(site) if as_scout else self._sites.get(site)
+        if state is None:
+            return
+        if as_scout:
+            state.scout = request
+        if state.gate.state is GateState.CLOSED:
+            state.gate.probe_sent()
+            state.probe = request
+
+    def take_back(self, request: Request) -> None:
+        """Make a request that comes back to the queue what it was when it was handed out."""
+        self._handouts.take_back(request)
+
+    def sites_given_up(self) -> set[str]:
+        """Return the sites that are not asked again in this run."""
+        return {
+            site for site, state in self._sites.items() if state.gate.state is GateState.GIVEN_UP
+        }
+
+    # Asked by the middlewares, of a request on its way.
+
+    def is_shut_for(self, request: Request) -> bool:
+        """Return whether the request may not be sent now."""
+        state = self._sites.get(site_of_request(request))
+        if state is None or state.probe is request:
+            return False
+        return state.gate.state is not GateState.OPEN
+
+    def is_probe(self, request: Request) -> bool:
+        """Return whether the request is the one that asks a paused site whether it is well."""
+        state = self._sites.get(site_of_request(request))
+        return state is not None and state.probe is request
+
+    def has_given_up(self, request: Request) -> bool:
+        """Return whether the request's site is not asked again in this run."""
+        state = self._sites.get(site_of_request(request))
+        return state is not None and state.gate.state is GateState.GIVEN_UP
+
+    def can_go_back(self, request: Request) -> bool:
+        """Return whether the request came from the queue, and the queue should keep it."""
+        kept = self.keeps_given_up or not self.has_given_up(request)
+        return kept and request in self._handouts
+
+    def send_back(self, request: Request) -> Request:
+        """Return the request as a middleware returns it to send it back to the queue."""
+        self._crawler.stats.inc_value("mandelbot/pause/bounced")
+        return self._handouts.send_back(request)
+
+    async def wait(self, request: Request) -> bool:
+        """Wait at the gate, for a request that never was in the queue.
+
+        Returns:
+            Whether it may be sent now. If not, it has waited for MANDELBOT_PAUSE_WAIT in all, or
+            its site was given up, or the crawl is closing.
+        """
+        site = site_of_request(request)
+        state = self._sites.get(site)
+        if state is None or state.gate.state is GateState.OPEN:
+            return True
+        if state.gate.state is GateState.GIVEN_UP:
+            return False
+        if state.gate.window(self._now()):
+            state.gate.probe_sent()
+            state.probe = request
+            return True
+        self._crawler.stats.inc_value("mandelbot/pause/waited")
+        return await self._room.wait(request, site)
+
+    def refusal_for(self, request: Request) -> Response | None:
+        """Return the site's last refusal, as the answer to a request that is not sent."""
+        state = self._sites.get(site_of_request(request))
+        if state is None or state.last_refusal is None:
+            return None
+        return state.last_refusal.replace(url=request.url, request=request, flags=[REFUSAL_FLAG])
+
+    def is_refused_alone(self, request: Request) -> bool:
+        """Return whether it is the URL that is refused, not the site: others get through."""
+        state = self._sites.get(site_of_request(request))
+        refusals = state.refusals.get(self._fingerprint(request)) if state else None
+        return (
+            state is not None
+            and refusals is not None
+            and refusals.count >= self._tries
+            and state.good_answers > refusals.good_before
+        )
+
+    # Told by the middlewares, of what became of it.
+
+    def has_scouted(self, request: Request) -> None:
+        """Note that the request has learnt its site's rules, or passed without them."""
+        site = site_of_request(request)
+        state = self._sites.get(site)
+        if state is not None and state.scout is request:
+            state.scout = None
+            self._forget_if_plain(site, state)
+            engine.wake(self._crawler)
+
+    def answered(self, request: Request) -> None:
+        """Note that the site answered the request, and asked for no pause."""
+        site = site_of_request(request)
+        state = self._sites.get(site)
+        if state is None:
+            return
+        state.good_answers += 1
+        if state.refusals:
+            state.refusals.pop(self._fingerprint(request), None)
+        if state.probe is request:
+            state.probe = None
+            if state.gate.probe_answered() is Transition.RESUMED:
+                self._announce.resumed(site, state.gate.paused_for(self._now()))
+                self._room.release_all(site, may_go=True)
+                engine.wake(self._crawler)
+        self._forget_if_plain(site, state)
+
+    def refused(
+        self,
+        request: Request,
+        reason: str,
+        retry_after: float | None = None,
+        response: Response | None = None,
+    ) -> None:
+        """Note that the site refused the request: by a pause status, or by no answer at all.
+
+        Args:
+            request: the one refused.
+            reason: why, in words for the log.
+            retry_after: seconds that the server asks for, if it does.
+            response: what it said, if it said anything.
+        """
+        site = site_of_request(request)
+        state = self._state(site)
+        refusals = self._count_refusal(request, state)
+        state.last_refusal = response or state.last_refusal
+        jitter = self._random.uniform(-_JITTER, _JITTER)
+        if state.probe is request:
+            state.probe = None
+            blame_site = state.good_answers == refusals.good_before
+            transition = state.gate.probe_refused(
+                self._now(), reason, retry_after, jitter, blame_site=blame_site
+            )
+        else:
+            transition = state.gate.refused(self._now(), reason, retry_after, jitter)
+        if transition is Transition.PAUSED:
+            self._evict_waiting(site)
+            self._announce.paused(site, state.gate)
+        elif transition is Transition.PROLONGED:
+            self._announce.prolonged(site, state.gate)
+        elif transition is Transition.GAVE_UP:
+            paused_for = state.gate.paused_for(self._now())
+            self._announce.given_up(site, state.gate, paused_for, kept=self.keeps_given_up)
+            self._room.release_all(site, may_go=False)
+            engine.wake(self._crawler)
+        if state.gate.state is GateState.CLOSED:
+            self._set_alarm(site, state)
+
+    def let_go(self, request: Request) -> None:
+        """Note that the request is done with the downloader, whatever came of it."""
+        self._handouts.let_go(request)
+        self._room.forget(request)
+        site = site_of_request(request)
+        state = self._sites.get(site)
+        if state is not None and state.probe is request:
+            self._lose_probe(site, state)
+
+    def handed_on(self, request: Request) -> None:
+        """Note that the request is handed on with its refusal: it is tried no more."""
+        self._crawler.stats.inc_value("mandelbot/pause/handed_on")
+        site = site_of_request(request)
+        state = self._sites.get(site)
+        if state is not None:
+            state.refusals.pop(self._fingerprint(request), None)
+            self._forget_if_plain(site, state)
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        for state in self._sites.values():
+            if state.alarm is not None:
+                state.alarm.cancel()
+        self._room.close()
+
+    # The rest is the keeper's own.
+
+    def _state(self, site: str) -> _Site:
+        state = self._sites.get(site)
+        if state is None:
+            state = self._sites[site] = _Site(Gate(self._law))
+        return state
+
+    def _forget_if_plain(self, site: str, state: _Site) -> None:
+        if state.is_plain:
+            self._sites.pop(site, None)
+
+    def _fingerprint(self, request: Request) -> bytes:
+        return self._crawler.request_fingerprinter.fingerprint(request)
+
+    def _count_refusal(self, request: Request, state: _Site) -> _Refusals:
+        fingerprint = self._fingerprint(request)
+        refusals = state.refusals.setdefault(fingerprint, _Refusals(state.good_answers))
+        refusals.count += 1
+        state.last_refused = fingerprint
+        return refusals
+
+    def _lose_probe(self, site: str, state: _Site) -> None:
+        """Let another probe go where one ended without a word of the site: dropped, forbidden."""
+        state.probe = None
+        state.gate.probe_lost(self._now())
+        self._set_alarm(site, state)
+
+    def _set_alarm(self, site: str, state: _Site) -> None:
+        if state.alarm is not None:
+            state.alarm.cancel()
+        delay = max(0.0, state.gate.until - self._now())
+        state.alarm = call_later(delay, self._ring, site, state)
+
+    def _ring(self, site: str, state: _Site) -> None:
+        state.alarm = None
+        if state.gate.state is not GateState.CLOSED:
+            return
+        if state.gate.until > self._now():  # the loop's clock may be a hair ahead of ours
+            self._set_alarm(site, state)
+            return
+        waiter = self._room.first(site)
+        if waiter is None:
+            engine.wake(self._crawler)
+            return
+        state.gate.probe_sent()
+        state.probe = waiter
+        self._room.release(site, waiter, may_go=True)
+
+    def _evict_waiting(self, site: str) -> None:
+        evicted = engine.evict_waiting(
+            self._crawler,
+            lambda waiting: site_of_request(waiting) == site and not waiting.meta.get("dont_pause"),
+            SitePausedError(site),
+        )
+        self._crawler.stats.inc_value("mandelbot/pause/evicted", evicted)
+
+
+def site_of_request(request: Request) -> str:
+    """Return the site that the request goes to."""
+    return site_of(urlparse_cached(request))

@@ -1,0 +1,23 @@
+"""What a site's answers mean, and when it may be asked again.
+
+Pure: answers, numbers and ``now`` go in, values come out. Nothing here reads a clock, draws a
+random number or touches a socket, so that all of it is tested without a crawl.
+"""
+
+from scrapy_mandelbot.politeness.gate import Gate, GateState, PauseLaw, Transition
+from scrapy_mandelbot.politeness.outcome import Outcome, OutcomeKind, status_outcome
+from scrapy_mandelbot.politeness.retry_after import parse_retry_after
+from scrapy_mandelbot.politeness.sites import robots_url, site_of
+
+__all__ = [
+    "Gate",
+    "GateState",
+    "Outcome",
+    "OutcomeKind",
+    "PauseLaw",
+    "Transition",
+    "parse_retry_after",
+    "robots_url",
+    "site_of",
+    "status_outcome",
+]

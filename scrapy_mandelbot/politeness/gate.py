@@ -1,0 +1,179 @@
+"""The gate of a site: may it be asked now, and by how many at once.
+
+Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of the site,
+which resumes at some later time. How it resumes is ours: one request, the probe, goes first.
+
+::
+
+    event              open      closed    probing            given up
+    -----------------  --------  --------  -----------------  --------
+    refused (late)     closed    closed    probing            given up
+    probe sent         -         probing   -                  -
+    probe answered     -         -         open               -
+    probe refused      -         -         closed / given up  -
+    probe lost         -         -         closed, due now    -
+
+A late refusal is one of the burst that caused the pause: it escalates nothing, but a longer
+``Retry-After`` extends the pause. Only failed probes lengthen the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+_NEWS = 1.0  # seconds by which a pause has to grow for anyone to hear of it
+
+
+class GateState(Enum):
+    """Where a gate stands."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    PROBING = "probing"
+    GIVEN_UP = "given up"
+
+
+class Transition(Enum):
+    """What an event did that the world should hear of."""
+
+    PAUSED = "paused"
+    PROLONGED = "prolonged"
+    RESUMED = "resumed"
+    GAVE_UP = "gave up"
+
+
+@dataclass(frozen=True)
+class PauseLaw:
+    """How long pauses last, in seconds, and how many failed probes end in giving up."""
+
+    first: float = 1.0
+    """The first pause, of a site that names no time."""
+    base: float = 60.0
+    """The pause after the first failed probe; each further one doubles it."""
+    longest: float = 3600.0
+    """No pause of our own choice is longer."""
+    retry_after_longest: float = 86400.0
+    """No pause that a server asks for is longer."""
+    tries: int = 8
+    """Failed probes after which the site is given up."""
+
+    def pause(self, failed_probes: int, retry_after: float | None, jitter: float) -> float:
+        """Return the seconds to leave the site alone.
+
+        Args:
+            failed_probes: failed in a row since the site was open.
+            retry_after: seconds that the server asks for, if it does.
+            jitter: a number from -0.1 to 0.1, by which a pause of our own choice is longer.
+        """
+        if retry_after is not None:
+            return min(retry_after, self.retry_after_longest)
+        if not failed_probes:
+            return self.first
+        # The exponent is bounded: the pause has long been the longest, and 2**2000 is no float.
+        growing = self.base * 2.0 ** min(failed_probes - 1, 64)
+        return min(growing, self.longest) * (1 + jitter)
+
+
+class Gate:
+    """The gate of one site. ``now`` is in seconds, on any clock that only goes forward."""
+
+    __slots__ = ("_closed_at", "_law", "failed_probes", "reason", "state", "until")
+
+    def __init__(self, law: PauseLaw) -> None:
+        self._law = law
+        self._closed_at = 0.0
+        self.state = GateState.OPEN
+        self.failed_probes = 0
+        self.until = 0.0
+        """When the site may be asked again, where the gate is closed."""
+        self.reason = ""
+
+    def __repr__(self) -> str:
+        details = {
+            GateState.OPEN: "",
+            GateState.CLOSED: f" until {self.until:.1f}, {self.failed_probes} failed probes",
+            GateState.PROBING: f", {self.failed_probes} failed probes",
+            GateState.GIVEN_UP: f" after {self.failed_probes} failed probes",
+        }
+        return f"<Gate {self.state.value}{details[self.state]}>"
+
+    def window(self, now: float) -> int | None:
+        """Return how many requests the site may be sent at ``now``; None: any number."""
+        if self.state is GateState.OPEN:
+            return None
+        return int(self.state is GateState.CLOSED and now >= self.until)
+
+    def refused(
+        self, now: float, reason: str, retry_after: float | None = None, jitter: float = 0.0
+    ) -> Transition | None:
+        """Note that the site refused a request other than the probe."""
+        if self.state is GateState.OPEN:
+            self.failed_probes = 0
+            self._closed_at = now
+            self._close(now, reason, retry_after, jitter)
+            return Transition.PAUSED
+        if self.state is GateState.CLOSED and retry_after is not None:
+            before, until = self.until, now + self._law.pause(0, retry_after, jitter)
+            self.until = max(before, until)
+            # The answers of a burst are some milliseconds apart: that is no news.
+            if until - before >= _NEWS:
+                return Transition.PROLONGED
+        return None
+
+    def probe_sent(self) -> None:
+        """Note that the one request that a due gate lets through is on its way."""
+        self.state = GateState.PROBING
+
+    def probe_answered(self) -> Transition | None:
+        """Note that the probe was answered well: the site is open."""
+        if self.state is not GateState.PROBING:
+            return None
+        self.state = GateState.OPEN
+        self.failed_probes = 0
+        return Transition.RESUMED
+
+    def probe_refused(
+        self,
+        now: float,
+        reason: str,
+        retry_after: float | None = None,
+        jitter: float = 0.0,
+        *,
+        blame_site: bool = True,
+    ) -> Transition | None:
+        """Note that the probe was refused: the site is closed again, for longer.
+
+        Args:
+            now: seconds.
+            reason: why, in words for a log.
+            retry_after: seconds that the server asks for, if it does.
+            jitter: a number from -0.1 to 0.1.
+            blame_site: False where other requests of the site got through since this one was
+                first refused: then it is the URL, and the pause grows no longer for it.
+        """
+        if self.state is not GateState.PROBING:
+            return None
+        if blame_site:
+            self.failed_probes += 1
+            if self.failed_probes >= self._law.tries:
+                self.state = GateState.GIVEN_UP
+                self.reason = reason
+                return Transition.GAVE_UP
+        self._close(now, reason, retry_after, jitter)
+        return Transition.PROLONGED
+
+    def probe_lost(self, now: float) -> None:
+        """Note that the probe ended without an answer from the site: another may go at once."""
+        if self.state is GateState.PROBING:
+            self.state = GateState.CLOSED
+            self.until = now
+
+    def paused_for(self, now: float) -> float:
+        """Return the seconds since the gate was last open."""
+        return max(0.0, now - self._closed_at)
+
+    def _close(self, now: float, reason: str, retry_after: float | None, jitter: float) -> None:
+        self.state = GateState.CLOSED
+        self.reason = reason
+        self.until = now + self._law.pause(self.failed_probes, retry_after, jitter)

@@ -1,0 +1,38 @@
+"""What a site is: an origin, to which one robots.txt, one gate and one pace belong.
+
+Source: Mandelbot, "Location of robots.txt"; RFC 9309, section 2.3; RFC 6454, section 4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from urllib.parse import ParseResult, SplitResult
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def site_of(url: SplitResult | ParseResult) -> str:
+    """Return the site of a parsed URL, such as ``https://example.com:8443``.
+
+    Scheme and host are in lower case, the scheme's default port is left out, and so is user
+    information. Anything parses: a port that is no number stays as it is written, because the
+    request will fail by itself and must not fail here.
+    """
+    scheme = url.scheme.lower()
+    host = (url.hostname or "").rstrip(".")
+    if ":" in host:  # an IPv6 address, which urllib hands out without its brackets
+        host = f"[{host}]"
+    try:
+        port = url.port
+    except ValueError:
+        return f"{scheme}://{url.netloc.rpartition('@')[2].lower()}"
+    if port is None or port == _DEFAULT_PORTS.get(scheme):
+        return f"{scheme}://{host}"
+    return f"{scheme}://{host}:{port}"
+
+
+def robots_url(site: str) -> str:
+    """Return where the site's robots.txt is: in its root, under this name, or nowhere."""
+    return f"{site}/robots.txt"

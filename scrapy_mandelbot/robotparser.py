@@ -1,0 +1,68 @@
+"""The package's parser in the shape of Scrapy's: for ROBOTSTXT_PARSER, with any middleware."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.robotstxt import RobotParser
+
+from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.robotstxt import RobotsTxt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy.crawler import Crawler
+
+    # typing.Self requires Python 3.11
+    from typing_extensions import Self
+
+    from scrapy_mandelbot.robotstxt import Verdict
+
+    Agent = str | bytes | Sequence[str]
+
+
+class MandelbotRobotParser(RobotParser):
+    """Decides as the dialect of ``MANDELBOT_DIALECT`` does, and can say why."""
+
+    def __init__(self, robots: RobotsTxt) -> None:
+        self.robots = robots
+        """The file, with all that it says."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
+        """Parse a robots.txt, as the crawler's settings say. No body raises."""
+        if crawler is None:  # as Scrapy's own parsers allow
+            return cls(RobotsTxt.parse(robotstxt_body))
+        config = Config.from_settings(crawler.settings)
+        return cls(
+            RobotsTxt.parse(
+                robotstxt_body, dialect=config.dialect, max_bytes=config.robots_max_bytes
+            )
+        )
+
+    def allowed(self, url: str | bytes, user_agent: Agent) -> bool:
+        """Return whether the agent may crawl the URL."""
+        return self.robots.allowed(_text(url), _agent(user_agent))
+
+    def verdict(self, url: str | bytes, user_agent: Agent) -> Verdict:
+        """Return whether the agent may crawl the URL, and which rule on which line says so."""
+        return self.robots.verdict(_text(url), _agent(user_agent))
+
+    def crawl_delay(self, user_agent: Agent) -> float | None:
+        """Return the seconds that the file asks the agent to wait between requests, if it does."""
+        return self.robots.crawl_delay(_agent(user_agent))
+
+
+def _text(value: str | bytes) -> str:
+    # Latin-1 takes every byte: a header or URL in any encoding must not raise here.
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.decode("latin-1")
+    return value
+
+
+def _agent(value: Agent) -> str | Sequence[str]:
+    return _text(value) if isinstance(value, bytes) else value

@@ -1,0 +1,85 @@
+"""Who is asking: the names of a robot, from whatever a crawler calls itself."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.robotstxt.dialects import Dialect
+
+# What every browser's header says names no robot: `User-agent: Mozilla` is not about a crawler
+# that begins its header like a browser.
+_BROWSER_WORDS = frozenset(
+    """
+    mozilla applewebkit webkit gecko khtml like chrome chromium crios safari version mobile tablet
+    compatible msie trident firefox fxios edge edg opera opr presto seamonkey iceweasel
+    windows nt win32 win64 wow64 x64 x11 u i macintosh intel ppc mac os x cpu iphone ipad ipod touch
+    android linux ubuntu debian i386 i586 i686 x86_64 amd64 arm arm64 armv7l aarch64 build wv k
+    en us en-us
+    """.split()  # noqa: SIM905 - words to be read
+)
+_TOKEN = re.compile(r"[A-Za-z0-9_.!\-]*[A-Za-z_][A-Za-z0-9_.!\-]*")
+_BARE_TOKEN = re.compile(r"[^\s/();,]+")
+_WORD_ENDS = re.compile(r"[\s();,]+")
+_NAME_ENDS = re.compile(r"[ \t\v\f/]")
+_GOOGLE_NAME = re.compile(r"[A-Za-z_\-]*")
+
+
+@lru_cache(maxsize=1024)
+def product_tokens(agent: str) -> tuple[str, ...]:
+    """Return the names, in lower case, by which the robot is looked for: the longest first.
+
+    `agent` is a product token (``Mandelbot``), which stands for itself, or a User-Agent header,
+    from which the product tokens in and outside of comments are taken, without versions, URLs
+    and the words of browsers.
+
+    >>> product_tokens("Mozilla/5.0 (compatible; Mandelbot/1.0; +https://example.com/bot)")
+    ('mandelbot',)
+    """
+    if _BARE_TOKEN.fullmatch(agent):
+        return (agent.lower(),)
+    words = (word.partition("/")[0] for word in _WORD_ENDS.split(agent) if "://" not in word)
+    tokens = {word.lower() for word in words if _TOKEN.fullmatch(word)} - _BROWSER_WORDS
+    return tuple(sorted(tokens, key=lambda token: (-len(token), token)))
+
+
+def names_in_order(agent: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names to look for, the preferred first; a sequence keeps its order."""
+    if isinstance(agent, str):
+        return product_tokens(agent)
+    return tuple(dict.fromkeys(name for one in agent for name in product_tokens(one)))
+
+
+def read_name(value: str, dialect: Dialect) -> str:
+    """Return the name in a User-agent line's value, as written; ``*`` is everyone."""
+    if dialect.agent_match != "google":
+        return _NAME_ENDS.split(value, maxsplit=1)[0]
+    if value[:1] == "*" and (len(value) == 1 or value[1] in " \t\v\f"):
+        return "*"
+    name = _GOOGLE_NAME.match(value)
+    return name[0] if name else ""
+
+
+def _equal(name: str, robot: str) -> bool:
+    return name == robot
+
+
+def _inside(name: str, robot: str) -> bool:
+    return name in robot
+
+
+def _contains(name: str, robot: str) -> bool:
+    return robot in name
+
+
+#: Whether a name in the file is the robot's; both in lower case.
+NAMES: dict[str, Callable[[str, str], bool]] = {
+    "token": _equal,
+    "google": _equal,
+    "inside": _inside,
+    "contains": _contains,
+}

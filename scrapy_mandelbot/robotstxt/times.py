@@ -1,0 +1,93 @@
+"""When and how often a robot may come: Visit-time, Request-rate, Crawl-delay.
+
+"An Extended Standard for Robot Exclusion". Times are minutes since midnight, UTC; the clock is the
+caller's. A value that cannot be read is None: its line is ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TIMES = re.compile(r"([01]\d|2[0-3]):?([0-5]\d)\s*-\s*([01]\d|2[0-3]):?([0-5]\d)", re.ASCII)
+_RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)(?:\s+(\S.*))?", re.ASCII | re.IGNORECASE)
+_DELAY = re.compile(r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}", re.ASCII)
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """A part of every day, both ends included. It may pass midnight: 17:00 to 04:59."""
+
+    start: int
+    """Minutes since midnight, UTC."""
+    end: int
+
+    def covers(self, minute: int) -> bool:
+        """Whether a minute of the day, 0 to 1439, is in it."""
+        if self.start <= self.end:
+            return self.start <= minute <= self.end
+        return minute >= self.start or minute <= self.end
+
+    def __str__(self) -> str:
+        return "{:02}{:02}-{:02}{:02}".format(*divmod(self.start, 60), *divmod(self.end, 60))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRate:
+    """So many documents in so many seconds, at all times or in a part of the day."""
+
+    documents: int
+    seconds: int
+    window: TimeWindow | None = None
+
+    @property
+    def delay(self) -> float:
+        """Seconds from one document to the next: the rate as the standard normalises it."""
+        return self.seconds / self.documents
+
+    def __str__(self) -> str:
+        rate = f"{self.documents}/{self.seconds}"
+        return rate if self.window is None else f"{rate} {self.window}"
+
+
+def read_window(value: str) -> TimeWindow | None:
+    """Read ``0600-0845`` or ``06:00-08:45``."""
+    times = _TIMES.fullmatch(value)
+    if times is None:
+        return None
+    from_hour, from_minute, to_hour, to_minute = map(int, times.groups())
+    return TimeWindow(from_hour * 60 + from_minute, to_hour * 60 + to_minute)
+
+
+def read_rate(value: str) -> RequestRate | None:
+    """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the unit is the second."""
+    rate = _RATE.fullmatch(value)
+    if rate is None:
+        return None
+    documents, seconds = int(rate[1]), int(rate[2]) * _SECONDS[rate[3].lower()]
+    window = read_window(rate[4]) if rate[4] else None
+    if not documents or (rate[4] and window is None):
+        return None
+    return RequestRate(documents, seconds, window)
+
+
+def read_delay(value: str) -> float | None:
+    """Read seconds: ``10``, ``0.5``; nothing negative, no units."""
+    return float(value) if _DELAY.fullmatch(value) else None
+
+
+def rate_at(rates: Iterable[RequestRate], minute: int) -> RequestRate | None:
+    """Return the rate that holds in a minute of the day, 0 to 1439; None: none does.
+
+    A rate for that time of the day goes before one for all times. Of several the one that asks
+    for the fewest documents (Request-rate, "the fewest documents per normalized unit of time").
+    """
+    rates = tuple(rates)
+    timed = [rate for rate in rates if rate.window is not None and rate.window.covers(minute)]
+    always = [rate for rate in rates if rate.window is None]
+    return max(timed or always, key=lambda rate: rate.delay, default=None)

@@ -1,0 +1,20 @@
+"""The package's signals. Connect to them as to Scrapy's own.
+
+Each is sent with ``crawler.signals.send_catch_log``, and each reaches the spider's hook method of
+the same name, if it defines one. All carry ``spider`` as well.
+"""
+
+site_paused = object()
+"""``(site: str, until: datetime, reason: str)``: the site is left alone until then (UTC)."""
+
+site_resumed = object()
+"""``(site: str, paused_for: float)``: the site answers again, after this many seconds."""
+
+sitemaps_discovered = object()
+"""``(site: str, urls: tuple[str, ...])``: what its robots.txt cites, absolute; once a run."""
+
+robots_fetched = object()
+"""``(site: str, robots: RobotsTxt, outcome: Outcome)``: an answer to /robots.txt came in."""
+
+request_forbidden = object()
+"""``(request: Request, verdict: Verdict)``: the rules of its site forbid the request."""

@@ -1,0 +1,6 @@
+"""Where copies of robots.txt files are kept. I/O lives here; Scrapy does not."""
+
+from scrapy_mandelbot.stores.copies import Copy, Store
+from scrapy_mandelbot.stores.memory import MemoryStore
+
+__all__ = ["Copy", "MemoryStore", "Store"]

@@ -1,0 +1,20 @@
+"""Fixtures that more than one test module asks for."""
+
+from __future__ import annotations
+
+import pytest
+from webs import Web
+
+
+@pytest.fixture
+def webs():
+    """Start sites on loopback addresses; all are closed in the end."""
+    started: list[Web] = []
+
+    def start(host: str = "127.0.0.1") -> Web:
+        started.append(Web(host).listen())
+        return started[-1]
+
+    yield start
+    for web in started:
+        web.close()

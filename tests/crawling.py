@@ -1,0 +1,120 @@
+"""Runs a spider as ``scrapy crawl`` does, in this process, and tells what came of it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+from pytest_twisted import ensureDeferred
+from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler, CrawlerRunner
+from scrapy.settings import Settings
+
+from scrapy_mandelbot import signals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Crawled", "LinksSpider", "crawl", "ensureDeferred"]
+
+SETTINGS = {
+    "ADDONS": {"scrapy_mandelbot.Addon": 500},
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "DOWNLOAD_DELAY": 0,
+    "RETRY_TIMES": 1,
+}
+OURS = {name: signal for name, signal in vars(signals).items() if not name.startswith("_")}
+
+
+@dataclass
+class Crawled:
+    """What a crawl left behind."""
+
+    crawler: Crawler
+    items: list[Any]
+    heard: list[tuple[str, dict[str, Any]]]
+    messages: list[str]
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        return self.crawler.stats.get_stats()
+
+    def urls(self) -> list[str]:
+        return sorted(item["url"] for item in self.items)
+
+    def signals(self, name: str) -> list[dict[str, Any]]:
+        return [arguments for heard, arguments in self.heard if heard == name]
+
+    def logged(self, start: str) -> list[str]:
+        return [message for message in self.messages if message.startswith(start)]
+
+
+class LinksSpider(scrapy.Spider):
+    """An ordinary spider: an item for each page, and all its links."""
+
+    name = "links"
+
+    def parse(self, response):
+        yield {"url": response.url, "status": response.status}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link, self.parse)
+
+
+class _Messages(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+async def crawl(
+    spider: type[scrapy.Spider],
+    settings: dict[str, Any] | None = None,
+    *,
+    before: Callable[[Crawler], None] = lambda _: None,
+    **arguments: Any,
+) -> Crawled:
+    """Run the spider to its end.
+
+    ``before`` is called with the crawler before the crawl starts.
+    """
+    crawler = Crawler(spider, Settings({**SETTINGS, **(settings or {})}))
+    items: list[Any] = []
+    heard: list[tuple[str, dict[str, Any]]] = []
+    keep = []  # handlers are held weakly
+
+    def listen(name: str) -> Callable[..., None]:
+        def handler(**values: Any) -> None:
+            values = {key: value for key, value in values.items() if key not in _NOISE}
+            heard.append((name, values))
+
+        return handler
+
+    for name, signal in OURS.items():
+        keep.append(listen(name))
+        crawler.signals.connect(keep[-1], signal=signal)
+
+    def scraped(item):
+        items.append(item)
+
+    crawler.signals.connect(scraped, signal=scrapy_signals.item_scraped)
+    before(crawler)
+    log = _Messages()
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(log)
+    root.setLevel(logging.DEBUG)
+    try:
+        await CrawlerRunner(Settings(SETTINGS)).crawl(crawler, **arguments)
+    finally:
+        root.removeHandler(log)
+        root.setLevel(level)
+    return Crawled(crawler, items, heard, log.messages)
+
+
+_NOISE = {"signal", "sender", "spider"}

@@ -1,0 +1,153 @@
+"""The methods that a spider may define to hear of its sites. (DESIGN, section 7)"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.exceptions import CloseSpider
+from webs import Answer, Closed, html
+
+from scrapy_mandelbot import OutcomeKind, RobotsTxt
+
+
+def site(webs):
+    web = webs()
+    web.chain(5)
+    web.pages["/extra"] = html()
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/2\nSitemap: /map.xml\n")
+    return web
+
+
+@ensureDeferred
+async def test_every_hook_hears_what_its_documentation_says(webs):
+    """The five methods, their arguments and types."""
+    web = site(webs)
+    web.refuse = Closed(seconds=1, after=2, retry_after="1", robots_too=False)
+    heard = {}
+
+    class Spider(LinksSpider):
+        def site_paused(self, site, until, reason):
+            heard["paused"] = (site, until, reason)
+
+        def site_resumed(self, site, paused_for):
+            heard["resumed"] = (site, paused_for)
+
+        def sitemaps_discovered(self, site, urls):
+            heard["sitemaps"] = (site, urls)
+
+        def robots_fetched(self, site, robots, outcome):
+            heard["robots"] = (site, robots, outcome)
+
+        def request_forbidden(self, request, verdict):
+            heard["forbidden"] = (request, verdict)
+
+    await crawl(Spider, start_urls=[web.url + "/"])
+
+    where, until, reason = heard["paused"]
+    assert where == web.url
+    assert abs((until - datetime.now(timezone.utc)).total_seconds()) < 30
+    assert reason.startswith("503 for <GET http")
+    assert heard["resumed"][0] == web.url
+    assert 1 <= heard["resumed"][1] < 10
+    assert heard["sitemaps"] == (web.url, (web.url + "/map.xml",))
+    assert isinstance(heard["robots"][1], RobotsTxt)
+    assert heard["robots"][2].kind is OutcomeKind.RULES
+    assert heard["forbidden"][0].url == web.url + "/page/2"
+    assert heard["forbidden"][1].rule.line == 2
+
+
+def plain(self, site, urls):
+    return scrapy.Request(self.extra, self.parse)
+
+
+def plain_item(self, site, urls):
+    return {"url": self.extra}
+
+
+def generator(self, site, urls):
+    yield {"url": "an item"}
+    yield scrapy.Request(self.extra, self.parse)
+
+
+async def coroutine(self, site, urls):
+    return [{"url": "an item"}, scrapy.Request(self.extra, self.parse)]
+
+
+async def async_generator(self, site, urls):
+    yield {"url": "an item"}
+    yield scrapy.Request(self.extra, self.parse)
+
+
+@pytest.mark.parametrize(
+    ("hook", "items"),
+    [(plain, 0), (plain_item, 0), (generator, 1), (coroutine, 1), (async_generator, 1)],
+)
+@ensureDeferred
+async def test_what_a_hook_yields_is_used_as_a_callbacks_is(webs, hook, items):
+    """Requests and items of any kind of method."""
+    web = site(webs)
+
+    class Spider(LinksSpider):
+        extra = web.url + "/extra"
+        sitemaps_discovered = hook
+
+    result = await crawl(Spider, start_urls=[web.url + "/"])
+
+    assert web.url + "/extra" in result.urls()
+    assert result.urls().count("an item") == items
+    assert result.stats["item_scraped_count"] == 6 + items
+
+
+@ensureDeferred
+async def test_an_exception_in_a_hook_stops_nothing(webs):
+    """It is logged and counted as a callback's is."""
+    web = site(webs)
+
+    class Spider(LinksSpider):
+        def sitemaps_discovered(self, site, urls):
+            raise RuntimeError("my mistake")
+
+        async def robots_fetched(self, site, robots, outcome):
+            yield {"url": "before"}
+            raise LookupError("my other mistake")
+
+    result = await crawl(Spider, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 5 + 1
+    assert result.stats["spider_exceptions/count"] == 2
+    assert result.stats["spider_exceptions/RuntimeError"] == 1
+    assert len(result.logged("Error in spider hook sitemaps_discovered")) == 1
+
+
+@ensureDeferred
+async def test_a_hook_may_close_the_spider(webs):
+    """CloseSpider means in a hook what it means in a callback."""
+    web = site(webs)
+
+    class Spider(LinksSpider):
+        def sitemaps_discovered(self, site, urls):
+            raise CloseSpider("enough")
+
+    result = await crawl(Spider, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "enough"
+
+
+@ensureDeferred
+async def test_the_crawl_waits_for_a_hook_that_has_not_ended(webs):
+    """A spider with nothing else to do stays open until its hook methods have ended."""
+    from scrapy.utils.defer import maybe_deferred_to_future
+    from twisted.internet import reactor
+    from twisted.internet.task import deferLater
+
+    web = site(webs)
+
+    class Spider(LinksSpider):
+        async def request_forbidden(self, request, verdict):
+            await maybe_deferred_to_future(deferLater(reactor, 0.5, lambda: None))
+            yield {"url": "late"}
+
+    result = await crawl(Spider, start_urls=[web.url + "/"])
+    assert "late" in result.urls()

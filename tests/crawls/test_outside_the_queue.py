@@ -1,0 +1,134 @@
+"""Requests that never were in the queue wait at the gate, and do not loop."""
+
+from __future__ import annotations
+
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.http.request import NO_CALLBACK
+from webs import Answer, Closed, html
+
+DISALLOW_NOTHING = Answer(b"User-agent: *\nDisallow:\n")
+
+
+def files_site(webs, files: int):
+    web = webs()
+    web.pages["/robots.txt"] = DISALLOW_NOTHING
+    web.pages["/"] = html()
+    for number in range(files):
+        web.pages[f"/file/{number}.bin"] = Answer(b"content %d" % number)
+    return web
+
+
+@ensureDeferred
+async def test_files_of_a_paused_site_arrive(webs, tmp_path):
+    """FilesPipeline, a site that answers 503 for a while: no loop, and every file arrives."""
+    web = files_site(webs, 5)
+    web.refuse = closed = Closed(seconds=2, after=1, retry_after="2", robots_too=False)
+
+    class Spider(scrapy.Spider):
+        name = "files"
+        start_urls = [web.url + "/"]
+
+        def parse(self, response):
+            yield {"file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(5)]}
+
+    result = await crawl(
+        Spider,
+        {
+            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+            "FILES_STORE": str(tmp_path),
+        },
+    )
+
+    (item,) = result.items
+    assert len(item["files"]) == 5
+    stored = sorted((tmp_path / file["path"]).read_bytes() for file in item["files"])
+    assert stored == [b"content %d" % number for number in range(5)]
+    assert len([hit for hit in web.hits if hit.status == 503]) <= 5
+    assert [h for h in web.hits if closed.began + 0.5 < h.at < closed.began + 2] == []
+    assert result.stats["mandelbot/pause/waited"] >= 1
+
+
+@ensureDeferred
+async def test_waiting_requests_hold_no_place_of_other_sites(webs, tmp_path):
+    """More files than CONCURRENT_REQUESTS wait at a closed gate; another site goes on meanwhile."""
+    web = files_site(webs, 12)
+    web.refuse = closed = Closed(seconds=3, after=1, retry_after="3", robots_too=False)
+    healthy = webs("127.0.0.2")
+    healthy.chain(30)
+    healthy.pages["/robots.txt"] = DISALLOW_NOTHING
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            if response.url == web.url + "/":
+                yield {
+                    "url": response.url,
+                    "file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(12)],
+                }
+                yield scrapy.Request(healthy.url + "/", super().parse)
+            else:
+                yield from super().parse(response)
+
+    result = await crawl(
+        Spider,
+        {
+            "CONCURRENT_REQUESTS": 4,
+            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+            "FILES_STORE": str(tmp_path),
+        },
+        start_urls=[web.url + "/"],
+    )
+
+    assert len(result.items) == 1 + 31
+    assert max(hit.at for hit in healthy.hits) < closed.began + 3
+    files = next(item["files"] for item in result.items if "file_urls" in item)
+    assert len(files) == 12
+
+
+@ensureDeferred
+async def test_an_inline_request_waits_and_is_answered(webs):
+    """``await engine.download_async()`` in a callback gets its page when the pause is over."""
+    web = files_site(webs, 1)
+    web.refuse = Closed(seconds=1, after=1, retry_after="1", robots_too=False)
+
+    class Spider(scrapy.Spider):
+        name = "inline"
+        start_urls = [web.url + "/"]
+
+        async def parse(self, response):
+            request = scrapy.Request(response.urljoin("/file/0.bin"), callback=NO_CALLBACK)
+            file = await self.crawler.engine.download_async(request)
+            yield {"url": file.url, "status": file.status, "body": file.body}
+
+    result = await crawl(Spider)
+
+    assert result.items == [{"url": web.url + "/file/0.bin", "status": 200, "body": b"content 0"}]
+    assert web.asked("/file/0.bin") == 2
+
+
+@ensureDeferred
+async def test_the_longest_wait_ends_with_the_503(webs):
+    """After MANDELBOT_PAUSE_WAIT the request gets its 503, and the site is not asked for it."""
+    web = files_site(webs, 2)
+    web.refuse = Closed(seconds=1000, after=1, retry_after="1000", robots_too=False)
+
+    class Spider(scrapy.Spider):
+        name = "impatient"
+        start_urls = [web.url + "/"]
+
+        async def parse(self, response):
+            for number in range(2):
+                url = response.urljoin(f"/file/{number}.bin")
+                request = scrapy.Request(url, callback=NO_CALLBACK)
+                file = await self.crawler.engine.download_async(request)
+                yield {"url": file.url, "status": file.status}
+
+    result = await crawl(Spider, {"MANDELBOT_PAUSE_WAIT": 0.3})
+
+    assert result.items == [
+        {"url": web.url + "/file/0.bin", "status": 503},
+        {"url": web.url + "/file/1.bin", "status": 503},
+    ]
+    assert web.asked("/file/0.bin") == 1
+    assert web.asked("/file/1.bin") == 0
+    assert "retry/count" not in result.stats

@@ -1,0 +1,372 @@
+"""A site that answers 503, crawled over real HTTP. (Mandelbot, "Temporarily Stop Crawling")"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from email.utils import formatdate
+
+import pytest
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.exceptions import IgnoreRequest
+from webs import Answer, Closed, html
+
+DISALLOW_NOTHING = Answer(b"User-agent: *\nDisallow:\n")
+
+
+def site(webs, pages: int, host: str = "127.0.0.1", delay: float = 0.0):
+    web = webs(host)
+    web.chain(pages)
+    for answer in web.pages.values():
+        answer.delay = delay
+    web.pages["/robots.txt"] = DISALLOW_NOTHING
+    return web
+
+
+def urls_of(web, pages: int) -> list[str]:
+    return sorted(web.url + path for path in ["/", *(f"/page/{n}" for n in range(pages))])
+
+
+@ensureDeferred
+async def test_mandelbot_503_pauses_one_site_and_slows_no_other(webs):
+    """While one site is paused all pages of the other arrive; then all of its own do, each once."""
+    paused, healthy = site(webs, 30, "127.0.0.1"), site(webs, 60, "127.0.0.2", delay=0.02)
+    paused.refuse = closed = Closed(seconds=3, after=5, retry_after="3")
+
+    result = await crawl(
+        LinksSpider,
+        {"CONCURRENT_REQUESTS": 8},
+        start_urls=[paused.url + "/", healthy.url + "/"],
+    )
+
+    assert result.urls() == sorted(urls_of(paused, 30) + urls_of(healthy, 60))
+    last_of_the_healthy = max(hit.at for hit in healthy.hits)
+    assert last_of_the_healthy < closed.began + 3
+    assert result.stats["finish_reason"] == "finished"
+    assert "retry/count" not in result.stats
+
+
+@ensureDeferred
+async def test_a_pause_costs_the_site_only_what_was_under_way(webs):
+    """Nothing is sent into the pause: no more than was in flight is refused, and one probe goes."""
+    web = site(webs, 40)
+    web.refuse = closed = Closed(seconds=2, after=10, retry_after="2")
+
+    result = await crawl(LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"])
+
+    assert result.urls() == urls_of(web, 40)
+    assert 1 <= web.statuses().count(503) <= 8  # CONCURRENT_REQUESTS_PER_DOMAIN
+    inside = [hit for hit in web.hits if closed.began + 0.5 < hit.at < closed.began + 2]
+    assert inside == []
+    assert len(result.signals("site_paused")) == len(result.signals("site_resumed")) == 1
+    assert result.stats["mandelbot/pause/count"] == 1
+    assert result.stats["mandelbot/pause/bounced"] >= 1
+    assert len(result.logged("Paused http")) == len(result.logged("Resumed http")) == 1
+
+
+@ensureDeferred
+async def test_one_probe_goes_first(webs):
+    """When the pause is over a single request asks, and the others follow its answer."""
+    web = site(webs, 30)
+    web.refuse = closed = Closed(seconds=1, after=5, retry_after="1")
+    late = {}
+
+    def slow_probe(request):
+        late.setdefault("first", time.monotonic())
+        return Answer(b"<html></html>", delay=0.3, headers={"Content-Type": "text/html"})
+
+    for path in list(web.pages):
+        if path.startswith("/page"):
+            web.pages[path] = slow_probe
+
+    result = await crawl(LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"])
+
+    assert result.urls() == urls_of(web, 30)
+    after = [hit for hit in web.hits if hit.at > closed.began + 1]
+    assert after[1].at - after[0].at >= 0.3, "the second waited for the probe's answer"
+
+
+@pytest.mark.parametrize(
+    "retry_after",
+    [None, "1", pytest.param("date", id="date"), "-3", "rubbish", "0"],
+)
+@ensureDeferred
+async def test_retry_after_in_every_form(webs, retry_after):
+    """Seconds and dates are kept; what makes no sense counts as absent. Nothing is lost."""
+    web = site(webs, 10)
+    value = formatdate(time.time() + 2, usegmt=True) if retry_after == "date" else retry_after
+    web.refuse = closed = Closed(seconds=0.8, after=4, retry_after=value)
+
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+
+    assert result.urls() == urls_of(web, 10)
+    resumed = min(hit.at for hit in web.hits if hit.at > closed.began + 0.3)
+    assert resumed >= closed.began + 0.9
+    if value is not None and retry_after != "date":
+        assert f"Retry-After: {value}" in result.signals("site_paused")[0]["reason"]
+
+
+@ensureDeferred
+async def test_429_pauses_too(webs):
+    """Which statuses pause is MANDELBOT_PAUSE_HTTP_CODES; 429 is among them."""
+    web = site(webs, 10)
+    web.refuse = Closed(seconds=1, after=3, retry_after="1", status=429)
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    assert result.urls() == urls_of(web, 10)
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@ensureDeferred
+async def test_503_for_robots_txt_pauses_and_nothing_is_lost(webs):
+    """Whatever was asked: a 503 for robots.txt pauses the site; its rules are then read."""
+    web = site(webs, 10)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/3\n")
+    web.refuse = Closed(seconds=1, retry_after="1")
+
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+
+    assert result.urls() == [url for url in urls_of(web, 10) if not url.endswith("/page/3")]
+    assert web.hits[0].path == "/robots.txt"
+    assert web.statuses().count(503) == 1
+    assert web.asked("/page/3") == 0
+    assert result.signals("site_paused")[0]["reason"].startswith("robots.txt: 503")
+
+
+@ensureDeferred
+async def test_5xx_for_robots_txt_is_asked_again_later(webs):
+    """A 5xx is a temporary problem of the server: nothing is crawled before it has answered."""
+    web = site(webs, 5)
+    web.refuse = Closed(seconds=0.5, status=500)
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    assert result.urls() == urls_of(web, 5)
+    assert [hit.path for hit in web.hits[:2]] == ["/robots.txt", "/robots.txt"]
+
+
+@ensureDeferred
+async def test_what_comes_back_is_as_it_was(webs):
+    """Callback, errback, meta, priority, dont_filter: as the spider made them; no retry counted."""
+    web = webs()
+    web.pages["/robots.txt"] = DISALLOW_NOTHING
+    web.pages["/"] = html()
+    web.refuse = Closed(seconds=0.5, retry_after="1", robots_too=False)
+    failures = []
+
+    class Spider(scrapy.Spider):
+        name = "as-it-was"
+
+        async def start(self):
+            yield scrapy.Request(
+                web.url + "/",
+                self.parse_it,
+                errback=failures.append,
+                meta={"mine": 1},
+                cb_kwargs={"argument": 2},
+                priority=7,
+                headers={"X-Mine": "3"},
+            )
+
+        def parse_it(self, response, argument):
+            request = response.request
+            yield {
+                "url": response.url,
+                "argument": argument,
+                "mine": response.meta["mine"],
+                "priority": request.priority,
+                "dont_filter": request.dont_filter,
+                "header": request.headers["X-Mine"],
+                "retry_times": response.meta.get("retry_times"),
+            }
+
+    result = await crawl(Spider)
+
+    assert result.items == [
+        {
+            "url": web.url + "/",
+            "argument": 2,
+            "mine": 1,
+            "priority": 7,
+            "dont_filter": False,
+            "header": b"3",
+            "retry_times": None,
+        }
+    ]
+    assert failures == []
+    assert "dupefilter/filtered" not in result.stats
+    assert result.stats["mandelbot/pause/bounced"] == 1
+
+
+@ensureDeferred
+async def test_a_bounced_request_redirected_off_site_is_still_filtered(webs):
+    """Going back to the queue does not switch the off-site filter off for what follows."""
+    web, other = site(webs, 3), site(webs, 1, "127.0.0.2")
+    web.pages["/page/1"] = Answer(b"", 302, {"Location": other.url + "/page/0"})
+    web.refuse = Closed(seconds=0.5, after=1, retry_after="1", robots_too=False)
+
+    class Spider(LinksSpider):
+        allowed_domains = ["127.0.0.1"]
+
+    result = await crawl(Spider, start_urls=[web.url + "/"])
+
+    assert web.asked("/page/1", 503) + web.asked("/page/1", 302) >= 2 or web.asked("/page/1", 302)
+    assert result.stats["offsite/filtered"] == 1
+    assert other.hits == []
+
+
+@ensureDeferred
+async def test_no_503_is_ever_cached(webs, tmp_path):
+    """With HTTPCACHE_ENABLED a second crawl gets its pages from the cache, and no refusal."""
+    web = site(webs, 6)
+    web.refuse = Closed(seconds=0.5, after=3, retry_after="1")
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+
+    first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    sent = len(web.hits)
+    second = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+
+    assert first.urls() == second.urls() == urls_of(web, 6)
+    assert second.stats["httpcache/hit"] == 7
+    assert [hit.path for hit in web.hits[sent:]] == ["/robots.txt"]
+
+
+@ensureDeferred
+async def test_stats_count_refusals_though_they_come_no_further(webs):
+    """The stats middleware stands above; what it misses is counted for it."""
+    web = site(webs, 10)
+    web.refuse = Closed(seconds=0.5, after=3, retry_after="1", robots_too=False)
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    counted = {
+        int(name.rpartition("/")[2]): count
+        for name, count in result.stats.items()
+        if name.startswith("downloader/response_status_count/")
+    }
+    assert counted == Counter(web.statuses())
+    assert result.stats["downloader/response_count"] == len(web.hits)
+
+
+@ensureDeferred
+async def test_a_url_that_alone_answers_503_is_handed_on(webs):
+    """It keeps no healthy site shut: after MANDELBOT_PAUSE_TRIES it gets its 503, as in Scrapy."""
+    web = site(webs, 8)
+    web.pages["/page/4"] = Answer(b"broken", 503)
+    failures = []
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            yield {"url": response.url}
+            for link in response.css("a::attr(href)").getall():
+                yield response.follow(link, self.parse, errback=self.failed)
+
+        def failed(self, failure):
+            failures.append(failure.value.response)
+
+    result = await crawl(
+        Spider,
+        {"MANDELBOT_PAUSE_FIRST": 0.1, "MANDELBOT_PAUSE_TRIES": 3},
+        start_urls=[web.url + "/"],
+    )
+
+    assert result.urls() == [url for url in urls_of(web, 8) if not url.endswith("/page/4")]
+    assert [(response.status, response.url) for response in failures] == [
+        (503, web.url + "/page/4")
+    ]
+    assert web.asked("/page/4") == 3
+    assert result.stats["mandelbot/pause/handed_on"] == 1
+    assert "retry/count" not in result.stats
+    assert "mandelbot/pause/given_up" not in result.stats
+
+
+@ensureDeferred
+async def test_a_site_that_never_comes_back_is_given_up(webs):
+    """After so many failed probes its requests go to their errbacks with the last response."""
+    web, healthy = site(webs, 8), site(webs, 3, "127.0.0.2")
+    web.refuse = Closed(seconds=1000, after=4)
+    failures = []
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            yield {"url": response.url}
+            for link in response.css("a::attr(href)").getall():
+                yield response.follow(link, self.parse, errback=failures.append)
+
+    result = await crawl(
+        Spider,
+        {
+            "MANDELBOT_PAUSE_FIRST": 0.1,
+            "MANDELBOT_PAUSE_BASE": 0.1,
+            "MANDELBOT_PAUSE_TRIES": 3,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        },
+        start_urls=[web.url + "/", healthy.url + "/"],
+    )
+
+    assert len(result.items) + len(failures) == 9 + 4
+    assert {failure.value.response.status for failure in failures} == {503}
+    assert {failure.request.url for failure in failures} | set(result.urls()) == {
+        *urls_of(web, 8),
+        *urls_of(healthy, 3),
+    }
+    assert web.statuses().count(503) <= 4  # the one that paused it, and three probes
+    assert result.stats["mandelbot/pause/given_up"] == 1
+    assert len(result.logged("Gave up http")) == 1
+    assert "retry/count" not in result.stats
+
+
+@ensureDeferred
+async def test_a_site_that_never_told_its_rules_is_given_up(webs):
+    """Without a response to hand on, its requests are ignored, with the reason."""
+    web = webs()
+    web.refuse = Closed(seconds=1000, status=500)
+    url = web.url + "/"
+    failures = []
+
+    class Spider(scrapy.Spider):
+        name = "silent"
+
+        async def start(self):
+            yield scrapy.Request(url, errback=failures.append)
+
+    web.close()
+    result = await crawl(
+        Spider,
+        {
+            "MANDELBOT_PAUSE_FIRST": 0.05,
+            "MANDELBOT_PAUSE_BASE": 0.05,
+            "MANDELBOT_PAUSE_TRIES": 2,
+        },
+    )
+    assert failures[0].check(IgnoreRequest)
+    assert "has not answered" in str(failures[0].value)
+    assert result.stats["mandelbot/pause/given_up"] == 1
+
+
+@pytest.mark.parametrize(
+    ("meta", "attribute"),
+    [
+        ({"dont_pause": True, "handle_httpstatus_list": [503]}, None),
+        ({"handle_httpstatus_list": [503]}, None),
+        ({"handle_httpstatus_all": True}, None),
+        ({}, [503]),
+    ],
+    ids=["dont_pause", "handle_httpstatus_list", "handle_httpstatus_all", "spider attribute"],
+)
+@ensureDeferred
+async def test_a_503_that_the_spider_handles_is_the_spiders(webs, meta, attribute):
+    """Nobody pauses for a status that the spider asked for."""
+    web = site(webs, 1)
+    web.refuse = Closed(seconds=1000, robots_too=False)
+
+    class Spider(scrapy.Spider):
+        name = "handles"
+
+        async def start(self):
+            yield scrapy.Request(web.url + "/", meta={**meta, "dont_retry": True})
+
+        def parse(self, response):
+            yield {"url": response.url, "status": response.status}
+
+    if attribute:
+        Spider.handle_httpstatus_list = attribute
+    result = await crawl(Spider)
+    assert [item["status"] for item in result.items] == [503]
+    assert "mandelbot/pause/count" not in result.stats

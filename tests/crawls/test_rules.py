@@ -1,0 +1,281 @@
+"""robots.txt as the middleware gets and obeys it, over real HTTP. (Mandelbot; DESIGN, section 5)"""
+
+from __future__ import annotations
+
+import pytest
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from webs import Answer, html
+
+from scrapy_mandelbot import OutcomeKind
+
+RULES = b"User-agent: *\nDisallow: /page/1\nAllow: /page/10\n"
+
+
+def site(webs, pages: int = 12, host: str = "127.0.0.1"):
+    web = webs(host)
+    web.chain(pages)
+    return web
+
+
+@ensureDeferred
+async def test_mandelbot_rules_are_obeyed_and_explained(webs):
+    """The longest path decides; what is forbidden is not asked for, and the log says which line."""
+    web = site(webs)
+    web.pages["/robots.txt"] = Answer(RULES)
+
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+
+    assert web.asked("/page/1") == web.asked("/page/11") == 0
+    assert web.asked("/page/10") == web.asked("/page/2") == 1
+    assert web.asked("/robots.txt") == 1
+    assert result.stats["robotstxt/forbidden"] == 2
+    heard = result.signals("request_forbidden")
+    assert {(one["verdict"].rule.line, one["verdict"].rule.path) for one in heard} == {
+        (2, "/page/1")
+    }
+    (line, _) = result.logged("Forbidden by robots.txt")
+    assert f"{web.url}/robots.txt: forbidden by line 2: Disallow: /page/1" in line
+
+
+@pytest.mark.parametrize("status", [200, 204, 206])
+@ensureDeferred
+async def test_mandelbot_2xx_has_rules(webs, status):
+    """A success is read as rules."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(b"" if status == 204 else RULES, status)
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    assert len(result.items) == (4 if status == 204 else 3)
+    assert result.signals("robots_fetched")[0]["outcome"].kind is OutcomeKind.RULES
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
+@ensureDeferred
+async def test_mandelbot_4xx_allows_all(webs, status):
+    """No robots.txt: every URL may be crawled, whatever the body of the error page says."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", status)
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    assert len(result.items) == 4
+    assert result.signals("robots_fetched")[0]["outcome"].kind is OutcomeKind.ALLOW_ALL
+
+
+@ensureDeferred
+async def test_mandelbot_3xx_is_followed_across_sites(webs):
+    """Redirects are followed, off site too, and the end result is the robots.txt of the site."""
+    web, other = site(webs, 3), site(webs, 3, "127.0.0.2")
+    web.pages["/robots.txt"] = Answer(b"", 301, {"Location": "/elsewhere.txt"})
+    web.pages["/elsewhere.txt"] = Answer(b"", 302, {"Location": other.url + "/rules.txt"})
+    other.pages["/rules.txt"] = Answer(RULES)
+
+    class Spider(LinksSpider):
+        allowed_domains = ["127.0.0.1"]
+
+    result = await crawl(Spider, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 3
+    assert web.asked("/page/1") == 0
+    assert [hit.path for hit in other.hits] == ["/rules.txt"]
+    assert result.signals("robots_fetched")[0]["site"] == web.url
+
+
+@ensureDeferred
+async def test_redirects_that_lead_nowhere_are_as_no_file(webs):
+    """A loop ends, and so do more hops than ten: as if there were no robots.txt."""
+    loop, long = site(webs, 2), site(webs, 2, "127.0.0.2")
+    loop.pages["/robots.txt"] = Answer(b"", 302, {"Location": "/robots.txt"})
+    for hop in range(20):
+        long.pages[f"/hop/{hop}"] = Answer(b"", 302, {"Location": f"/hop/{hop + 1}"})
+    long.pages["/robots.txt"] = Answer(b"", 302, {"Location": "/hop/0"})
+
+    result = await crawl(LinksSpider, start_urls=[loop.url + "/", long.url + "/"])
+
+    assert len(result.items) == 6
+    assert loop.asked("/robots.txt") == 1
+    assert sum(hit.path.startswith("/hop") for hit in long.hits) == 10
+
+
+@ensureDeferred
+async def test_mandelbot_each_site_has_its_own_file(webs):
+    """Another port is another site, with its own robots.txt."""
+    one, other = site(webs, 3), site(webs, 3)
+    one.pages["/robots.txt"] = Answer(RULES)
+    other.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/2\n")
+    await crawl(LinksSpider, start_urls=[one.url + "/", other.url + "/"])
+    assert (one.asked("/page/1"), one.asked("/page/2")) == (0, 1)
+    assert (other.asked("/page/1"), other.asked("/page/2")) == (1, 0)
+
+
+@ensureDeferred
+async def test_one_fetch_shared_and_one_request_of_an_unknown_site(webs):
+    """A slow robots.txt holds one place, not all: the other requests stay in the queue."""
+    slow, quick = site(webs, 0), site(webs, 20, "127.0.0.2")
+    for number in range(30):
+        slow.pages[f"/start/{number}"] = html()
+    slow.pages["/robots.txt"] = Answer(b"", delay=1.0)
+
+    class Spider(LinksSpider):
+        async def start(self):
+            for number in range(30):
+                yield scrapy.Request(f"{slow.url}/start/{number}", self.parse)
+            yield scrapy.Request(quick.url + "/", self.parse)
+
+    result = await crawl(Spider, {"CONCURRENT_REQUESTS": 4})
+
+    assert len(result.items) == 30 + 21
+    assert slow.asked("/robots.txt") == 1
+    assert slow.hits[0].at - max(hit.at for hit in quick.hits) < 1.0
+    first_page_of_the_slow = min(hit.at for hit in slow.hits if hit.path != "/robots.txt")
+    assert max(hit.at for hit in quick.hits) < first_page_of_the_slow
+
+
+@ensureDeferred
+async def test_dont_obey_robotstxt_keeps_its_meaning(webs):
+    """A request with the meta key is sent whatever the rules say, and fetches none."""
+    web = site(webs, 1)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
+
+    class Spider(LinksSpider):
+        async def start(self):
+            yield scrapy.Request(web.url + "/page/0", meta={"dont_obey_robotstxt": True})
+
+    result = await crawl(Spider)
+    assert len(result.items) == 1
+    assert web.asked("/robots.txt") == 0
+
+
+@ensureDeferred
+async def test_robotstxt_obey_off_keeps_its_meaning(webs):
+    """Rules are not applied and not asked for; a 503 still pauses."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
+    said = iter([503])
+    web.refuse = lambda _: Answer(b"", status) if (status := next(said, None)) else None
+    result = await crawl(LinksSpider, {"ROBOTSTXT_OBEY": False}, start_urls=[web.url + "/"])
+    assert len(result.items) == 4
+    assert web.asked("/robots.txt") == 0
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@ensureDeferred
+async def test_switched_off_is_exactly_stock(webs):
+    """MANDELBOT_ENABLED = False for a spider: Scrapy's own components, and none of ours."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(RULES)
+
+    class Off(LinksSpider):
+        custom_settings = {"MANDELBOT_ENABLED": False}
+
+    result = await crawl(Off, start_urls=[web.url + "/"])
+
+    settings = result.crawler.settings
+    assert not settings.getbool("ROBOTSTXT_OBEY")
+    assert settings["SCHEDULER_PRIORITY_QUEUE"] == "scrapy.pqueues.DownloaderAwarePriorityQueue"
+    middlewares = result.crawler.engine.downloader.middleware.middlewares
+    assert not [one for one in middlewares if type(one).__module__.startswith("scrapy_mandelbot")]
+    assert len(result.items) == 4
+    assert not any(name.startswith("mandelbot") for name in result.stats)
+
+
+@ensureDeferred
+async def test_crawlers_in_one_process_do_not_disturb_each_other(webs):
+    """Two crawls of one site at once, with other settings: each obeys its own."""
+    from twisted.internet.defer import Deferred, DeferredList
+
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(
+        b"User-agent: one\nDisallow: /page/1\n\nUser-agent: two\nDisallow: /page/2\n"
+    )
+    runs = [
+        Deferred.fromCoroutine(
+            crawl(LinksSpider, {"ROBOTSTXT_USER_AGENT": agent, **extra}, start_urls=[web.url + "/"])
+        )
+        for agent, extra in [
+            ("one", {}),
+            ("two", {"MANDELBOT_PAUSE_HTTP_CODES": []}),
+            ("three", {"ROBOTSTXT_OBEY": False}),
+        ]
+    ]
+    results = [result for _, result in await DeferredList(runs, fireOnOneErrback=True)]
+    found = [{url.rpartition("/")[2] for url in result.urls()} for result in results]
+    assert found == [{"", "0", "2"}, {"", "0", "1"}, {"", "0", "1", "2"}]
+
+
+@pytest.mark.parametrize(
+    ("agent", "forbidden"),
+    [("Examplebot", "/page/0"), (["News", "Examplebot"], "/page/1"), (None, "/page/2")],
+)
+@ensureDeferred
+async def test_robotstxt_user_agent(webs, agent, forbidden):
+    """A token, a list of tokens, or None: from the request's own User-Agent header."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(
+        b"User-agent: Examplebot\nDisallow: /page/0\n\n"
+        b"User-agent: News\nDisallow: /page/1\n\n"
+        b"User-agent: Crawler\nDisallow: /page/2\n"
+    )
+    await crawl(
+        LinksSpider,
+        {"ROBOTSTXT_USER_AGENT": agent, "USER_AGENT": "Mozilla/5.0 (compatible; Crawler/1.0)"},
+        start_urls=[web.url + "/"],
+    )
+    missing = {f"/page/{n}" for n in range(3)} - {hit.path for hit in web.hits}
+    assert missing == {forbidden}
+
+
+@ensureDeferred
+async def test_sitemaps_are_discovered_once(webs):
+    """The absolute URLs of all Sitemap lines, once per site and run."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(
+        b"Sitemap: http://127.0.0.1/one.xml\nUser-agent: *\nSitemap: /two.xml\nDisallow: /x\n"
+        b"Sitemap: http://[broken\nSitemap: http://127.0.0.1/one.xml\n"
+    )
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    (heard,) = result.signals("sitemaps_discovered")
+    assert heard == {
+        "site": web.url,
+        "urls": ("http://127.0.0.1/one.xml", web.url + "/two.xml"),
+    }
+    assert result.stats["mandelbot/sitemaps/discovered"] == 2
+
+
+@ensureDeferred
+async def test_sitemaps_off_says_nothing(webs):
+    """MANDELBOT_SITEMAPS = "off": no signal."""
+    web = site(webs, 1)
+    web.pages["/robots.txt"] = Answer(b"Sitemap: /one.xml\n")
+    result = await crawl(LinksSpider, {"MANDELBOT_SITEMAPS": "off"}, start_urls=[web.url + "/"])
+    assert result.signals("sitemaps_discovered") == []
+
+
+@ensureDeferred
+async def test_a_host_that_does_not_exist_is_no_site_to_be_polite_to(webs):
+    """The request goes on, and fails by itself."""
+    failures = []
+
+    class Spider(scrapy.Spider):
+        name = "nowhere"
+
+        async def start(self):
+            yield scrapy.Request("http://nowhere.invalid/", errback=failures.append)
+
+    result = await crawl(Spider)
+    assert len(failures) == 1
+    assert "mandelbot/pause/count" not in result.stats
+    assert result.stats["mandelbot/robots/unasked"] == 1
+
+
+@ensureDeferred
+async def test_another_parser_is_used_where_the_project_says_so(webs):
+    """ROBOTSTXT_PARSER: the rules are its; a verdict has no line."""
+    web = site(webs, 12)
+    web.pages["/robots.txt"] = Answer(RULES)
+    result = await crawl(
+        LinksSpider,
+        {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser"},
+        start_urls=[web.url + "/"],
+    )
+    assert web.asked("/page/1") == 0
+    assert result.stats["robotstxt/forbidden"] >= 2
+    assert result.signals("request_forbidden") == []

@@ -1,0 +1,176 @@
+"""The gate's table, edge by edge. (politeness/gate.py; Mandelbot, "Temporarily Stop Crawling")"""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_mandelbot.politeness import Gate, GateState, PauseLaw, Transition
+
+LAW = PauseLaw(first=1, base=60, longest=600, retry_after_longest=86_400, tries=4)
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate(LAW)
+
+
+def closed(gate: Gate, now: float = 100.0, retry_after: float | None = None) -> Gate:
+    gate.refused(now, "503", retry_after)
+    return gate
+
+
+def probing(gate: Gate, now: float = 101.0) -> Gate:
+    closed(gate, now - 1).probe_sent()
+    return gate
+
+
+def test_an_open_gate_sets_no_limit(gate):
+    """A site that is well may be sent as much as the crawl sends."""
+    assert gate.window(0) is None
+    assert repr(gate) == "<Gate open>"
+
+
+def test_mandelbot_a_refusal_closes(gate):
+    """A 503 to any request stops the crawl of the site."""
+    assert gate.refused(100, "503 for /") is Transition.PAUSED
+    assert gate.state is GateState.CLOSED
+    assert gate.window(100.9) == 0
+    assert gate.reason == "503 for /"
+    assert repr(gate) == "<Gate closed until 101.0, 0 failed probes>"
+
+
+def test_mandelbot_a_closed_gate_lets_one_through_when_its_time_has_come(gate):
+    """The crawl resumes at some later time, with a single request."""
+    closed(gate)
+    assert gate.window(101) == 1
+
+
+def test_while_a_probe_is_out_nobody_else_goes(gate):
+    """There is one probe, not two."""
+    probing(gate)
+    assert gate.window(10_000) == 0
+    assert repr(gate) == "<Gate probing, 0 failed probes>"
+
+
+def test_a_probe_that_is_answered_opens(gate):
+    """A good answer to the probe ends the pause, and it is told how long it was."""
+    assert probing(gate).probe_answered() is Transition.RESUMED
+    assert gate.state is GateState.OPEN
+    assert gate.paused_for(130.0) == 30.0
+
+
+@pytest.mark.parametrize(
+    ("failed", "pause"), [(1, 60), (2, 120), (3, 240)], ids=["first", "second", "third"]
+)
+def test_failed_probes_double_the_pause(gate, failed, pause):
+    """Only failed probes lengthen the next pause: 60 s, doubling."""
+    probing(gate)
+    for _ in range(failed):
+        gate.probe_sent()
+        assert gate.probe_refused(200, "503") is Transition.PROLONGED
+    assert gate.until == 200 + pause
+    assert gate.failed_probes == failed
+
+
+def test_the_pause_grows_no_longer_than_the_longest():
+    """However many probes failed, no pause of our own choice is longer than the law's longest."""
+    law = PauseLaw(base=60, longest=600, tries=10**6)
+    assert law.pause(100_000, None, 0.0) == 600
+
+
+def test_jitter_spreads_pauses_of_our_own_choice_only():
+    """What a server asks for is kept to the second; the rest is spread by up to a tenth."""
+    assert LAW.pause(1, None, 0.1) == pytest.approx(66)
+    assert LAW.pause(1, None, -0.1) == pytest.approx(54)
+    assert LAW.pause(1, 30.0, 0.1) == 30
+
+
+def test_the_site_is_given_up_after_so_many_failed_probes(gate):
+    """The last failed probe gives the site up: nobody is sent any more."""
+    probing(gate)
+    transitions = []
+    for _ in range(LAW.tries):
+        gate.probe_sent()
+        transitions.append(gate.probe_refused(200, "503"))
+    assert transitions == [Transition.PROLONGED] * 3 + [Transition.GAVE_UP]
+    assert gate.window(10**9) == 0
+    assert repr(gate) == "<Gate given up after 4 failed probes>"
+
+
+@pytest.mark.parametrize("event", ["refused", "probe_answered", "probe_refused", "probe_lost"])
+def test_given_up_is_for_good(gate, event):
+    """No late answer opens a site that was given up."""
+    probing(gate)
+    for _ in range(LAW.tries):
+        gate.probe_sent()
+        gate.probe_refused(200, "503")
+    arguments = {"probe_answered": (), "probe_lost": (300,)}.get(event, (300, "late"))
+    assert getattr(gate, event)(*arguments) is None
+    assert gate.state is GateState.GIVEN_UP
+
+
+def test_late_refusals_of_the_burst_change_nothing(gate):
+    """Sixteen 503s to sixteen requests under way are one pause, not sixteen."""
+    closed(gate)
+    assert gate.refused(100.2, "late") is None
+    assert (gate.until, gate.failed_probes) == (101, 0)
+
+
+def test_a_late_refusal_with_a_longer_retry_after_extends_the_pause(gate):
+    """The burst is one pause, and the longest time that the server named holds."""
+    closed(gate)
+    assert gate.refused(100.2, "late", 30.0) is Transition.PROLONGED
+    assert gate.until == pytest.approx(130.2)
+    assert gate.refused(100.3, "late", 5.0) is None
+    assert gate.until == pytest.approx(130.2)
+
+
+def test_a_refusal_while_probing_is_late(gate):
+    """The probe decides; who was sent before it has no say."""
+    assert probing(gate).refused(102, "late", 500.0) is None
+    assert gate.state is GateState.PROBING
+
+
+def test_a_lost_probe_makes_room_for_another_at_once(gate):
+    """A probe that ends without a word of the site, dropped or forbidden, proves nothing."""
+    probing(gate).probe_lost(105)
+    assert gate.window(105) == 1
+    assert gate.failed_probes == 0
+
+
+def test_a_probe_whose_url_is_to_blame_lengthens_nothing(gate):
+    """A URL that alone answers 503 does not keep a healthy site shut for longer and longer."""
+    probing(gate)
+    for _ in range(100):
+        gate.probe_sent()
+        assert gate.probe_refused(200, "503", blame_site=False) is Transition.PROLONGED
+    assert gate.until == 201
+    assert gate.failed_probes == 0
+
+
+def test_retry_after_is_kept_and_capped(gate):
+    """The server says when, up to a day."""
+    closed(gate, 100, retry_after=90.0)
+    assert gate.until == 190
+    assert LAW.pause(0, 10.0**9, 0.0) == 86_400
+
+
+def test_the_next_pause_starts_from_the_first_again(gate):
+    """A site that was open in between starts afresh."""
+    probing(gate)
+    gate.probe_refused(200, "503")
+    gate.probe_sent()
+    gate.probe_answered()
+    closed(gate, 300)
+    assert (gate.until, gate.failed_probes) == (301, 0)
+
+
+@pytest.mark.parametrize("state", ["open", "closed"])
+def test_news_of_a_probe_that_is_none_changes_nothing(gate, state):
+    """Answers are only a probe's while the gate is probing."""
+    if state == "closed":
+        closed(gate)
+    assert gate.probe_answered() is None
+    assert gate.probe_refused(200, "503") is None
+    gate.probe_lost(200)
+    assert gate.state is GateState(state)

@@ -1,0 +1,38 @@
+"""Retry-After as servers write it. (RFC 9110, sections 10.2.3 and 5.6.7)"""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_mandelbot.politeness import parse_retry_after
+
+NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
+
+CASES = [
+    pytest.param("120", 120.0, id="rfc9110 10.2.3: delay-seconds"),
+    pytest.param(b" 7 ", 7.0, id="white space around, and bytes"),
+    pytest.param("Sun, 06 Nov 1994 08:50:37 GMT", 60.0, id="rfc9110 5.6.7: IMF-fixdate"),
+    pytest.param("Sunday, 06-Nov-94 08:50:37 GMT", 60.0, id="rfc9110 5.6.7: rfc850-date"),
+    pytest.param("Sun Nov  6 08:50:37 1994", 60.0, id="rfc9110 5.6.7: asctime-date"),
+    pytest.param("Sun, 06 Nov 1994 09:50:37 +0100", 60.0, id="another zone"),
+    pytest.param("Sun, 06 Nov 1994 08:50:37 -0000", 60.0, id="UTC of no known place"),
+    pytest.param("Sun, 06 Nov 1994 08:49:37 GMT", None, id="now is past"),
+    pytest.param("Sat, 05 Nov 1994 08:49:37 GMT", None, id="past"),
+    pytest.param("0", None, id="zero"),
+    pytest.param("-5", None, id="negative"),
+    pytest.param("1.5", None, id="no whole number"),
+    pytest.param("soon", None, id="a word"),
+    pytest.param("", None, id="empty"),
+    pytest.param(None, None, id="absent"),
+    pytest.param("9" * 18, float("9" * 18), id="absurd, capped by the law"),
+    pytest.param("9" * 400, None, id="longer than any number"),
+    pytest.param("٣", None, id="digits that are not ASCII"),
+    pytest.param("Fri, 32 Foo 99999 99:99:99 GMT", None, id="a date that is none"),
+    pytest.param(b"\xff\xfe", None, id="bytes that are no text"),
+]
+
+
+@pytest.mark.parametrize(("value", "seconds"), CASES)
+def test_rfc9110_retry_after(value, seconds):
+    """Seconds from now, or None where nothing sensible is asked for."""
+    assert parse_retry_after(value, NOW) == seconds

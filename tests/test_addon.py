@@ -1,0 +1,149 @@
+"""One line in settings.py, and what it leaves alone. (DESIGN, section 11)"""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.settings import BaseSettings, Settings
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
+
+from scrapy_mandelbot import (
+    Addon,
+    MandelbotRobotParser,
+    PauseMiddleware,
+    RobotsTxtMiddleware,
+    SettingsError,
+    SiteQueue,
+    SpiderHooks,
+)
+
+CLI = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+
+
+class OwnQueue(ScrapyPriorityQueue):
+    """A project's own."""
+
+
+class OtherQueue:
+    """A project's own that is like none of Scrapy's."""
+
+
+class OtherScheduler:
+    """A project's own."""
+
+
+def settings_with_addon(custom: dict[str, object] | None = None, **project: object) -> Settings:
+    """Return the settings as a crawler has them once the add-on is applied."""
+    settings = Settings({"ADDONS": {"scrapy_mandelbot.Addon": 500}, **project})
+    for name, value in (custom or {}).items():
+        settings.set(name, value, "spider")
+    Addon().update_settings(settings)
+    return settings
+
+
+def middlewares(settings: BaseSettings) -> list[type]:
+    listed = build_component_list(
+        settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+    )
+    return [load_object(one) for one in listed]
+
+
+def test_one_line_wires_all():
+    """Components in their places, the stock middleware gone, the rules obeyed."""
+    settings = settings_with_addon()
+    assert settings.getbool("ROBOTSTXT_OBEY")
+    assert settings["ROBOTSTXT_PARSER"] is MandelbotRobotParser
+    assert settings["SCHEDULER_PRIORITY_QUEUE"] is SiteQueue
+    assert SpiderHooks in settings.getdict("EXTENSIONS")
+    order = middlewares(settings)
+    assert StockMiddleware not in order
+    assert order.index(RobotsTxtMiddleware) == 1  # after the off-site filter, as the stock one
+    assert order[-1] is PauseMiddleware
+
+
+def test_what_the_project_says_stays():
+    """ROBOTSTXT_OBEY, the parser, and the order or absence of our middlewares."""
+    settings = settings_with_addon(
+        ROBOTSTXT_OBEY=False,
+        ROBOTSTXT_PARSER="scrapy.robotstxt.PythonRobotParser",
+        DOWNLOADER_MIDDLEWARES={
+            "scrapy_mandelbot.PauseMiddleware": None,
+            "scrapy_mandelbot.RobotsTxtMiddleware": 120,
+        },
+    )
+    assert not settings.getbool("ROBOTSTXT_OBEY")
+    assert settings["ROBOTSTXT_PARSER"] == "scrapy.robotstxt.PythonRobotParser"
+    assert PauseMiddleware not in middlewares(settings)
+    assert settings.getdict("DOWNLOADER_MIDDLEWARES")["scrapy_mandelbot.RobotsTxtMiddleware"] == 120
+
+
+def test_a_spider_switches_all_of_it_off():
+    """custom_settings beat the project; nothing of ours is left."""
+    before = Settings({"ADDONS": {"scrapy_mandelbot.Addon": 500}})
+    settings = settings_with_addon({"MANDELBOT_ENABLED": False})
+    names = ["ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "SCHEDULER_PRIORITY_QUEUE", "EXTENSIONS"]
+    assert [settings[name] for name in names] == [before[name] for name in names]
+    assert middlewares(settings) == middlewares(before)
+
+
+def test_a_spider_switches_it_on_where_the_project_has_it_off():
+    """The other way round."""
+    settings = settings_with_addon({"MANDELBOT_ENABLED": True}, MANDELBOT_ENABLED=False)
+    assert settings["SCHEDULER_PRIORITY_QUEUE"] is SiteQueue
+
+
+@pytest.mark.parametrize("own", [DownloaderAwarePriorityQueue, ScrapyPriorityQueue])
+def test_scrapys_own_queues_are_replaced(own):
+    """Also where the project names one of them, as older projects do."""
+    settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=own)
+    assert settings["SCHEDULER_PRIORITY_QUEUE"] is SiteQueue
+
+
+def test_a_projects_own_queue_goes_within():
+    """One like ScrapyPriorityQueue orders the requests of a site."""
+    settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=OwnQueue)
+    assert settings["SCHEDULER_PRIORITY_QUEUE"] is SiteQueue
+    assert settings["MANDELBOT_INNER_PRIORITY_QUEUE"] is OwnQueue
+
+
+def test_another_queue_stays_and_is_told_of(caplog):
+    """What cannot go within stays as the project says, and a log line tells what that costs."""
+    settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=OtherQueue)
+    assert settings["SCHEDULER_PRIORITY_QUEUE"] is OtherQueue
+    assert "it does not pass paused sites by" in caplog.text
+
+
+def test_another_scheduler_is_told_of(caplog):
+    """A scheduler that is not Scrapy's has no such queue."""
+    settings_with_addon(SCHEDULER=OtherScheduler)
+    assert "do not go back to the queue" in caplog.text
+
+
+def test_a_bad_setting_stops_the_crawl_before_it_starts():
+    """The error names the setting."""
+    with pytest.raises(SettingsError, match="MANDELBOT_DIALECT"):
+        settings_with_addon(MANDELBOT_DIALECT="googel")
+
+
+def test_by_hand():
+    """The components can be wired one by one; switched off, they are Scrapy's own or none."""
+    settings = Settings(
+        {
+            "ROBOTSTXT_OBEY": True,
+            "MANDELBOT_ENABLED": False,
+            "DOWNLOADER_MIDDLEWARES": {
+                CLI: None,
+                "scrapy_mandelbot.RobotsTxtMiddleware": 100,
+                "scrapy_mandelbot.PauseMiddleware": 950,
+            },
+            "SCHEDULER_PRIORITY_QUEUE": "scrapy_mandelbot.SiteQueue",
+            "EXTENSIONS": {"scrapy_mandelbot.SpiderHooks": 500},
+        }
+    )
+    crawler = Crawler(Spider, settings)
+    crawler._apply_settings()
+    assert isinstance(RobotsTxtMiddleware.from_crawler(crawler), StockMiddleware)

@@ -1,0 +1,98 @@
+"""Every setting: its default, what it takes, and what it says to anything else. (DESIGN, 12)"""
+
+from __future__ import annotations
+
+import pytest
+from scrapy.pqueues import ScrapyPriorityQueue
+from scrapy.settings import Settings
+
+from scrapy_mandelbot import Dialect, SettingsError
+from scrapy_mandelbot.config import Config, setting_defaults
+from scrapy_mandelbot.robotstxt import DIALECTS
+
+NUMBERS = ["MANDELBOT_CACHE_TTL", "MANDELBOT_PAUSE_FIRST", "MANDELBOT_PAUSE_WAIT"]
+
+
+def config(**settings: object) -> Config:
+    return Config.from_settings(Settings(settings))
+
+
+def test_defaults():
+    """Without a word from the project, what the README's table says."""
+    defaults = config(ROBOTSTXT_OBEY=True)
+    assert defaults.enabled
+    assert defaults.agent is None
+    assert defaults.dialect is DIALECTS["mandelbot"]
+    assert defaults.cache_ttl == 48 * 3600
+    assert defaults.pause_statuses == {503, 429}
+    assert defaults.inner_queue is ScrapyPriorityQueue
+    law = defaults.pause_law
+    assert (law.first, law.base, law.longest, law.tries) == (1, 60, 3600, 8)
+
+
+BAD = [
+    ("MANDELBOT_ENABLED", "maybe", "True or False"),
+    ("MANDELBOT_DIALECT", "googel", "'mandelbot'"),
+    ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
+    ("MANDELBOT_STORE", "memry", "'memory'"),
+    ("MANDELBOT_CACHE_TTL", -1, "0 or more"),
+    ("MANDELBOT_CACHE_TTL", "two days", "a number of seconds"),
+    ("MANDELBOT_CACHE_TTL", float("nan"), "a number of seconds"),
+    ("MANDELBOT_ROBOTS_MAX_BYTES", 0, "a whole number, 1 or more"),
+    ("MANDELBOT_ROBOTS_MAX_REDIRECTS", 2.5, "a whole number, 0 or more"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", [200], "from 400 to 599"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", 503, "a list of HTTP status codes"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "503,x", "a list of HTTP status codes"),
+    ("MANDELBOT_PAUSE_FIRST", -0.1, "0 or more"),
+    ("MANDELBOT_PAUSE_BASE", "", "a number of seconds"),
+    ("MANDELBOT_PAUSE_MAX", float("inf"), "a number of seconds"),
+    ("MANDELBOT_PAUSE_RETRY_AFTER_MAX", -1, "0 or more"),
+    ("MANDELBOT_PAUSE_TRIES", 0, "a whole number, 1 or more"),
+    ("MANDELBOT_PAUSE_WAIT", "long", "a number of seconds"),
+    ("MANDELBOT_INNER_PRIORITY_QUEUE", "no.such.Queue", "ScrapyPriorityQueue"),
+    ("MANDELBOT_INNER_PRIORITY_QUEUE", "builtins.dict", "ScrapyPriorityQueue"),
+    ("MANDELBOT_SITEMAPS", "folow", "'off' or 'signal'"),
+    ("ROBOTSTXT_USER_AGENT", 7, "a product token"),
+    ("ROBOTSTXT_OBEY", "perhaps", "True or False"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "takes"), BAD)
+def test_a_wrong_value_is_an_error_that_names_the_setting_and_what_it_takes(name, value, takes):
+    """At start, in one line."""
+    with pytest.raises(SettingsError) as error:
+        config(**{name: value})
+    assert str(error.value).startswith(f"{name} = {value!r}: it takes ")
+    assert takes in str(error.value)
+
+
+GOOD = [
+    ("MANDELBOT_ENABLED", "False", "enabled", False),
+    ("MANDELBOT_ENABLED", "1", "enabled", True),
+    ("MANDELBOT_CACHE_TTL", "60", "cache_ttl", 60.0),
+    ("MANDELBOT_CACHE_TTL", 0, "cache_ttl", 0.0),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "503, 500", "pause_statuses", {503, 500}),
+    ("MANDELBOT_PAUSE_HTTP_CODES", [], "pause_statuses", set()),
+    ("MANDELBOT_PAUSE_TRIES", "3", "pause_tries", 3),
+    ("MANDELBOT_DIALECT", DIALECTS["mandelbot"], "dialect", DIALECTS["mandelbot"]),
+    ("ROBOTSTXT_USER_AGENT", "", "agent", None),
+    ("ROBOTSTXT_USER_AGENT", ["a", "b"], "agent", ("a", "b")),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "attribute", "expected"), GOOD)
+def test_values_as_settings_files_and_command_lines_write_them(name, value, attribute, expected):
+    """``-s NAME=value`` gives strings; settings.py gives the real thing."""
+    assert getattr(config(**{name: value}), attribute) == expected
+
+
+def test_a_dialect_of_ones_own():
+    """A Dialect object is as good as a name."""
+    assert isinstance(config(MANDELBOT_DIALECT="mandelbot").dialect, Dialect)
+
+
+def test_every_setting_has_a_name_and_a_default_that_is_taken():
+    """What the README's table says can be written in settings.py as it stands."""
+    defaults = setting_defaults()
+    assert all(name.startswith(("MANDELBOT_", "ROBOTSTXT_")) for name in defaults)
+    config(**defaults)

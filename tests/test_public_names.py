@@ -1,0 +1,32 @@
+"""What ``scrapy_mandelbot`` offers, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import scrapy_mandelbot
+
+
+@pytest.mark.parametrize("name", scrapy_mandelbot.__all__)
+def test_every_public_name_is_there(name):
+    """Each name of ``__all__`` can be imported."""
+    assert getattr(scrapy_mandelbot, name) is not None
+
+
+def test_no_other_name_is():
+    """A misspelt name is an AttributeError, as in any module."""
+    with pytest.raises(AttributeError, match="Adon"):
+        scrapy_mandelbot.Adon  # noqa: B018
+
+
+def test_the_parser_needs_no_scrapy():
+    """Who only reads robots.txt files does not wait for Scrapy and Twisted to be imported."""
+    code = (
+        "import sys; from scrapy_mandelbot import RobotsTxt;"
+        "assert RobotsTxt.parse(b'User-agent: *\\nDisallow: /x').allowed('/y', 'bot');"
+        "sys.exit(any(name.split('.')[0] in {'scrapy', 'twisted'} for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,145 @@
+"""Real sites on loopback for tests: served by Twisted in this process, on free ports."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from twisted.web.resource import Resource
+from twisted.web.server import Site as HttpSite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from twisted.web.server import Request as HttpRequest
+
+
+@dataclass
+class Answer:
+    """What a site says to one request."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+
+
+@dataclass
+class Hit:
+    """One request as a site saw it."""
+
+    path: str
+    status: int
+    at: float
+    headers: dict[str, str]
+
+
+def html(*links: str, title: str = "page") -> Answer:
+    """Return a page that links to others."""
+    anchors = "".join(f'<a href="{link}">{link}</a>\n' for link in links)
+    body = f"<html><head><title>{title}</title></head><body>{anchors}</body></html>"
+    return Answer(body.encode(), headers={"Content-Type": "text/html; charset=utf-8"})
+
+
+class Web(Resource):
+    """A site: paths and what they answer, a log of who asked, and times at which it is closed."""
+
+    isLeaf = True  # noqa: N815 -- Twisted's name
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        super().__init__()
+        self.host = host
+        self.pages: dict[str, Answer | Callable[[HttpRequest], Answer]] = {}
+        self.hits: list[Hit] = []
+        self.refuse: Callable[[str], Answer | None] = lambda _path: None
+        """Asked first of every request; what it returns is the answer."""
+        self._port = None
+
+    def listen(self) -> Web:
+        from twisted.internet import reactor
+
+        self._port = reactor.listenTCP(0, HttpSite(self, timeout=5), interface=self.host)
+        return self
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self._port.getHost().port}"
+
+    def close(self) -> None:
+        self._port.stopListening()
+
+    def asked(self, path: str, status: int | None = None) -> int:
+        """Return how often the path was asked for, and answered so."""
+        return sum(hit.path == path and status in {None, hit.status} for hit in self.hits)
+
+    def statuses(self) -> list[int]:
+        return [hit.status for hit in self.hits]
+
+    def chain(self, count: int, prefix: str = "/page") -> list[str]:
+        """Serve ``/`` with links to that many pages, and return all paths."""
+        paths = [f"{prefix}/{number}" for number in range(count)]
+        self.pages["/"] = html(*paths)
+        self.pages.update({path: html(title=path) for path in paths})
+        return ["/", *paths]
+
+    def render(self, request: HttpRequest) -> bytes:
+        path = request.uri.decode()
+        answer = self.refuse(path)
+        if answer is None:
+            page = self.pages.get(path, Answer(b"not here", 404))
+            answer = page(request) if callable(page) else page
+        headers = {
+            name.decode().lower(): values[0].decode("latin-1")
+            for name, values in request.requestHeaders.getAllRawHeaders()
+        }
+        self.hits.append(Hit(path, answer.status, time.monotonic(), headers))
+        request.setResponseCode(answer.status)
+        for name, value in answer.headers.items():
+            request.setHeader(name, value)
+        if answer.delay:
+            from twisted.internet import reactor
+
+            late = reactor.callLater(answer.delay, self._finish, request, answer.body)
+            request.notifyFinish().addErrback(lambda _: late.active() and late.cancel())
+            return 1  # NOT_DONE_YET
+        return answer.body
+
+    @staticmethod
+    def _finish(request: HttpRequest, body: bytes) -> None:
+        request.write(body)
+        request.finish()
+
+
+class Closed:
+    """A refusal for some seconds, from the n-th page on: 503 and Retry-After, or neither."""
+
+    def __init__(
+        self,
+        seconds: float,
+        after: int = 0,
+        retry_after: str | None = None,
+        status: int = 503,
+        *,
+        robots_too: bool = True,
+    ) -> None:
+        self.seconds = seconds
+        self.retry_after = retry_after
+        self.status = status
+        self.robots_too = robots_too
+        self.began: float | None = None
+        self._left = after
+
+    def __call__(self, path: str) -> Answer | None:
+        now = time.monotonic()
+        if path == "/robots.txt" and not self.robots_too:
+            return None
+        if self.began is None:
+            if self._left > 0:
+                self._left -= path != "/robots.txt"
+                return None
+            self.began = now
+        if now - self.began >= self.seconds:
+            return None
+        headers = {} if self.retry_after is None else {"Retry-After": self.retry_after}
+        return Answer(b"back soon", self.status, headers)
