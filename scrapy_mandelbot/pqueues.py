@@ -212,5 +212,5 @@ def _slot_of(name: str) -> str:
 
 
 def _host_of(site: str) -> str:
-    host = site.partition("://")[2] or site
+    host = site.rpartition("://")[2]
     return host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0]
