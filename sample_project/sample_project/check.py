@@ -35,7 +35,7 @@ class Row:
 
 
 def compare(records, stats, sites):
-    """Returns the Rows of a crawl.
+    """Return the Rows of a crawl.
 
     Args:
         records: a SiteRecord per site.
@@ -61,7 +61,7 @@ def compare(records, stats, sites):
 
 
 def compare_site(record, site):
-    """Yields what to compare of one site: the thing, what the crawl says, what the site says."""
+    """Yield what to compare of one site: the thing, what the crawl says, what the site says."""
     crawled = Counter(url for _, url in record.pages)
     to_crawl = site.urls(site.linked - site.closed)
     ended = [pause for pause in record.pauses if pause.resumed_at]
@@ -76,7 +76,7 @@ def compare_site(record, site):
 
 
 def render(rows):
-    """Returns the Rows as a table, a column per site, and what differs below it."""
+    """Return the Rows as a table, a column per site, and what differs below it."""
     cells = {(row.what, row.where): cell(row) for row in rows}
     things = dict.fromkeys(row.what for row in rows)
     places = dict.fromkeys(row.where for row in rows)
@@ -92,13 +92,13 @@ def render(rows):
 
 
 def cell(row):
-    """Returns both sides of a Row as numbers."""
+    """Return both sides of a Row as numbers."""
     crawl, web = (side if isinstance(side, int) else side.total() for side in (row.crawl, row.web))
     return f"{crawl} {'=' if row.holds else '!='} {web}"
 
 
 def differences(row):
-    """Yields the URLs that one side has more often than the other, if a Row is of URLs."""
+    """Yield the URLs that one side has more often than the other, if a Row is of URLs."""
     if isinstance(row.crawl, int):
         return
     for side, more in (("demo web", row.web - row.crawl), ("crawl", row.crawl - row.web)):

@@ -23,14 +23,14 @@ class DemoWeb:
 
     @classmethod
     def from_crawler(cls, crawler):
-        """Returns the extension, connected to the crawl."""
+        """Return the extension, connected to the crawl."""
         ext = cls(crawler.settings.getfloat("DEMO_OUTAGE"))
         crawler.signals.connect(ext.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(ext.spider_closed, signal=signals.spider_closed)
         return ext
 
     def spider_opened(self, spider):
-        """Opens the sites, before the spider's first request."""
+        """Open the sites, before the spider's first request."""
         # Importing the reactor installs one, if Scrapy has not: so not at the top of the file.
         from twisted.internet import reactor  # noqa: PLC0415
 
@@ -39,7 +39,7 @@ class DemoWeb:
         spider.start_urls = [f"{site.url}/" for site in self.sites]
 
     async def spider_closed(self):
-        """Closes the sites."""
+        """Close the sites."""
         await maybe_deferred_to_future(gatherResults([site.close() for site in self.sites]))
 
 
@@ -57,7 +57,7 @@ class CrawlTable:
 
     @classmethod
     def from_crawler(cls, crawler):
-        """Returns the extension, connected to the signals of Scrapy and of the package."""
+        """Return the extension, connected to the signals of Scrapy and of the package."""
         ext = cls(crawler)
         for receiver, signal in (
             (ext.item_scraped, signals.item_scraped),
@@ -73,48 +73,48 @@ class CrawlTable:
         return ext
 
     def item_scraped(self, item):
-        """Notes a page."""
+        """Note a page."""
         if isinstance(item, Page):
             self.records[site_of(item.url)].pages.append((now(), item.url))
 
     def robots_fetched(self, site):
-        """Notes that a site's robots.txt is known."""
+        """Note that a site's robots.txt is known."""
         self.records[site].robots_known = True
 
     def request_forbidden(self, request, verdict):
-        """Notes a forbidden URL, and the rule that decided."""
+        """Note a forbidden URL, and the rule that decided."""
         self.records[site_of(request.url)].forbidden.append((request.url, verdict.rule))
 
     def site_paused(self, site, reason):
-        """Notes the beginning of a pause."""
+        """Note the beginning of a pause."""
         self.records[site].pauses.append(Pause(at=now(), reason=reason))
 
     def site_resumed(self, site, paused_for):
-        """Notes the end of a pause."""
+        """Note the end of a pause."""
         pause = self.records[site].pauses[-1]
         pause.resumed_at, pause.paused_for = now(), paused_for
 
     def sitemaps_discovered(self, site, urls):
-        """Notes a site's sitemaps."""
+        """Note a site's sitemaps."""
         self.records[site].sitemaps.extend(urls)
 
     def spider_closed(self):
-        """Makes the table, and checks it against the demo web."""
+        """Make the table, and check it against the demo web."""
         stats = self.crawler.stats
         rows = check.compare(self.records, stats, self.crawler.get_extension(DemoWeb).sites)
         stats.set_value("demo/mismatches", sum(not row.holds for row in rows))
         self.text = f"\n{table.render(self.records, stats)}\n\n{check.render(rows)}"
 
     def engine_stopped(self):
-        """Prints the table, when the log has said its last."""
+        """Print the table, when the log has said its last."""
         print(self.text)
 
 
 def site_of(url):
-    """Returns the site of a URL: its scheme, host and port."""
+    """Return the site of a URL: its scheme, host and port."""
     return urljoin(url, "/").rstrip("/")
 
 
 def now():
-    """Returns the time; in UTC, as the package gives it."""
+    """Return the time; in UTC, as the package gives it."""
     return datetime.now(tz=timezone.utc)

@@ -12,7 +12,7 @@ STATS = {
 
 
 def render(records, stats):
-    """Returns the table as text.
+    """Return the table as text.
 
     Args:
         records: a SiteRecord per site.
@@ -30,7 +30,7 @@ def render(records, stats):
 
 
 def overview(records):
-    """Returns a line of numbers per site."""
+    """Return a line of numbers per site."""
     return align(
         [("SITE", "PAGES", "FORBIDDEN", "PAUSES", "SITEMAPS")]
         + [
@@ -41,7 +41,7 @@ def overview(records):
 
 
 def forbidden(records):
-    """Returns a line per URL that was not asked for, with the place of the rule that forbids it."""
+    """Return a line per URL that was not asked for, with the place of the rule that forbids it."""
     return align(
         [("FORBIDDEN", "BY LINE", "RULE")]
         + [
@@ -53,7 +53,7 @@ def forbidden(records):
 
 
 def paused(records):
-    """Returns two lines per pause: its times, with the pages of other sites meanwhile; why."""
+    """Return two lines per pause: its times, with the pages of other sites meanwhile; why."""
     rows = [("PAUSED", "AT", "RESUMED", "AFTER", "ELSEWHERE")]
     reasons = []
     for site, record in records.items():
@@ -71,23 +71,23 @@ def paused(records):
 
 
 def sitemaps(records):
-    """Returns the sitemaps that robots.txt files name."""
+    """Return the sitemaps that robots.txt files name."""
     return ["SITEMAPS", *(url for record in records.values() for url in record.sitemaps)]
 
 
 def totals(stats):
-    """Returns what Scrapy's stats say of all sites together."""
+    """Return what Scrapy's stats say of all sites together."""
     lines = align([(name, stats.get_value(name, 0), what) for name, what in STATS.items()])
     return ["STATS", *lines]
 
 
 def clock(time):
-    """Returns the time of day, local, to the tenth of a second."""
+    """Return the time of day, local, to the tenth of a second."""
     return f"{time.astimezone():%H:%M:%S.%f}"[:-5]
 
 
 def align(rows):
-    """Returns rows as lines, in columns; numbers stand to the right."""
+    """Return rows as lines, in columns; numbers stand to the right."""
     widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

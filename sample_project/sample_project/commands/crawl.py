@@ -12,7 +12,7 @@ class Command(crawl.Command):
     """Exits with 0 if the crawl ended and the check held (or DEMO_CHECK is off), else with 1."""
 
     def run(self, args, opts):
-        """Runs the spider as Scrapy's command does."""
+        """Run the spider as Scrapy's command does."""
         self.exitcode = 1
         crawlers = [self.crawler_process.create_crawler(name) for name in args]
         for crawler in crawlers:
@@ -20,7 +20,7 @@ class Command(crawl.Command):
         super().run(crawlers, opts)
 
     def engine_stopped(self, sender):
-        """Reads the outcome from the stats, where the extension has left it."""
+        """Read the outcome from the stats, where the extension has left it."""
         held = sender.stats.get_value("demo/mismatches") == 0
         if held or not sender.settings.getbool("DEMO_CHECK"):
             self.exitcode = 0

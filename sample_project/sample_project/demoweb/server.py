@@ -56,7 +56,7 @@ class Site(Resource):
         self._back_at = None
 
     def listen(self, reactor, host):
-        """Serves the site on a free port of this host."""
+        """Serve the site on a free port of this host."""
         try:
             self._port = reactor.listenTCP(0, server.Site(self), interface=host)
         except CannotListenError:  # Linux has all of 127.0.0.0/8, other systems only 127.0.0.1
@@ -71,11 +71,11 @@ class Site(Resource):
         return self.outage_after is not None
 
     def urls(self, paths):
-        """Returns the URLs of these paths, each counted once."""
+        """Return the URLs of these paths, each counted once."""
         return Counter(self.url + path for path in paths)
 
     def asked(self, paths=None, status=None):
-        """Returns the URLs that were asked for, and how often.
+        """Return the URLs that were asked for, and how often.
 
         Args:
             paths: count only these; None counts all.
@@ -88,7 +88,7 @@ class Site(Resource):
         return count
 
     def close(self):
-        """Stops listening.
+        """Stop listening.
 
         Returns:
             A Deferred that fires when the port is free.
@@ -96,7 +96,7 @@ class Site(Resource):
         return self._port.stopListening()
 
     def render_GET(self, request):  # noqa: N802  # Twisted's name
-        """Answers a request, some time later."""
+        """Answer a request, some time later."""
         path = request.uri.decode("ascii")
         status, headers, body = self._answer(path)
         self.answers[path, status] += 1
@@ -113,7 +113,7 @@ class Site(Resource):
         return server.NOT_DONE_YET
 
     def _answer(self, path):
-        """Returns status, headers and body for a path."""
+        """Return status, headers and body for a path."""
         if seconds := self._outage_left():
             return HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": str(ceil(seconds))}, b""
         if path in self.redirects:
@@ -128,7 +128,7 @@ class Site(Resource):
         return HTTPStatus.NOT_FOUND, {}, b""
 
     def _outage_left(self):
-        """Returns the seconds for which the site goes on answering 503; the first one starts it."""
+        """Return the seconds for which the site goes on answering 503; the first one starts it."""
         if not self.has_outage:
             return 0.0
         if self.asked(self.pages, HTTPStatus.OK).total() < self.outage_after:
@@ -139,6 +139,6 @@ class Site(Resource):
         return max(0.0, self._back_at - now)
 
     def _page(self, path):
-        """Returns a page that has its path for a title, and its links."""
+        """Return a page that has its path for a title, and its links."""
         links = (f'<li><a href="{escape(to)}">{escape(to)}</a>' for to in self.links.get(path, ()))
         return f"<title>{escape(path)}</title><ul>{''.join(links)}</ul>".encode()

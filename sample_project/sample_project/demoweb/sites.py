@@ -8,7 +8,7 @@ ROBOTS = Path(__file__).with_name("robots")
 
 
 def demo_sites(outage):
-    """Returns the sites of the demo web.
+    """Return the sites of the demo web.
 
     Args:
         outage: seconds for which the shop answers 503.
@@ -84,12 +84,12 @@ def journal():
 
 
 def robots_txt(name):
-    """Returns the text of a file in robots/, where {site} stands for the site's URL."""
+    """Return the text of a file in robots/, where {site} stands for the site's URL."""
     return (ROBOTS / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def sitemap(kind, paths):
-    """Returns a sitemap (kind "urlset") or an index of sitemaps ("sitemapindex")."""
+    """Return a sitemap (kind "urlset") or an index of sitemaps ("sitemapindex")."""
     entry = {"urlset": "url", "sitemapindex": "sitemap"}[kind]
     entries = "".join(f"<{entry}><loc>{{site}}{path}</loc></{entry}>" for path in paths)
     return f'<{kind} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</{kind}>'

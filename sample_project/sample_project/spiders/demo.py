@@ -14,6 +14,6 @@ class DemoSpider(scrapy.Spider):
     start_urls = []
 
     def parse(self, response):
-        """Scrapes a page and follows its links."""
+        """Scrape a page and follow its links."""
         yield Page(url=response.url, title=response.css("title::text").get())
         yield from response.follow_all(css="a", callback=self.parse)

@@ -19,31 +19,31 @@ class HooksSpider(DemoSpider):
     name = "hooks"
 
     def robots_fetched(self, site, robots, outcome):
-        """Hears that a site's robots.txt is known."""
+        """Hear that a site's robots.txt is known."""
         sitemaps = len(robots.sitemaps)
         self.logger.info("robots_fetched: %s: %s; sitemaps: %d", site, outcome.reason, sitemaps)
 
     def request_forbidden(self, request, verdict):
-        """Hears that robots.txt forbids a request, and yields an item for it."""
+        """Hear that robots.txt forbids a request, and yield an item for it."""
         self.logger.info("request_forbidden: %s: %s", request.url, verdict)
         yield ForbiddenPage(url=request.url, line=verdict.rule.line, why=str(verdict))
 
     async def site_paused(self, site, until, reason):
-        """Hears that a site asks to be left alone."""
+        """Hear that a site asks to be left alone."""
         self.logger.info("site_paused: %s until %s: %s", site, f"{until:%H:%M:%S %Z}", reason)
 
     def site_resumed(self, site, paused_for):
-        """Hears that the site may be asked again."""
+        """Hear that the site may be asked again."""
         self.logger.info("site_resumed: %s after %.1f s", site, paused_for)
 
     async def sitemaps_discovered(self, site, urls):
-        """Hears of a site's sitemaps, and yields a request for each."""
+        """Hear of a site's sitemaps, and yield a request for each."""
         self.logger.info("sitemaps_discovered: %s: %s", site, ", ".join(urls))
         for url in urls:
             yield scrapy.Request(url, callback=self.parse_sitemap)
 
     def parse_sitemap(self, response):
-        """Follows what a sitemap, or an index of sitemaps, lists."""
+        """Follow what a sitemap, or an index of sitemaps, lists."""
         body = response.body
         if response.url.endswith(".gz"):
             body = gzip.decompress(body)
