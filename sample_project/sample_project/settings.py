@@ -1,0 +1,37 @@
+"""Scrapy settings for sample_project.
+
+For simplicity, this file contains only settings considered important or
+commonly used. You can find more settings consulting the documentation:
+
+    https://docs.scrapy.org/en/latest/topics/settings.html
+"""
+
+BOT_NAME = "sample_project"
+
+SPIDER_MODULES = ["sample_project.spiders"]
+NEWSPIDER_MODULE = "sample_project.spiders"
+
+# This line is all that a project adds to use the package.
+ADDONS = {"scrapy_mandelbot.Addon": 500}
+
+# Crawl responsibly by identifying yourself (and your website) on the user-agent
+USER_AGENT = "Samplebot/1.0 (+https://example.com/samplebot)"
+
+# Obey robots.txt rules
+ROBOTSTXT_OBEY = True
+
+# The demo web runs on this machine and takes what it gets. For the web out there, be gentler.
+DOWNLOAD_DELAY = 0
+
+# Everything below serves the demo: the web that it crawls, the table at its end, its exit code.
+EXTENSIONS = {
+    "sample_project.extensions.DemoWeb": 100,
+    "sample_project.extensions.CrawlTable": 200,
+}
+COMMANDS_MODULE = "sample_project.commands"
+DEMO_OUTAGE = 3  # seconds for which a site of the demo web answers 503
+DEMO_CHECK = True  # `scrapy crawl` fails unless the table agrees with the demo web's own count
+CLOSESPIDER_TIMEOUT = 25  # a demo that hangs is a demo that failed
+
+LOG_LEVEL = "INFO"
+FEED_EXPORT_ENCODING = "utf-8"

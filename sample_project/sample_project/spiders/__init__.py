@@ -1,0 +1,4 @@
+"""The spiders of this project.
+
+Please refer to the documentation for information on how to create and manage your spiders.
+"""

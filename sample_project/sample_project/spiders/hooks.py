@@ -1,0 +1,56 @@
+"""Hook methods: what a spider may hear of its sites, and do about it.
+
+Each is optional. It may be a plain method, a coroutine, or a generator whose requests and items
+are used as if a callback had yielded them.
+"""
+
+import gzip
+
+import scrapy
+from scrapy.selector import Selector
+
+from sample_project.items import ForbiddenPage
+from sample_project.spiders.demo import DemoSpider
+
+
+class HooksSpider(DemoSpider):
+    """Crawls the demo web, and also the pages that only its sitemaps name."""
+
+    name = "hooks"
+
+    def robots_fetched(self, site, robots, outcome):
+        """Hear that a site's robots.txt is known."""
+        sitemaps = len(robots.sitemaps)
+        self.logger.info("robots_fetched: %s: %s; sitemaps: %d", site, outcome.reason, sitemaps)
+
+    def request_forbidden(self, request, verdict):
+        """Hear that robots.txt forbids a request, and yield an item for it."""
+        self.logger.info("request_forbidden: %s: %s", request.url, verdict)
+        yield ForbiddenPage(url=request.url, line=verdict.rule.line, why=str(verdict))
+
+    async def site_paused(self, site, until, reason):
+        """Hear that a site asks to be left alone."""
+        self.logger.info("site_paused: %s until %s: %s", site, f"{until:%H:%M:%S %Z}", reason)
+
+    def site_resumed(self, site, paused_for):
+        """Hear that the site may be asked again."""
+        self.logger.info("site_resumed: %s after %.1f s", site, paused_for)
+
+    async def sitemaps_discovered(self, site, urls):
+        """Hear of a site's sitemaps, and yield a request for each."""
+        self.logger.info("sitemaps_discovered: %s: %s", site, ", ".join(urls))
+        for url in urls:
+            yield scrapy.Request(url, callback=self.parse_sitemap)
+
+    def parse_sitemap(self, response):
+        """Follow what a sitemap, or an index of sitemaps, lists."""
+        body = response.body
+        if response.url.endswith(".gz"):
+            body = gzip.decompress(body)
+        sitemap = Selector(text=body.decode(), type="xml")
+        sitemap.remove_namespaces()
+        yield from response.follow_all(
+            sitemap.xpath("/sitemapindex/sitemap/loc/text()").getall(),
+            callback=self.parse_sitemap,
+        )
+        yield from response.follow_all(sitemap.xpath("/urlset/url/loc/text()").getall())

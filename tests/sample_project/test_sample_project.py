@@ -1,0 +1,175 @@
+"""The sample project, run as a newcomer runs it: `scrapy crawl` in its folder."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PROJECT = HERE.parents[1] / "sample_project"
+
+
+def scrapy_crawl(*arguments):
+    started = time.monotonic()
+    run = subprocess.run(
+        [sys.executable, "-m", "scrapy", "crawl", *arguments],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
+    )
+    run.seconds = time.monotonic() - started
+    return run
+
+
+def with_web(name):
+    extensions = {f"broken_demo_webs.{name}": 100, "sample_project.extensions.CrawlTable": 200}
+    return "-s", f"EXTENSIONS={json.dumps(extensions)}"
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return scrapy_crawl("demo")
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    return scrapy_crawl("hooks")
+
+
+@pytest.fixture(scope="module")
+def off():
+    return scrapy_crawl("off")
+
+
+def test_demo_succeeds(demo):
+    """The demo exits with 0, in under 30 seconds, and says that all agrees."""
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert demo.seconds < 30
+    assert demo.stdout.endswith("\nAll agree.\n")
+
+
+def test_demo_logs_no_trouble(demo):
+    """Nothing in the log of a crawl that went well is a warning, an error or a traceback."""
+    assert not re.findall(r"WARNING: .*|ERROR: .*|CRITICAL: .*|Traceback.*", demo.stderr)
+
+
+def test_demo_table_counts_per_site(demo):
+    """A line per site: pages, forbidden URLs, pauses, sitemaps."""
+    rows = re.findall(r"(?m)^http://\S+:\d+ +(\d+) +(\d+) +(\d+) +(\d+)$", demo.stdout)
+    assert rows == [("10", "8", "0", "1"), ("31", "1", "1", "0"), ("21", "1", "0", "1")]
+
+
+def test_demo_table_names_the_line_that_forbids(demo):
+    """Each forbidden URL stands beside the line of the file that forbids it."""
+    lines = (PROJECT / "sample_project/demoweb/robots/rules.txt").read_text("utf-8").split("\n")
+    rows = re.findall(r"(?m)^(/\S+) +http://127\.0\.0\.1:\d+/robots\.txt:(\d+) +(.+)$", demo.stdout)
+    assert all(lines[int(number) - 1].startswith(rule) for _, number, rule in rows)
+    assert [(rule, path) for path, _, rule in rows] == [
+        ("Disallow: /private/", "/private/diary.html"),
+        ("Disallow: /*/drafts/", "/papers/drafts/first.html"),
+        ("Disallow: /*.pdf$", "/papers/report.pdf"),
+        ("Disallow: /*.php", "/login.php"),
+        ("Disallow: /*.zip", "/all.zip"),
+        ("Disallow: /money$", "/money"),
+        ("Disallow: /price$*", "/price$list.html"),
+        ("Disallow: /café/", "/caf%C3%A9/menu.html"),
+    ]
+
+
+def test_demo_table_tells_the_pause(demo):
+    """The pause has its beginning, its end, its length, and pages of other sites in between."""
+    pause = re.search(
+        r"(?m)^PAUSED .*\n"
+        r"http://\S+:\d+  [\d:]+\.\d  [\d:]+\.\d  (\d\.\d) s +(\d+) pages\n  503 .*\n",
+        demo.stdout,
+    )
+    assert pause, demo.stdout
+    assert 3 <= float(pause[1]) < 6
+    assert int(pause[2]) >= 5
+
+
+def test_demo_table_lists_sitemaps(demo):
+    """The sitemaps are absolute URLs of the sites that name them."""
+    assert re.search(
+        r"(?m)^SITEMAPS\nhttp://\S+:\d+/sitemap\.xml\nhttp://\S+:\d+/sitemap_index\.xml\.gz\n\n",
+        demo.stdout,
+    )
+
+
+def test_table_fits_the_terminal(demo, hooks, off):
+    """No line of the table is longer than 100 columns."""
+    assert max(len(line) for run in (demo, hooks, off) for line in run.stdout.split("\n")) <= 100
+
+
+def test_hooks_hears_everything(hooks):
+    """Every hook method of the spider is called, and the check holds here too."""
+    assert hooks.returncode == 0, hooks.stdout + hooks.stderr
+    heard = re.findall(r"\[hooks\] INFO: (\w+): ", hooks.stderr)
+    assert {name: heard.count(name) for name in set(heard)} == {
+        "robots_fetched": 3,
+        "request_forbidden": 10,
+        "site_paused": 1,
+        "site_resumed": 1,
+        "sitemaps_discovered": 2,
+    }
+
+
+def test_what_hooks_yield_is_used(hooks):
+    """The item of a hook is scraped; its requests lead to three pages that no link leads to."""
+    assert "'item_scraped_count': 75" in hooks.stderr  # 62 and 3 pages, 10 forbidden ones
+    assert re.search(r"(?m)^http://127\.0\.0\.\d:\d+ +24 +1 +0 +1$", hooks.stdout)
+
+
+def test_off_is_stock_scrapy(off):
+    """Switched off, the package does nothing: pages are lost to the 503, the exit code is 0."""
+    assert off.returncode == 0, off.stdout + off.stderr
+    assert "mandelbot" not in off.stderr.partition("Enabled downloader middlewares")[2]
+    assert "mandelbot/pause/count" not in off.stderr
+    assert "Gave up retrying" in off.stderr
+    assert re.search(r"open pages, once each .* 1\d != 31 ", off.stdout)
+
+
+def test_demo_fails_without_the_package():
+    """The demo exits with 1 if the package is switched off."""
+    run = scrapy_crawl("demo", "-s", "MANDELBOT_ENABLED=False")
+    assert run.returncode == 1
+    assert re.search(r"(?m)^pauses  .* 0 != 1 ", run.stdout)
+    assert "comparisons fail." in run.stdout
+
+
+def test_demo_fails_when_a_page_is_missing():
+    """The demo exits with 1 if a page that should have arrived did not, and names it."""
+    run = scrapy_crawl("demo", *with_web("ForgetfulWeb"))
+    assert run.returncode == 1
+    assert re.search(
+        r"(?m)^open pages, once each, only in the demo web: 1\n  \S+/shelf/3/3$", run.stdout
+    )
+    assert "\n1 of " in run.stdout
+
+
+def test_demo_fails_when_no_pause_happens():
+    """The demo exits with 1 if the site that should have said 503 was never paused."""
+    run = scrapy_crawl("demo", *with_web("CalmWeb"))
+    assert run.returncode == 1
+    assert re.search(r"(?m)^pauses  .* 0 != 1 ", run.stdout)
+
+
+def test_demo_fails_when_the_pause_never_ends():
+    """The demo exits with 1 if a paused site was not resumed."""
+    run = scrapy_crawl("demo", "-s", "DEMO_OUTAGE=600", "-s", "CLOSESPIDER_TIMEOUT=4")
+    assert run.returncode == 1
+    assert re.search(r"(?m)^http://\S+:\d+  [\d:]+\.\d  never\n  503 ", run.stdout)
+    assert re.search(r"(?m)^pauses ended .* 0 != 1 ", run.stdout)
+
+
+def test_demo_fails_when_it_cannot_start():
+    """The demo exits with 1 if a setting is wrong, where Scrapy's own command exits with 0."""
+    assert scrapy_crawl("demo", "-s", "MANDELBOT_DIALECT=klingon").returncode == 1
