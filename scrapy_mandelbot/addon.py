@@ -15,7 +15,6 @@ from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.pqueues import SiteQueue
-from scrapy_mandelbot.robotparser import MandelbotRobotParser
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings, Settings
@@ -35,7 +34,7 @@ class Addon:
         if not Config.from_settings(settings).enabled:
             return
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
-        settings.set("ROBOTSTXT_PARSER", MandelbotRobotParser, "addon")
+        settings.set("ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon")
         middlewares = "DOWNLOADER_MIDDLEWARES"
         _switch_off(settings, middlewares, StockRobotsTxtMiddleware)
         settings.setdefault_in_component_priority_dict(middlewares, RobotsTxtMiddleware, 100)
@@ -77,10 +76,11 @@ def _put_site_queue(settings: BaseSettings) -> None:
         ScrapyPriorityQueue,
         SiteQueue,
     }:
-        settings.set(name, SiteQueue, max(settings.getpriority(name) or 0, _ADDON))
+        priority = max(settings.getpriority(name) or 0, _ADDON)
+        settings.set(name, "scrapy_mandelbot.SiteQueue", priority)
     elif issubclass(queue_class, ScrapyPriorityQueue):
         settings.set("MANDELBOT_INNER_PRIORITY_QUEUE", queue_class, "addon")
-        settings.set(name, SiteQueue, settings.getpriority(name) or 0)
+        settings.set(name, "scrapy_mandelbot.SiteQueue", settings.getpriority(name) or 0)
     else:
         logger.warning(
             "%s = %s stays, as the project says: it does not pass paused sites by; each of their"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from http import HTTPStatus
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
@@ -14,7 +14,7 @@ from scrapy_mandelbot.politeness import PauseLaw
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from scrapy.settings import BaseSettings
 
@@ -163,11 +163,7 @@ class Config:
         Raises:
             SettingsError: naming the first setting whose value is wrong, and what it takes.
         """
-        values = {}
-        for one in fields(cls):
-            name, default, read = (one.metadata[key] for key in ("name", "default", "read"))
-            values[one.name] = read(name, settings.get(name, default))
-        return cls(**values)
+        return cls(**{one.name: _read(settings, one.metadata) for one in fields(cls)})
 
     @property
     def pause_law(self) -> PauseLaw:
@@ -179,6 +175,19 @@ class Config:
             retry_after_longest=self.retry_after_longest,
             tries=self.pause_tries,
         )
+
+
+def read_setting(settings: BaseSettings, attribute: str) -> Any:
+    """Read and check one setting, given the name of its attribute in :class:`Config`.
+
+    Raises:
+        SettingsError: its value is wrong.
+    """
+    return _read(settings, Config.__dataclass_fields__[attribute].metadata)
+
+
+def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
+    return setting["read"](setting["name"], settings.get(setting["name"], setting["default"]))
 
 
 def setting_defaults() -> dict[str, object]:

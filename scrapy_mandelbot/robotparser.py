@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
@@ -34,12 +34,9 @@ class MandelbotRobotParser(RobotParser):
         """Parse a robots.txt, as the crawler's settings say. No body raises."""
         if crawler is None:  # as Scrapy's own parsers allow
             return cls(RobotsTxt.parse(robotstxt_body))
-        config = Config.from_settings(crawler.settings)
-        return cls(
-            RobotsTxt.parse(
-                robotstxt_body, dialect=config.dialect, max_bytes=config.robots_max_bytes
-            )
-        )
+        dialect = read_setting(crawler.settings, "dialect")
+        max_bytes = read_setting(crawler.settings, "robots_max_bytes")
+        return cls(RobotsTxt.parse(robotstxt_body, dialect=dialect, max_bytes=max_bytes))
 
     def allowed(self, url: str | bytes, user_agent: Agent) -> bool:
         """Return whether the agent may crawl the URL."""

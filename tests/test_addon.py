@@ -59,8 +59,8 @@ def test_one_line_wires_all():
     """Components in their places, the stock middleware gone, the rules obeyed."""
     settings = settings_with_addon()
     assert settings.getbool("ROBOTSTXT_OBEY")
-    assert settings["ROBOTSTXT_PARSER"] is MandelbotRobotParser
-    assert settings["SCHEDULER_PRIORITY_QUEUE"] is SiteQueue
+    assert load_object(settings["ROBOTSTXT_PARSER"]) is MandelbotRobotParser
+    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is SiteQueue
     assert SpiderHooks in settings.getdict("EXTENSIONS")
     order = middlewares(settings)
     assert StockMiddleware not in order
@@ -96,20 +96,20 @@ def test_a_spider_switches_all_of_it_off():
 def test_a_spider_switches_it_on_where_the_project_has_it_off():
     """The other way round."""
     settings = settings_with_addon({"MANDELBOT_ENABLED": True}, MANDELBOT_ENABLED=False)
-    assert settings["SCHEDULER_PRIORITY_QUEUE"] is SiteQueue
+    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is SiteQueue
 
 
 @pytest.mark.parametrize("own", [DownloaderAwarePriorityQueue, ScrapyPriorityQueue])
 def test_scrapys_own_queues_are_replaced(own):
     """Also where the project names one of them, as older projects do."""
     settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=own)
-    assert settings["SCHEDULER_PRIORITY_QUEUE"] is SiteQueue
+    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is SiteQueue
 
 
 def test_a_projects_own_queue_goes_within():
     """One like ScrapyPriorityQueue orders the requests of a site."""
     settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=OwnQueue)
-    assert settings["SCHEDULER_PRIORITY_QUEUE"] is SiteQueue
+    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is SiteQueue
     assert settings["MANDELBOT_INNER_PRIORITY_QUEUE"] is OwnQueue
 
 

@@ -361,7 +361,8 @@ class Gatekeeper:
             lambda waiting: site_of_request(waiting) == site and not waiting.meta.get("dont_pause"),
             SitePausedError(site),
         )
-        self._crawler.stats.inc_value("mandelbot/pause/evicted", evicted)
+        if evicted:
+            self._crawler.stats.inc_value("mandelbot/pause/evicted", evicted)
 
 
 def site_of_request(request: Request) -> str:
