@@ -30,6 +30,8 @@ class _Looks:
     """As the request said, or ``_UNSET``."""
     slot: str
     """Through which it goes."""
+    sent_at: int
+    """In ticks: what happened before what."""
 
 
 class Handouts:
@@ -42,6 +44,7 @@ class Handouts:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._ticks = 0
         self._in_slots: dict[str, set[Request]] = {}
         self._outside: WeakKeyDictionary[Request, _Looks] = WeakKeyDictionary()
         self._coming_back: WeakKeyDictionary[Request, _Looks] = WeakKeyDictionary()
@@ -52,8 +55,18 @@ class Handouts:
     def hand_out(self, request: Request, slot: str) -> None:
         """Note what the request looks like as the queue hands it out to a download slot."""
         original_slot = request.meta.get("download_slot", _UNSET)
-        self._outside[request] = _Looks(request.dont_filter, original_slot, slot)
+        self._outside[request] = _Looks(request.dont_filter, original_slot, slot, self.tick())
         self._in_slots.setdefault(slot, set()).add(request)
+
+    def tick(self) -> int:
+        """Return a number that grows with every call."""
+        self._ticks += 1
+        return self._ticks
+
+    def sent_at(self, request: Request) -> int:
+        """Return when the request was handed out, in ticks; now, if the queue did not."""
+        looks = self._outside.get(request)
+        return self._ticks if looks is None else looks.sent_at
 
     def in_slot(self, slot: str) -> int:
         """Return how many requests were handed out to the slot and are not back or done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 REFUSAL_FLAG = "mandelbot_refused"
 """The flag of a response that answers for a site which was not asked."""
 
+_REMEMBERED_SITES = 10_000  # of which it is known when they last answered well
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
 
 
@@ -37,9 +39,10 @@ class SitePausedError(Exception):
 
 @dataclass
 class _Refusals:
-    """How often one request was refused, and how many others had got through before."""
+    """How often one request was refused."""
 
-    good_before: int
+    first_sent: int
+    """When it was handed out first, in ticks."""
     count: int = 0
 
 
@@ -51,8 +54,9 @@ class _Site:
     scout: Request | None = None
     """The one request on its way while nobody knows the site's rules."""
     probe: Request | None = None
-    good_answers: int = 0
     refusals: dict[bytes, _Refusals] = field(default_factory=dict)
+    refused_since_good: set[bytes] = field(default_factory=set)
+    """The requests refused since the site last answered one well."""
     last_refused: bytes | None = None
     last_refusal: Response | None = None
     alarm: CallLaterResult | None = None
@@ -84,6 +88,8 @@ class Gatekeeper:
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self._sites: dict[str, _Site] = {}
         self._handouts = Handouts(crawler)
+        self._latest_good: OrderedDict[str, int] = OrderedDict()
+        """By site, when it last answered well, in ticks of :class:`Handouts`."""
         self._room = WaitingRoom(crawler, config.pause_wait, now)
         self._announce = Announcements(crawler, waiting)
         self.keeps_given_up = False
@@ -202,15 +208,10 @@ class Gatekeeper:
         return state.last_refusal.replace(url=request.url, request=request, flags=[REFUSAL_FLAG])
 
     def is_refused_alone(self, request: Request) -> bool:
-        """Return whether it is the URL that is refused, not the site: others get through."""
-        state = self._sites.get(site_of_request(request))
-        refusals = state.refusals.get(self._fingerprint(request)) if state else None
-        return (
-            state is not None
-            and refusals is not None
-            and refusals.count >= self._tries
-            and state.good_answers > refusals.good_before
-        )
+        """Return whether the URL was tried often enough: it is refused, and no other is."""
+        site = site_of_request(request)
+        state = self._sites.get(site)
+        return state is not None and self._times_alone(request, site, state) >= self._tries
 
     # Told by the middlewares, of what became of it.
 
@@ -226,10 +227,14 @@ class Gatekeeper:
     def answered(self, request: Request) -> None:
         """Note that the site answered the request, and asked for no pause."""
         site = site_of_request(request)
+        self._latest_good[site] = self._handouts.tick()
+        self._latest_good.move_to_end(site)
+        if len(self._latest_good) > _REMEMBERED_SITES:
+            self._latest_good.popitem(last=False)
         state = self._sites.get(site)
         if state is None:
             return
-        state.good_answers += 1
+        state.refused_since_good.clear()
         if state.refusals:
             state.refusals.pop(self._fingerprint(request), None)
         if state.probe is request:
@@ -257,14 +262,17 @@ class Gatekeeper:
         """
         site = site_of_request(request)
         state = self._state(site)
-        refusals = self._count_refusal(request, state)
+        self._count_refusal(request, state)
         state.last_refusal = response or state.last_refusal
         jitter = self._random.uniform(-_JITTER, _JITTER)
         if state.probe is request:
             state.probe = None
-            blame_site = state.good_answers == refusals.good_before
             transition = state.gate.probe_refused(
-                self._now(), reason, retry_after, jitter, blame_site=blame_site
+                self._now(),
+                reason,
+                retry_after,
+                jitter,
+                times_alone=self._times_alone(request, site, state),
             )
         else:
             transition = state.gate.refused(self._now(), reason, retry_after, jitter)
@@ -321,12 +329,24 @@ class Gatekeeper:
     def _fingerprint(self, request: Request) -> bytes:
         return self._crawler.request_fingerprinter.fingerprint(request)
 
-    def _count_refusal(self, request: Request, state: _Site) -> _Refusals:
+    def _count_refusal(self, request: Request, state: _Site) -> None:
         fingerprint = self._fingerprint(request)
-        refusals = state.refusals.setdefault(fingerprint, _Refusals(state.good_answers))
+        first_sent = self._handouts.sent_at(request)
+        refusals = state.refusals.setdefault(fingerprint, _Refusals(first_sent))
         refusals.count += 1
+        state.refused_since_good.add(fingerprint)
         state.last_refused = fingerprint
-        return refusals
+
+    def _times_alone(self, request: Request, site: str, state: _Site) -> int:
+        """Return how often the site refused this request while it answered all others well.
+
+        0: it answered none well since this one was first sent, or has refused others as well.
+        """
+        fingerprint = self._fingerprint(request)
+        refusals = state.refusals.get(fingerprint)
+        if refusals is None or state.refused_since_good != {fingerprint}:
+            return 0
+        return refusals.count if self._latest_good.get(site, 0) > refusals.first_sent else 0
 
     def _lose_probe(self, site: str, state: _Site) -> None:
         """Let another probe go where one ended without a word of the site: dropped, forbidden."""

@@ -70,9 +70,22 @@ class PauseLaw:
             return min(retry_after, self.retry_after_longest)
         if not failed_probes:
             return self.first
+        return self._grown(self.base, failed_probes) * (1 + jitter)
+
+    def pause_for_one(self, times: int, retry_after: float | None) -> float:
+        """Return the seconds to leave the site alone for the sake of one request.
+
+        Args:
+            times: how often the site has refused this request, and none but this.
+            retry_after: seconds that the server asks for, if it does.
+        """
+        if retry_after is not None:
+            return min(retry_after, self.retry_after_longest)
+        return self._grown(self.first, times)
+
+    def _grown(self, first: float, times: int) -> float:
         # The exponent is bounded: the pause has long been the longest, and 2**2000 is no float.
-        growing = self.base * 2.0 ** min(failed_probes - 1, 64)
-        return min(growing, self.longest) * (1 + jitter)
+        return min(first * 2.0 ** min(times - 1, 64), self.longest)
 
 
 class Gate:
@@ -111,7 +124,7 @@ class Gate:
         if self.state is GateState.OPEN:
             self.failed_probes = 0
             self._closed_at = now
-            self._close(now, reason, retry_after, jitter)
+            self._close(now, reason, self._law.pause(0, retry_after, jitter))
             return Transition.PAUSED
         if self.state is GateState.CLOSED and retry_after is not None:
             before, until = self.until, now + self._law.pause(0, retry_after, jitter)
@@ -140,7 +153,7 @@ class Gate:
         retry_after: float | None = None,
         jitter: float = 0.0,
         *,
-        blame_site: bool = True,
+        times_alone: int = 0,
     ) -> Transition | None:
         """Note that the probe was refused: the site is closed again, for longer.
 
@@ -149,18 +162,20 @@ class Gate:
             reason: why, in words for a log.
             retry_after: seconds that the server asks for, if it does.
             jitter: a number from -0.1 to 0.1.
-            blame_site: False where other requests of the site got through since this one was
-                first refused: then it is the URL, and the pause grows no longer for it.
+            times_alone: how often this request was refused while the site answered all others
+                well. Then the URL is to blame: the site is not given up for it. 0: the site is.
         """
         if self.state is not GateState.PROBING:
             return None
-        if blame_site:
-            self.failed_probes += 1
-            if self.failed_probes >= self._law.tries:
-                self.state = GateState.GIVEN_UP
-                self.reason = reason
-                return Transition.GAVE_UP
-        self._close(now, reason, retry_after, jitter)
+        if times_alone:
+            self._close(now, reason, self._law.pause_for_one(times_alone, retry_after))
+            return Transition.PROLONGED
+        self.failed_probes += 1
+        if self.failed_probes >= self._law.tries:
+            self.state = GateState.GIVEN_UP
+            self.reason = reason
+            return Transition.GAVE_UP
+        self._close(now, reason, self._law.pause(self.failed_probes, retry_after, jitter))
         return Transition.PROLONGED
 
     def probe_lost(self, now: float) -> None:
@@ -173,7 +188,7 @@ class Gate:
         """Return the seconds since the gate was last open."""
         return max(0.0, now - self._closed_at)
 
-    def _close(self, now: float, reason: str, retry_after: float | None, jitter: float) -> None:
+    def _close(self, now: float, reason: str, seconds: float) -> None:
         self.state = GateState.CLOSED
         self.reason = reason
-        self.until = now + self._law.pause(self.failed_probes, retry_after, jitter)
+        self.until = now + seconds
