@@ -33,9 +33,8 @@ class Crawl:
         self._started_at = time.time() - time.monotonic()
         self.store = _STORES[self.config.store]()
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
-        self.gates = Gatekeeper(crawler, self.config, self.now, self._waiting)
+        self.gates = Gatekeeper(crawler, self.config, self.now)
         self.gates.keeps_given_up = bool(job_dir(crawler.settings))
-        self._queues: list[Callable[[str], int]] = []
         crawler.signals.connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
@@ -65,19 +64,12 @@ class Crawl:
             and not self.fetcher.knows(site)
         )
 
-    def add_queue(self, waiting: Callable[[str], int]) -> None:
-        """Let a queue be asked how many requests of a site wait in it."""
-        self._queues.append(waiting)
-
-    def _waiting(self, site: str) -> int:
-        return sum(waiting(site) for waiting in self._queues)
-
     def _scheduler_empty(self) -> None:
         """Close a spider whose only work left is of sites that were given up, and is kept."""
         if not self.gates.keeps_given_up or not engine.is_idle_but_for_the_scheduler(self._crawler):
             return
         scheduler_length = engine.scheduler_length(self._crawler)
-        given_up = sum(map(self._waiting, self.gates.sites_given_up()))
+        given_up = sum(map(self.gates.waiting, self.gates.sites_given_up()))
         if scheduler_length and scheduler_length == given_up:
             engine.schedule(self._crawler.engine.close_spider_async(reason="sites_paused"))
 

@@ -15,6 +15,8 @@ from weakref import WeakKeyDictionary
 from scrapy_mandelbot import engine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
@@ -42,8 +44,9 @@ class Handouts:
     has to go by.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, slot_changed: Callable[[str], None]) -> None:
         self._crawler = crawler
+        self._slot_changed = slot_changed
         self._ticks = 0
         self._in_slots: dict[str, set[Request]] = {}
         self._outside: WeakKeyDictionary[Request, _Looks] = WeakKeyDictionary()
@@ -57,6 +60,7 @@ class Handouts:
         original_slot = request.meta.get("download_slot", _UNSET)
         self._outside[request] = _Looks(request.dont_filter, original_slot, slot, self.tick())
         self._in_slots.setdefault(slot, set()).add(request)
+        self._slot_changed(slot)
 
     def tick(self) -> int:
         """Return a number that grows with every call."""
@@ -122,3 +126,4 @@ class Handouts:
         requests.discard(request)
         if not requests:
             del self._in_slots[slot]
+        self._slot_changed(slot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.httpobj import urlparse_cached
@@ -31,6 +31,19 @@ REFUSAL_FLAG = "mandelbot_refused"
 
 _REMEMBERED_SITES = 10_000  # of which it is known when they last answered well
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
+
+
+class Queue(Protocol):
+    """What the keeper needs of a queue that hands out requests."""
+
+    def waiting(self, site: str) -> int:
+        """Return how many requests of the site are in the queue."""
+
+    def slot_changed(self, slot: str) -> None:
+        """Note that a request was handed out to a download slot, or has left it."""
+
+    def site_changed(self, site: str) -> None:
+        """Note that a site which had to wait may be asked, perhaps."""
 
 
 class SitePausedError(Exception):
@@ -74,26 +87,29 @@ class Gatekeeper:
     those in trouble cost anything.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        config: Config,
-        now: Callable[[], float],
-        waiting: Callable[[str], int],
-    ) -> None:
+    def __init__(self, crawler: Crawler, config: Config, now: Callable[[], float]) -> None:
         self._crawler = crawler
         self._law = config.pause_law
         self._tries = config.pause_tries
         self._now = now
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self._sites: dict[str, _Site] = {}
-        self._handouts = Handouts(crawler)
+        self._queues: list[Queue] = []
+        self._handouts = Handouts(crawler, self._slot_changed)
         self._latest_good: OrderedDict[str, int] = OrderedDict()
         """By site, when it last answered well, in ticks of :class:`Handouts`."""
         self._room = WaitingRoom(crawler, config.pause_wait, now)
-        self._announce = Announcements(crawler, waiting)
+        self._announce = Announcements(crawler, self.waiting)
         self.keeps_given_up = False
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
+
+    def add_queue(self, queue: Queue) -> None:
+        """Let a queue hear when a site or slot that had to wait may be asked again."""
+        self._queues.append(queue)
+
+    def waiting(self, site: str) -> int:
+        """Return how many requests of the site are in the queues."""
+        return sum(queue.waiting(site) for queue in self._queues)
 
     # Asked and told by the queue.
 
@@ -111,6 +127,11 @@ class Gatekeeper:
         if state.gate.state is GateState.GIVEN_UP:
             return not self.keeps_given_up  # handed out, they get the last refusal
         return state.gate.window(self._now()) != 0
+
+    def awaits_an_end(self, site: str) -> bool:
+        """Return whether the site has to wait only until some request under way has ended."""
+        state = self._sites.get(site)
+        return state is not None and (state.scout is not None or state.probe is not None)
 
     def is_poor_probe(self, request: Request, site: str) -> bool:
         """Return whether some other request had better be the probe: this one failed last."""
@@ -222,7 +243,7 @@ class Gatekeeper:
         if state is not None and state.scout is request:
             state.scout = None
             self._forget_if_plain(site, state)
-            engine.wake(self._crawler)
+            self._site_changed(site)
 
     def answered(self, request: Request) -> None:
         """Note that the site answered the request, and asked for no pause."""
@@ -242,7 +263,7 @@ class Gatekeeper:
             if state.gate.probe_answered() is Transition.RESUMED:
                 self._announce.resumed(site, state.gate.paused_for(self._now()))
                 self._room.release_all(site, may_go=True)
-                engine.wake(self._crawler)
+                self._site_changed(site)
         self._forget_if_plain(site, state)
 
     def refused(
@@ -285,7 +306,7 @@ class Gatekeeper:
             paused_for = state.gate.paused_for(self._now())
             self._announce.given_up(site, state.gate, paused_for, kept=self.keeps_given_up)
             self._room.release_all(site, may_go=False)
-            engine.wake(self._crawler)
+            self._site_changed(site)
         if state.gate.state is GateState.CLOSED:
             self._set_alarm(site, state)
 
@@ -293,6 +314,7 @@ class Gatekeeper:
         """Note that the request is done with the downloader, whatever came of it."""
         self._handouts.let_go(request)
         self._room.forget(request)
+        self.has_scouted(request)
         site = site_of_request(request)
         state = self._sites.get(site)
         if state is not None and state.probe is request:
@@ -354,6 +376,15 @@ class Gatekeeper:
         state.gate.probe_lost(self._now())
         self._set_alarm(site, state)
 
+    def _site_changed(self, site: str) -> None:
+        for queue in self._queues:
+            queue.site_changed(site)
+        engine.wake(self._crawler)
+
+    def _slot_changed(self, slot: str) -> None:
+        for queue in self._queues:
+            queue.slot_changed(slot)
+
     def _set_alarm(self, site: str, state: _Site) -> None:
         if state.alarm is not None:
             state.alarm.cancel()
@@ -369,7 +400,7 @@ class Gatekeeper:
             return
         waiter = self._room.first(site)
         if waiter is None:
-            engine.wake(self._crawler)
+            self._site_changed(site)
             return
         state.gate.probe_sent()
         state.probe = waiter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 import scrapy
@@ -16,7 +17,7 @@ from scrapy.squeues import PickleLifoDiskQueue
 
 from scrapy_mandelbot import SiteQueue
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.pqueues import queue_name
+from scrapy_mandelbot.pqueues.names import queue_name
 
 
 class FakeSlot:
@@ -97,21 +98,44 @@ URLS = [f"https://{host}.example/{n}" for n in range(4) for host in "cab"]
 
 
 @ensureDeferred
-async def test_the_order_is_that_of_scrapys_queue():
-    """Fewest active downloads first, round robin among equals, priority and LIFO within."""
-    orders = []
-    for queue_class in (SiteQueue, DownloaderAwarePriorityQueue):
-        crawler = make_crawler()
-        scheduler = open_scheduler(crawler, queue_class)
-        fill(scheduler, *URLS)
-        fill(scheduler, "https://b.example/urgent", priority=5)
-        order = []
-        while (request := scheduler.next_request()) is not None:
-            crawler.engine.downloader.send(request)
-            order.append(request.url)
-        orders.append(order)
-        assert len(order) == 13
-    assert orders[0] == orders[1]
+async def test_slots_with_the_fewest_active_downloads_first():
+    """As Scrapy's own queue: the least active slot, round robin among equals."""
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, *URLS)
+    hosts = []
+    active = Counter()
+    while (request := scheduler.next_request()) is not None:
+        crawler.engine.downloader.send(request)
+        host = request.url[8]
+        assert active[host] == min(active[one] for one in "abc")
+        active[host] += 1
+        hosts.append(host)
+    assert hosts == list("cab") * 4
+
+
+@ensureDeferred
+async def test_priority_first_then_lifo_within_a_site():
+    """As Scrapy's own queue."""
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, "https://a.example/1", "https://a.example/2")
+    fill(scheduler, "https://a.example/urgent", priority=5)
+    assert [url.rpartition("/")[2] for url in drain(scheduler)] == ["urgent", "2", "1"]
+
+
+@ensureDeferred
+async def test_a_slot_that_becomes_free_is_next():
+    """A slot whose downloads have ended is less active than the others again."""
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    gates = Crawl.of(crawler).gates
+    fill(scheduler, *URLS)
+    first = [crawler.engine.downloader.send(scheduler.next_request()) for _ in range(6)]
+    ended = [request for request in first if request.url[8] == "b"]
+    for request in ended:
+        gates.let_go(request)
+    assert scheduler.next_request().url[8] == scheduler.next_request().url[8] == "b"
 
 
 @ensureDeferred
@@ -129,7 +153,7 @@ async def test_a_closed_site_is_passed_by_and_counted():
     assert len(urls) == 8
     assert len(scheduler) == 4
     assert scheduler.has_pending_requests()
-    assert Crawl.of(crawler)._waiting("https://a.example") == 4
+    assert Crawl.of(crawler).gates.waiting("https://a.example") == 4
     gates.close()
 
 
@@ -185,6 +209,8 @@ async def test_what_a_middleware_swallowed_holds_no_place():
     crawler.engine.downloader.active.add(request)
     assert scheduler.next_request() is None
     crawler.engine.downloader.active.discard(request)
+    assert scheduler.next_request() is None, "the queue looks again after a second"
+    scheduler.mqs._looked_again_at -= 1
     assert scheduler.next_request() is not None
 
 
@@ -288,7 +314,12 @@ async def test_a_site_without_requests_costs_nothing():
     scheduler = open_scheduler(crawler)
     fill(scheduler, *URLS)
     drain(scheduler)
-    assert scheduler.mqs.pqueues == {}
+    queue = scheduler.mqs
+    assert not queue._shelf._open
+    assert not queue._turns._slots
+    assert not queue._turns._lines
+    assert not queue._by_site
+    assert not queue._turns._by_slot
     assert len(scheduler) == 0
 
 
@@ -305,3 +336,37 @@ async def test_a_site_without_requests_costs_nothing():
 def test_queue_names(site, slot, name):
     """A queue is named after its site, and its slot where that is another than the host."""
     assert queue_name(site, slot) == name
+
+
+@pytest.fixture
+def few_files():
+    """Let the process open 350 files at most, a third of what is usual."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (350, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("reader", [SiteQueue, DownloaderAwarePriorityQueue])
+@ensureDeferred
+async def test_more_sites_than_files(tmp_path, few_files, reader):
+    """A job of more sites than the process may open files is kept, and resumed by either queue.
+
+    Scrapy's own queue cannot hold so many: it resumes what few sites are left.
+    """
+    crawler = make_crawler(JOBDIR=str(tmp_path))
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, *[f"https://site{n}.example/" for n in range(1000)])
+    left = 1000
+    if reader is not SiteQueue:
+        left = 100
+        for _ in range(900):
+            scheduler.next_request()
+    scheduler.close("finished")
+
+    again = open_scheduler(make_crawler(JOBDIR=str(tmp_path)), reader)
+
+    assert len(again) == left
+    assert len(set(drain(again))) == left
+    again.close("finished")

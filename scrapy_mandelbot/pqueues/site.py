@@ -1,0 +1,220 @@
+"""The SCHEDULER_PRIORITY_QUEUE."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.utils.misc import build_from_crawler
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.gates import site_of_request
+from scrapy_mandelbot.pqueues.names import queue_name, site_of_name, slot_of_name
+from scrapy_mandelbot.pqueues.shelf import Shelf
+from scrapy_mandelbot.pqueues.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.pqueues import QueueProtocol
+
+_OPEN_DISK_QUEUES = 200
+"""How many of Scrapy's disk queues are open at a time; each has a file or two."""
+_LOOK_AGAIN = 1.0  # seconds
+
+
+class SiteQueue:
+    """A ``SCHEDULER_PRIORITY_QUEUE`` that passes by the sites whose gate is closed.
+
+    Requests are kept by site and download slot. Among those that may be asked, the order is that
+    of Scrapy's own ``DownloaderAwarePriorityQueue``: the slots with the fewest active downloads
+    first, round robin among equals, by priority within. No slot gets more than it transfers at
+    once. A pop costs the same however many sites there are.
+
+    Its directories and state in JOBDIR have Scrapy's form, so that either queue can resume what
+    the other left. Where Scrapy's queue left requests of several sites in one, each is moved to
+    its own as it comes to light.
+    """
+
+    @classmethod
+    def from_crawler(
+        cls,
+        crawler: Crawler,
+        downstream_queue_cls: type[QueueProtocol],
+        key: str,
+        startprios: dict[str, Iterable[int]] | None = None,
+        *,
+        start_queue_cls: type[QueueProtocol] | None = None,
+    ) -> Any:
+        """Build the queue; Scrapy's own where MANDELBOT_ENABLED is False."""
+        queue_class: Any = cls if Crawl.of(crawler).config.enabled else DownloaderAwarePriorityQueue
+        return queue_class(
+            crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
+        )
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        downstream_queue_cls: type[QueueProtocol],
+        key: str,
+        startprios: dict[str, Iterable[int]] | None = None,
+        *,
+        start_queue_cls: type[QueueProtocol] | None = None,
+    ) -> None:
+        if startprios and not isinstance(startprios, dict):
+            raise ValueError(
+                "SiteQueue resumes what a queue left that keeps requests by download slot, as"
+                " SiteQueue and scrapy.pqueues.DownloaderAwarePriorityQueue do. This JOBDIR holds"
+                f" the state of another queue: {startprios!r}."
+            )
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        self._gates = self._crawl.gates
+
+        def open_queue(directory: str, priorities: Iterable[int]) -> ScrapyPriorityQueue:
+            queue: ScrapyPriorityQueue = build_from_crawler(
+                self._crawl.config.inner_queue,
+                crawler,
+                downstream_queue_cls=downstream_queue_cls,
+                key=directory,
+                startprios=priorities,
+                start_queue_cls=start_queue_cls,
+            )
+            return queue
+
+        self._shelf = Shelf(open_queue, key, _OPEN_DISK_QUEUES)
+        self._turns = Turns(self._gates.in_slot)
+        self._by_site: dict[str, set[str]] = {}
+        self._waits_for_an_end: set[str] = set()
+        """Names out of line until a request under way has ended: a full slot, a scout, a probe."""
+        self._looked_again_at = -inf
+        for name, priorities in (startprios or {}).items():
+            self._shelf.restore(name, priorities)
+            self._join(name)
+        self._gates.add_queue(self)
+
+    def __len__(self) -> int:
+        return len(self._shelf)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._shelf
+
+    def push(self, request: Request) -> None:
+        """Add a request, or take one back that was handed out and could not be sent.
+
+        Raises:
+            ValueError: the request cannot be written to disk.
+        """
+        self._gates.take_back(request)
+        site = site_of_request(request)
+        name = queue_name(site, engine.slot_key(self._crawler, request))
+        self._shelf.push(name, request)
+        self._join(name)
+
+    def pop(self) -> Request | None:
+        """Return the next request of a site that may be asked now, or None."""
+        while (name := self._next_name()) is not None:
+            site = site_of_name(name)
+            request = self._shelf.pop(name)
+            if request is not None:
+                request = self._better_probe(request, name, site)
+            self._leave_if_empty(name)
+            if request is None:
+                continue
+            if site_of_request(request) != site:
+                # Left by Scrapy's queue, which does not tell sites apart.
+                site = site_of_request(request)
+                if not self._gates.may_hand_out(site):
+                    self.push(request)
+                    continue
+            slot = engine.slot_key(self._crawler, request)
+            as_scout = self._crawl.needs_scout(request, site)
+            self._gates.hand_out(request, site, slot, as_scout=as_scout)
+            return request
+        return None
+
+    def peek(self) -> Request | None:
+        """Return what :meth:`pop` would return, and leave it in the queue.
+
+        Raises:
+            NotImplementedError: the queue class within cannot do so.
+        """
+        name = self._next_name()
+        return None if name is None else self._shelf.peek(name)
+
+    def close(self) -> dict[str, list[int]]:
+        """Close all, and return the state that a queue of either kind can be built from."""
+        return self._shelf.close()
+
+    # Told by the gates.
+
+    def waiting(self, site: str) -> int:
+        """Return how many requests of the site are in the queue."""
+        return sum(map(self._shelf.length, self._by_site.get(site, ())))
+
+    def slot_changed(self, slot: str) -> None:
+        """Note that a request was handed out to a download slot, or has left it."""
+        self._turns.slot_changed(slot)
+
+    def site_changed(self, site: str) -> None:
+        """Note that a site which had to wait may be asked, perhaps."""
+        self._turns.may_stand(self._by_site.get(site, ()))
+
+    # The rest is the queue's own.
+
+    def _join(self, name: str) -> None:
+        if name in self._shelf and name not in self._turns:
+            self._turns.join(name, slot_of_name(name))
+            self._by_site.setdefault(site_of_name(name), set()).add(name)
+
+    def _leave_if_empty(self, name: str) -> None:
+        if name in self._shelf:
+            return
+        self._turns.leave(name)
+        self._waits_for_an_end.discard(name)
+        names = self._by_site[site_of_name(name)]
+        names.discard(name)
+        if not names:
+            del self._by_site[site_of_name(name)]
+
+    def _next_name(self) -> str | None:
+        """Return the name whose turn it is; those that must wait leave the line."""
+        while True:
+            name = self._turns.first()
+            if name is None:
+                if not self._look_again():
+                    return None
+            elif not self._gates.may_hand_out(site_of_name(name)):
+                self._turns.step_out(name)
+                if self._gates.awaits_an_end(site_of_name(name)):
+                    self._waits_for_an_end.add(name)
+            elif self._gates.is_full(slot_of_name(name)):
+                self._turns.step_out(name)
+                self._waits_for_an_end.add(name)
+            else:
+                return name
+
+    def _look_again(self) -> bool:
+        """Let names stand in line whose wait may have ended without a word.
+
+        Every end is told, but that of a request which some middleware swallowed.
+        """
+        now = self._crawl.now()
+        if not self._waits_for_an_end or now < self._looked_again_at + _LOOK_AGAIN:
+            return False
+        self._looked_again_at = now
+        self._turns.may_stand(self._waits_for_an_end)
+        self._waits_for_an_end.clear()
+        return True
+
+    def _better_probe(self, request: Request, name: str, site: str) -> Request | None:
+        """Return another request of the site, if this one would be the probe and failed last."""
+        if name not in self._shelf or not self._gates.is_poor_probe(request, site):
+            return request
+        other = self._shelf.pop(name)
+        self._shelf.push(name, request)
+        return other
