@@ -145,6 +145,7 @@ class Config:
     )
     pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 8))
     pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
+    recovers: bool = field(metadata=_setting("MANDELBOT_RECOVERY", _flag, default=True))
     inner_queue: type[ScrapyPriorityQueue] = field(
         metadata=_setting(
             "MANDELBOT_INNER_PRIORITY_QUEUE",
@@ -174,6 +175,7 @@ class Config:
             longest=self.pause_longest,
             retry_after_longest=self.retry_after_longest,
             tries=self.pause_tries,
+            recovers=self.recovers,
         )
 
 

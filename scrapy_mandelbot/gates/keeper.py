@@ -14,7 +14,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.gates.announcements import Announcements
 from scrapy_mandelbot.gates.handouts import Handouts
 from scrapy_mandelbot.gates.waiting import WaitingRoom
-from scrapy_mandelbot.politeness import Gate, GateState, Transition, site_of
+from scrapy_mandelbot.politeness import Gate, GateState, Goodput, Transition, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +60,15 @@ class _Refusals:
 
 
 @dataclass
+class _GoodAnswers:
+    """The good answers of a site."""
+
+    goodput: Goodput = field(default_factory=Goodput)
+    latest: int = 0
+    """In ticks of :class:`Handouts`."""
+
+
+@dataclass
 class _Site:
     """What the keeper knows of a site that is not simply open."""
 
@@ -96,8 +105,8 @@ class Gatekeeper:
         self._sites: dict[str, _Site] = {}
         self._queues: list[Queue] = []
         self._handouts = Handouts(crawler, self._slot_changed)
-        self._latest_good: OrderedDict[str, int] = OrderedDict()
-        """By site, when it last answered well, in ticks of :class:`Handouts`."""
+        self._good: OrderedDict[str, _GoodAnswers] = OrderedDict()
+        """Of the sites that answered well latest."""
         self._room = WaitingRoom(crawler, config.pause_wait, now)
         self._announce = Announcements(crawler, self.waiting)
         self.keeps_given_up = False
@@ -126,6 +135,8 @@ class Gatekeeper:
             self._lose_probe(site, state)
         if state.gate.state is GateState.GIVEN_UP:
             return not self.keeps_given_up  # handed out, they get the last refusal
+        if state.gate.state is GateState.RECOVERING:
+            return self._keeps_pace(site, state)
         return state.gate.window(self._now()) != 0
 
     def awaits_an_end(self, site: str) -> bool:
@@ -161,6 +172,8 @@ class Gatekeeper:
         if state.gate.state is GateState.CLOSED:
             state.gate.probe_sent()
             state.probe = request
+        elif state.gate.state is GateState.RECOVERING:
+            state.gate.sent(self._now())
 
     def take_back(self, request: Request) -> None:
         """Make a request that comes back to the queue what it was when it was handed out."""
@@ -179,7 +192,7 @@ class Gatekeeper:
         state = self._sites.get(site_of_request(request))
         if state is None or state.probe is request:
             return False
-        return state.gate.state is not GateState.OPEN
+        return state.gate.state not in {GateState.OPEN, GateState.RECOVERING}
 
     def is_probe(self, request: Request) -> bool:
         """Return whether the request is the one that asks a paused site whether it is well."""
@@ -210,7 +223,7 @@ class Gatekeeper:
         """
         site = site_of_request(request)
         state = self._sites.get(site)
-        if state is None or state.gate.state is GateState.OPEN:
+        if state is None or state.gate.state in {GateState.OPEN, GateState.RECOVERING}:
             return True
         if state.gate.state is GateState.GIVEN_UP:
             return False
@@ -248,10 +261,8 @@ class Gatekeeper:
     def answered(self, request: Request) -> None:
         """Note that the site answered the request, and asked for no pause."""
         site = site_of_request(request)
-        self._latest_good[site] = self._handouts.tick()
-        self._latest_good.move_to_end(site)
-        if len(self._latest_good) > _REMEMBERED_SITES:
-            self._latest_good.popitem(last=False)
+        now = self._now()
+        self._note_good_answer(site, now)
         state = self._sites.get(site)
         if state is None:
             return
@@ -260,10 +271,12 @@ class Gatekeeper:
             state.refusals.pop(self._fingerprint(request), None)
         if state.probe is request:
             state.probe = None
-            if state.gate.probe_answered() is Transition.RESUMED:
-                self._announce.resumed(site, state.gate.paused_for(self._now()))
+            if state.gate.probe_answered(now) is Transition.RESUMED:
+                self._announce.resumed(site, state.gate.paused_for(now))
                 self._room.release_all(site, may_go=True)
                 self._site_changed(site)
+        elif state.gate.answered(now):
+            self._site_changed(site)
         self._forget_if_plain(site, state)
 
     def refused(
@@ -296,7 +309,11 @@ class Gatekeeper:
                 times_alone=self._times_alone(request, site, state),
             )
         else:
-            transition = state.gate.refused(self._now(), reason, retry_after, jitter)
+            good = self._good.get(site)
+            good_rate = good.goodput.rate(self._now()) if good else 0.0
+            transition = state.gate.refused(
+                self._now(), reason, retry_after, jitter, good_rate=good_rate
+            )
         if transition is Transition.PAUSED:
             self._evict_waiting(site)
             self._announce.paused(site, state.gate)
@@ -368,7 +385,27 @@ class Gatekeeper:
         refusals = state.refusals.get(fingerprint)
         if refusals is None or state.refused_since_good != {fingerprint}:
             return 0
-        return refusals.count if self._latest_good.get(site, 0) > refusals.first_sent else 0
+        good = self._good.get(site)
+        return refusals.count if good is not None and good.latest > refusals.first_sent else 0
+
+    def _note_good_answer(self, site: str, now: float) -> None:
+        good = self._good.get(site)
+        if good is None:
+            good = self._good[site] = _GoodAnswers()
+            if len(self._good) > _REMEMBERED_SITES:
+                self._good.popitem(last=False)
+        else:
+            self._good.move_to_end(site)
+        good.goodput.answered(now)
+        good.latest = self._handouts.tick()
+
+    def _keeps_pace(self, site: str, state: _Site) -> bool:
+        """Return whether a recovering site may be asked now; if not, see that it is later."""
+        now = self._now()
+        due = state.gate.due(now)
+        if due > now and state.alarm is None:
+            state.alarm = call_later(due - now, self._ring, site, state)
+        return due <= now
 
     def _lose_probe(self, site: str, state: _Site) -> None:
         """Let another probe go where one ended without a word of the site: dropped, forbidden."""
@@ -393,6 +430,9 @@ class Gatekeeper:
 
     def _ring(self, site: str, state: _Site) -> None:
         state.alarm = None
+        if state.gate.state is GateState.RECOVERING:
+            self._site_changed(site)
+            return
         if state.gate.state is not GateState.CLOSED:
             return
         if state.gate.until > self._now():  # the loop's clock may be a hair ahead of ours

@@ -6,15 +6,18 @@ random number or touches a socket, so that all of it is tested without a crawl.
 
 from scrapy_mandelbot.politeness.gate import Gate, GateState, PauseLaw, Transition
 from scrapy_mandelbot.politeness.outcome import Outcome, OutcomeKind, status_outcome
+from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
 from scrapy_mandelbot.politeness.sites import robots_url, site_of
 
 __all__ = [
     "Gate",
     "GateState",
+    "Goodput",
     "Outcome",
     "OutcomeKind",
     "PauseLaw",
+    "Recovery",
     "Transition",
     "parse_retry_after",
     "robots_url",

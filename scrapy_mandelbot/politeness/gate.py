@@ -5,13 +5,14 @@ which resumes at some later time. How it resumes is ours: one request, the probe
 
 ::
 
-    event              open      closed    probing            given up
-    -----------------  --------  --------  -----------------  --------
-    refused (late)     closed    closed    probing            given up
-    probe sent         -         probing   -                  -
-    probe answered     -         -         open               -
-    probe refused      -         -         closed / given up  -
-    probe lost         -         -         closed, due now    -
+    event              open      closed    probing              recovering       given up
+    -----------------  --------  --------  -------------------  ---------------  --------
+    refused            closed    closed    probing              closed           given up
+    probe sent         -         probing   -                    -                -
+    probe answered     -         -         recovering (open)    -                -
+    probe refused      -         -         closed / given up    -                -
+    probe lost         -         -         closed, due now      -                -
+    answered           -         -         -                    recovering/open  -
 
 A late refusal is one of the burst that caused the pause: it escalates nothing, but a longer
 ``Retry-After`` extends the pause. Only failed probes lengthen the next one.
@@ -21,6 +22,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
+
+from scrapy_mandelbot.politeness.recovery import Recovery
 
 _NEWS = 1.0  # seconds by which a pause has to grow for anyone to hear of it
 
@@ -31,6 +35,7 @@ class GateState(Enum):
     OPEN = "open"
     CLOSED = "closed"
     PROBING = "probing"
+    RECOVERING = "recovering"
     GIVEN_UP = "given up"
 
 
@@ -57,6 +62,8 @@ class PauseLaw:
     """No pause that a server asks for is longer."""
     tries: int = 8
     """Failed probes after which the site is given up."""
+    recovers: bool = True
+    """Whether a site is asked at a pace after a pause; if not, it is open at once."""
 
     def pause(self, failed_probes: int, retry_after: float | None, jitter: float) -> float:
         """Return the seconds to leave the site alone.
@@ -91,7 +98,7 @@ class PauseLaw:
 class Gate:
     """The gate of one site. ``now`` is in seconds, on any clock that only goes forward."""
 
-    __slots__ = ("_closed_at", "_law", "failed_probes", "reason", "state", "until")
+    __slots__ = ("_closed_at", "_law", "failed_probes", "reason", "recovery", "state", "until")
 
     def __init__(self, law: PauseLaw) -> None:
         self._law = law
@@ -101,12 +108,15 @@ class Gate:
         self.until = 0.0
         """When the site may be asked again, where the gate is closed."""
         self.reason = ""
+        self.recovery: Recovery | None = None
+        """The pace of the site, from its first pause until it is as open as before."""
 
     def __repr__(self) -> str:
         details = {
             GateState.OPEN: "",
             GateState.CLOSED: f" until {self.until:.1f}, {self.failed_probes} failed probes",
             GateState.PROBING: f", {self.failed_probes} failed probes",
+            GateState.RECOVERING: f", {self.recovery!r}",
             GateState.GIVEN_UP: f" after {self.failed_probes} failed probes",
         }
         return f"<Gate {self.state.value}{details[self.state]}>"
@@ -115,13 +125,56 @@ class Gate:
         """Return how many requests the site may be sent at ``now``; None: any number."""
         if self.state is GateState.OPEN:
             return None
-        return int(self.state is GateState.CLOSED and now >= self.until)
+        return int(self.due(now) <= now)
+
+    def due(self, now: float) -> float:
+        """Return when the next request may be sent; for ever away, if no time is known."""
+        if self.state is GateState.OPEN:
+            return now
+        if self.state is GateState.CLOSED:
+            return self.until
+        if self.state is GateState.RECOVERING and self.recovery is not None:
+            return max(now, self.recovery.next_at)
+        return inf
+
+    def sent(self, now: float) -> None:
+        """Note that a request was sent that is no probe."""
+        if self.recovery is not None:
+            self.recovery.sent(now)
+
+    def answered(self, now: float) -> bool:
+        """Note that the site answered a request well; return whether it has recovered."""
+        if self.state is not GateState.RECOVERING or self.recovery is None:
+            return False
+        if self.recovery.answered(now):
+            self.state = GateState.OPEN
+            self.recovery = None
+            return True
+        return False
 
     def refused(
-        self, now: float, reason: str, retry_after: float | None = None, jitter: float = 0.0
+        self,
+        now: float,
+        reason: str,
+        retry_after: float | None = None,
+        jitter: float = 0.0,
+        *,
+        good_rate: float = 0.0,
     ) -> Transition | None:
-        """Note that the site refused a request other than the probe."""
-        if self.state is GateState.OPEN:
+        """Note that the site refused a request other than the probe.
+
+        Args:
+            now: seconds.
+            reason: why, in words for a log.
+            retry_after: seconds that the server asks for, if it does.
+            jitter: a number from -0.1 to 0.1.
+            good_rate: good answers a second that the site gave lately.
+        """
+        if self.state in {GateState.OPEN, GateState.RECOVERING}:
+            if self.recovery is not None:
+                self.recovery.refused(now)
+            elif self._law.recovers:
+                self.recovery = Recovery(good_rate)
             self.failed_probes = 0
             self._closed_at = now
             self._close(now, reason, self._law.pause(0, retry_after, jitter))
@@ -138,12 +191,16 @@ class Gate:
         """Note that the one request that a due gate lets through is on its way."""
         self.state = GateState.PROBING
 
-    def probe_answered(self) -> Transition | None:
-        """Note that the probe was answered well: the site is open."""
+    def probe_answered(self, now: float) -> Transition | None:
+        """Note that the probe was answered well: the site is well again."""
         if self.state is not GateState.PROBING:
             return None
-        self.state = GateState.OPEN
         self.failed_probes = 0
+        if self.recovery is None:
+            self.state = GateState.OPEN
+        else:
+            self.state = GateState.RECOVERING
+            self.recovery.resume(now)
         return Transition.RESUMED
 
     def probe_refused(

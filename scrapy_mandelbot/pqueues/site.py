@@ -119,6 +119,7 @@ class SiteQueue:
         """Return the next request of a site that may be asked now, or None."""
         while (name := self._next_name()) is not None:
             site = site_of_name(name)
+            self._turns.take(name)
             request = self._shelf.pop(name)
             if request is not None:
                 request = self._better_probe(request, name, site)

@@ -19,7 +19,7 @@ class Turns:
     def __init__(self, activity: Callable[[str], int]) -> None:
         self._activity = activity
         self._slots: dict[str, str] = {}
-        self._by_slot: dict[str, set[str]] = {}
+        self._by_slot: dict[str, dict[str, None]] = {}  # whose last turn is longest ago first
         self._lines: dict[int, dict[str, None]] = {}  # activity -> names, in order
         self._stands_in: dict[str, int] = {}
 
@@ -29,7 +29,7 @@ class Turns:
     def join(self, name: str, slot: str) -> None:
         """Let a name take part, at the end of its line."""
         self._slots[name] = slot
-        self._by_slot.setdefault(slot, set()).add(name)
+        self._by_slot.setdefault(slot, {})[name] = None
         self.stand(name)
 
     def leave(self, name: str) -> None:
@@ -37,7 +37,7 @@ class Turns:
         self.step_out(name)
         slot = self._slots.pop(name)
         names = self._by_slot[slot]
-        names.discard(name)
+        del names[name]
         if not names:
             del self._by_slot[slot]
 
@@ -46,6 +46,12 @@ class Turns:
         if not self._lines:
             return None
         return next(iter(self._lines[min(self._lines)]))
+
+    def take(self, name: str) -> None:
+        """Note that a name takes its turn: of those that share its slot it is the last now."""
+        names = self._by_slot[self._slots[name]]
+        del names[name]
+        names[name] = None
 
     def step_out(self, name: str) -> None:
         """Take a name out of its line: it must wait for something."""

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_mandelbot.politeness import Gate, GateState, PauseLaw, Transition
 
-LAW = PauseLaw(first=1, base=60, longest=600, retry_after_longest=86_400, tries=4)
+LAW = PauseLaw(first=1, base=60, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_while_a_probe_is_out_nobody_else_goes(gate):
 
 def test_a_probe_that_is_answered_opens(gate):
     """A good answer to the probe ends the pause, and it is told how long it was."""
-    assert probing(gate).probe_answered() is Transition.RESUMED
+    assert probing(gate).probe_answered(101.5) is Transition.RESUMED
     assert gate.state is GateState.OPEN
     assert gate.paused_for(130.0) == 30.0
 
@@ -104,7 +104,7 @@ def test_given_up_is_for_good(gate, event):
     for _ in range(LAW.tries):
         gate.probe_sent()
         gate.probe_refused(200, "503")
-    arguments = {"probe_answered": (), "probe_lost": (300,)}.get(event, (300, "late"))
+    arguments = {"probe_answered": (300,), "probe_lost": (300,)}.get(event, (300, "late"))
     assert getattr(gate, event)(*arguments) is None
     assert gate.state is GateState.GIVEN_UP
 
@@ -165,7 +165,7 @@ def test_the_next_pause_starts_from_the_first_again(gate):
     probing(gate)
     gate.probe_refused(200, "503")
     gate.probe_sent()
-    gate.probe_answered()
+    gate.probe_answered(290)
     closed(gate, 300)
     assert (gate.until, gate.failed_probes) == (301, 0)
 
@@ -175,7 +175,7 @@ def test_news_of_a_probe_that_is_none_changes_nothing(gate, state):
     """Answers are only a probe's while the gate is probing."""
     if state == "closed":
         closed(gate)
-    assert gate.probe_answered() is None
+    assert gate.probe_answered(200) is None
     assert gate.probe_refused(200, "503") is None
     gate.probe_lost(200)
     assert gate.state is GateState(state)

@@ -217,7 +217,7 @@ async def test_what_a_middleware_swallowed_holds_no_place():
 @ensureDeferred
 async def test_the_probe_is_another_request_than_the_one_that_failed_last():
     """If there is one."""
-    crawler = make_crawler(MANDELBOT_PAUSE_FIRST=0)
+    crawler = make_crawler(MANDELBOT_PAUSE_FIRST=0, MANDELBOT_RECOVERY=False)
     scheduler = open_scheduler(crawler)
     gates = Crawl.of(crawler).gates
     fill(scheduler, "https://a.example/good")
