@@ -48,6 +48,10 @@ def _seconds(name: str, value: object) -> float:
     return seconds
 
 
+def _seconds_or_none(name: str, value: object) -> float | None:
+    return None if value in {None, ""} else _seconds(name, value)
+
+
 def _count(least: int) -> Callable[[str, object], int]:
     def read(name: str, value: object) -> int:
         try:
@@ -145,6 +149,8 @@ class Config:
     )
     pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 8))
     pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
+    pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
+    pause_idle: bool = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _flag, default=False))
     recovers: bool = field(metadata=_setting("MANDELBOT_RECOVERY", _flag, default=True))
     inner_queue: type[ScrapyPriorityQueue] = field(
         metadata=_setting(

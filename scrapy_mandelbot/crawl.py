@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import scrapy.signals
 from scrapy.utils.job import job_dir
 
-from scrapy_mandelbot import engine
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.fetching import RobotsFetcher
 from scrapy_mandelbot.gates import Gatekeeper
+from scrapy_mandelbot.patience import Patience
 from scrapy_mandelbot.stores import MemoryStore, Store
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Crawl:
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
         self.gates = Gatekeeper(crawler, self.config, self.now)
         self.gates.keeps_given_up = bool(job_dir(crawler.settings))
-        crawler.signals.connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
+        self.patience = Patience(crawler, self.config, self.gates, self.now)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -63,15 +63,6 @@ class Crawl:
             and site.startswith("http")
             and not self.fetcher.knows(site)
         )
-
-    def _scheduler_empty(self) -> None:
-        """Close a spider whose only work left is of sites that were given up, and is kept."""
-        if not self.gates.keeps_given_up or not engine.is_idle_but_for_the_scheduler(self._crawler):
-            return
-        scheduler_length = engine.scheduler_length(self._crawler)
-        given_up = sum(map(self.gates.waiting, self.gates.sites_given_up()))
-        if scheduler_length and scheduler_length == given_up:
-            engine.schedule(self._crawler.engine.close_spider_async(reason="sites_paused"))
 
     def _spider_closed(self) -> None:
         self.gates.close()

@@ -73,6 +73,8 @@ GOOD = [
     ("MANDELBOT_CACHE_TTL", 0, "cache_ttl", 0.0),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503, 500", "pause_statuses", {503, 500}),
     ("MANDELBOT_PAUSE_HTTP_CODES", [], "pause_statuses", set()),
+    ("MANDELBOT_PAUSE_TOTAL", "600", "pause_total", 600.0),
+    ("MANDELBOT_PAUSE_TOTAL", None, "pause_total", None),
     ("MANDELBOT_PAUSE_TRIES", "3", "pause_tries", 3),
     ("MANDELBOT_DIALECT", DIALECTS["mandelbot"], "dialect", DIALECTS["mandelbot"]),
     ("ROBOTSTXT_USER_AGENT", "", "agent", None),

@@ -181,9 +181,19 @@ class Gatekeeper:
 
     def sites_given_up(self) -> set[str]:
         """Return the sites that are not asked again in this run."""
-        return {
-            site for site, state in self._sites.items() if state.gate.state is GateState.GIVEN_UP
-        }
+        return self._sites_that_are(GateState.GIVEN_UP)
+
+    def sites_shut(self) -> set[str]:
+        """Return the sites that are not asked now: paused, probed, or given up."""
+        return self._sites_that_are(GateState.CLOSED, GateState.PROBING, GateState.GIVEN_UP)
+
+    def give_up_all(self, reason: str) -> None:
+        """Give up every site that is paused."""
+        for site in self._sites_that_are(GateState.CLOSED, GateState.PROBING):
+            state = self._sites[site]
+            state.probe = None
+            state.gate.give_up(reason)
+            self._given_up(site, state)
 
     # Asked by the middlewares, of a request on its way.
 
@@ -320,10 +330,7 @@ class Gatekeeper:
         elif transition is Transition.PROLONGED:
             self._announce.prolonged(site, state.gate)
         elif transition is Transition.GAVE_UP:
-            paused_for = state.gate.paused_for(self._now())
-            self._announce.given_up(site, state.gate, paused_for, kept=self.keeps_given_up)
-            self._room.release_all(site, may_go=False)
-            self._site_changed(site)
+            self._given_up(site, state)
         if state.gate.state is GateState.CLOSED:
             self._set_alarm(site, state)
 
@@ -360,6 +367,15 @@ class Gatekeeper:
         if state is None:
             state = self._sites[site] = _Site(Gate(self._law))
         return state
+
+    def _sites_that_are(self, *states: GateState) -> set[str]:
+        return {site for site, state in self._sites.items() if state.gate.state in states}
+
+    def _given_up(self, site: str, state: _Site) -> None:
+        paused_for = state.gate.paused_for(self._now())
+        self._announce.given_up(site, state.gate, paused_for, kept=self.keeps_given_up)
+        self._room.release_all(site, may_go=False)
+        self._site_changed(site)
 
     def _forget_if_plain(self, site: str, state: _Site) -> None:
         if state.is_plain:

@@ -13,6 +13,7 @@ which resumes at some later time. How it resumes is ours: one request, the probe
     probe refused      -         -         closed / given up    -                -
     probe lost         -         -         closed, due now      -                -
     answered           -         -         -                    recovering/open  -
+    give up            given up, from every state
 
 A late refusal is one of the burst that caused the pause: it escalates nothing, but a longer
 ``Retry-After`` extends the pause. Only failed probes lengthen the next one.
@@ -240,6 +241,11 @@ class Gate:
         if self.state is GateState.PROBING:
             self.state = GateState.CLOSED
             self.until = now
+
+    def give_up(self, reason: str) -> None:
+        """Ask the site no more, whatever the law says."""
+        self.state = GateState.GIVEN_UP
+        self.reason = reason
 
     def paused_for(self, now: float) -> float:
         """Return the seconds since the gate was last open."""

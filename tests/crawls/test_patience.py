@@ -1,0 +1,77 @@
+"""A crawl whose only work left is of paused sites. (DESIGN, sections 5 and 6)"""
+
+from __future__ import annotations
+
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy import signals as scrapy_signals
+from webs import Answer, Closed
+
+
+def site(webs, host: str = "127.0.0.1"):
+    web = webs(host)
+    web.chain(8)
+    web.pages["/robots.txt"] = Answer(b"")
+    return web
+
+
+@ensureDeferred
+async def test_the_run_waits_no_longer_than_it_may(webs):
+    """MANDELBOT_PAUSE_TOTAL: then paused sites are as given up, and the crawl ends."""
+    web, healthy = site(webs), site(webs, "127.0.0.2")
+    web.refuse = Closed(seconds=1000, after=3, retry_after="1000")
+    failed = []
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            yield {"url": response.url}
+            for link in response.css("a::attr(href)").getall():
+                yield response.follow(link, self.parse, errback=failed.append)
+
+    starts = [web.url + "/", healthy.url + "/"]
+    result = await crawl(Spider, {"MANDELBOT_PAUSE_TOTAL": 1}, start_urls=starts)
+
+    assert len(result.items) + len(failed) == 18
+    assert {failure.value.response.status for failure in failed} == {503}
+    assert 1 <= result.stats["elapsed_time_seconds"] < 10
+    assert web.statuses().count(503) <= 8
+    (line,) = result.logged("Gave up http")
+    assert "MANDELBOT_PAUSE_TOTAL is over" in line
+
+
+@ensureDeferred
+async def test_waits_are_added_up(webs):
+    """Two pauses of a second each are within three seconds, and nothing is given up."""
+    web = site(webs)
+    closed = [Closed(1, after=1, retry_after="1"), Closed(1, after=3, retry_after="1")]
+    web.refuse = lambda path: closed[0](path) or closed[1](path)
+    result = await crawl(LinksSpider, {"MANDELBOT_PAUSE_TOTAL": 3.5}, start_urls=[web.url + "/"])
+    assert len(result.items) == 9
+    assert result.stats["mandelbot/pause/count"] >= 2
+    assert "mandelbot/pause/given_up" not in result.stats
+
+
+@ensureDeferred
+async def test_batch_feeders_hear_that_only_paused_work_is_left(webs):
+    """MANDELBOT_PAUSE_IDLE: spider_idle comes while the site is paused, and new work is done."""
+    web, healthy = site(webs), site(webs, "127.0.0.2")
+    web.refuse = closed = Closed(seconds=2, after=3, retry_after="2")
+
+    class Batches(LinksSpider):
+        @classmethod
+        def from_crawler(cls, crawler, *args, **kwargs):
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            crawler.signals.connect(spider.idle, signal=scrapy_signals.spider_idle)
+            spider.fed = False
+            return spider
+
+        def idle(self):
+            if not self.fed:
+                self.fed = True
+                self.crawler.engine.crawl(scrapy.Request(healthy.url + "/"))
+
+    result = await crawl(Batches, {"MANDELBOT_PAUSE_IDLE": True}, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 18
+    assert max(hit.at for hit in healthy.hits) < closed.began + 2
+    assert result.stats["finish_reason"] == "finished"
