@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.pqueues import SiteQueue
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
+    from scrapy_mandelbot.schedulers import ParkingScheduler
 
 _HOMES = {
     "Addon": "addon",
@@ -27,6 +28,7 @@ _HOMES = {
     "MandelbotRobotParser": "robotparser",
     "Outcome": "politeness",
     "OutcomeKind": "politeness",
+    "ParkingScheduler": "schedulers",
     "PauseMiddleware": "downloadermiddlewares",
     "RobotsTxt": "robotstxt",
     "RobotsTxtMiddleware": "downloadermiddlewares",
@@ -43,6 +45,7 @@ __all__ = [
     "MandelbotRobotParser",
     "Outcome",
     "OutcomeKind",
+    "ParkingScheduler",
     "PauseMiddleware",
     "RobotsTxt",
     "RobotsTxtMiddleware",

@@ -15,6 +15,7 @@ from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.pqueues import SiteQueue
+from scrapy_mandelbot.schedulers import ParkingScheduler
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings, Settings
@@ -64,13 +65,10 @@ def _put_site_queue(settings: BaseSettings) -> None:
     """Make SiteQueue the scheduler's queue; the project's own, if it has one, goes within."""
     name = "SCHEDULER_PRIORITY_QUEUE"
     queue_class: Any = load_object(settings[name])
-    if not _uses_priority_queue(settings):
-        logger.warning(
-            "SCHEDULER = %s does not use %s: requests of a paused site do not go back to"
-            " the queue; each waits for at most MANDELBOT_PAUSE_WAIT seconds.",
-            settings["SCHEDULER"],
-            name,
-        )
+    if not _is_scrapys(settings["SCHEDULER"]):
+        settings.set("MANDELBOT_INNER_SCHEDULER", settings["SCHEDULER"], "addon")
+        priority = settings.getpriority("SCHEDULER") or 0
+        settings.set("SCHEDULER", "scrapy_mandelbot.ParkingScheduler", priority)
     elif not _is_the_projects(settings, name) or queue_class in {
         DownloaderAwarePriorityQueue,
         ScrapyPriorityQueue,
@@ -98,6 +96,8 @@ def _is_the_projects(settings: BaseSettings, name: str) -> bool:
     return (settings.getpriority(name) or 0) > _ADDON
 
 
-def _uses_priority_queue(settings: BaseSettings) -> bool:
-    scheduler_class = load_object(settings["SCHEDULER"])
-    return isinstance(scheduler_class, type) and issubclass(scheduler_class, Scheduler)
+def _is_scrapys(scheduler: Any) -> bool:
+    """Return whether the scheduler is Scrapy's own, or a subclass: one with our queue in it."""
+    # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
+    ancestors = getattr(load_object(scheduler), "__mro__", ())
+    return Scheduler in ancestors or ParkingScheduler in ancestors

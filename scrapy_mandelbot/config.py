@@ -115,6 +115,18 @@ def _queue_class(name: str, value: object) -> type[ScrapyPriorityQueue]:
     return queue_class
 
 
+def _scheduler_class(name: str, value: object) -> type | None:
+    if value is None:
+        return None
+    try:
+        scheduler_class = load_object(value)  # type: ignore[arg-type]  # whatever it is
+    except (ImportError, NameError, TypeError, ValueError):
+        raise SettingsError(name, value, "a scheduler class") from None
+    if not isinstance(scheduler_class, type):
+        raise SettingsError(name, value, "a scheduler class")
+    return scheduler_class
+
+
 def _setting(
     name: str, read: Callable[[str, object], object], default: object = None
 ) -> dict[str, object]:
@@ -158,6 +170,9 @@ class Config:
             _queue_class,
             "scrapy.pqueues.ScrapyPriorityQueue",
         )
+    )
+    inner_scheduler: type | None = field(
+        metadata=_setting("MANDELBOT_INNER_SCHEDULER", _scheduler_class)
     )
     sitemaps: str = field(
         metadata=_setting("MANDELBOT_SITEMAPS", _one_of(*SITEMAP_MODES), "signal")

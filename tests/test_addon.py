@@ -14,6 +14,7 @@ from scrapy.utils.misc import load_object
 from scrapy_mandelbot import (
     Addon,
     MandelbotRobotParser,
+    ParkingScheduler,
     PauseMiddleware,
     RobotsTxtMiddleware,
     SettingsError,
@@ -33,7 +34,11 @@ class OtherQueue:
 
 
 class OtherScheduler:
-    """A project's own."""
+    """A project's own. To issubclass() it is one of Scrapy's, by its methods."""
+
+    def has_pending_requests(self): ...
+    def enqueue_request(self, request): ...
+    def next_request(self): ...
 
 
 def settings_with_addon(custom: dict[str, object] | None = None, **project: object) -> Settings:
@@ -120,10 +125,12 @@ def test_another_queue_stays_and_is_told_of(caplog):
     assert "it does not pass paused sites by" in caplog.text
 
 
-def test_another_scheduler_is_told_of(caplog):
-    """A scheduler that is not Scrapy's has no such queue."""
-    settings_with_addon(SCHEDULER=OtherScheduler)
-    assert "do not go back to the queue" in caplog.text
+def test_another_scheduler_goes_within():
+    """A scheduler that is not Scrapy's is asked by one that parks requests of paused sites."""
+    settings = settings_with_addon(SCHEDULER=OtherScheduler)
+    assert load_object(settings["SCHEDULER"]) is ParkingScheduler
+    assert settings["MANDELBOT_INNER_SCHEDULER"] is OtherScheduler
+    assert settings_with_addon()["SCHEDULER"] == "scrapy.core.scheduler.Scheduler"
 
 
 def test_a_bad_setting_stops_the_crawl_before_it_starts():

@@ -51,6 +51,8 @@ BAD = [
     ("MANDELBOT_PAUSE_WAIT", "long", "a number of seconds"),
     ("MANDELBOT_INNER_PRIORITY_QUEUE", "no.such.Queue", "ScrapyPriorityQueue"),
     ("MANDELBOT_INNER_PRIORITY_QUEUE", "builtins.dict", "ScrapyPriorityQueue"),
+    ("MANDELBOT_INNER_SCHEDULER", "no.such.Scheduler", "a scheduler class"),
+    ("MANDELBOT_INNER_SCHEDULER", 7, "a scheduler class"),
     ("MANDELBOT_SITEMAPS", "folow", "'off' or 'signal'"),
     ("ROBOTSTXT_USER_AGENT", 7, "a product token"),
     ("ROBOTSTXT_OBEY", "perhaps", "True or False"),

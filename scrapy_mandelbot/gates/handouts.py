@@ -102,6 +102,10 @@ class Handouts:
         request.dont_filter = True
         return request
 
+    def is_coming_back(self, request: Request) -> bool:
+        """Return whether the request was sent back and has not arrived."""
+        return request in self._coming_back
+
     def take_back(self, request: Request) -> None:
         """Make a request that comes back to the queue what it was when it was handed out."""
         looks = self._coming_back.pop(request, None)

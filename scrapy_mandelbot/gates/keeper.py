@@ -175,6 +175,10 @@ class Gatekeeper:
         elif state.gate.state is GateState.RECOVERING:
             state.gate.sent(self._now())
 
+    def is_coming_back(self, request: Request) -> bool:
+        """Return whether the request was sent back, and has not arrived in the queue yet."""
+        return self._handouts.is_coming_back(request)
+
     def take_back(self, request: Request) -> None:
         """Make a request that comes back to the queue what it was when it was handed out."""
         self._handouts.take_back(request)

@@ -16,7 +16,7 @@ from scrapy_mandelbot.pqueues.shelf import Shelf
 from scrapy_mandelbot.pqueues.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -146,6 +146,15 @@ class SiteQueue:
         """
         name = self._next_name()
         return None if name is None else self._shelf.peek(name)
+
+    def drain(self) -> Iterator[Request]:
+        """Take out all requests, whatever the gates say."""
+        while len(self._shelf):
+            name = next(iter(self._shelf))
+            request = self._shelf.pop(name)
+            self._leave_if_empty(name)
+            if request is not None:
+                yield request
 
     def close(self) -> dict[str, list[int]]:
         """Close all, and return the state that a queue of either kind can be built from."""
