@@ -6,6 +6,7 @@ import random
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
 
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.httpobj import urlparse_cached
@@ -81,6 +82,8 @@ class _Site:
     """The requests refused since the site last answered one well."""
     last_refused: bytes | None = None
     last_refusal: Response | None = None
+    may_pass: WeakSet[Request] = field(default_factory=WeakSet)
+    """Requests that never were in the queue, and have waited for their turn."""
     alarm: CallLaterResult | None = None
 
     @property
@@ -206,7 +209,10 @@ class Gatekeeper:
         state = self._sites.get(site_of_request(request))
         if state is None or state.probe is request:
             return False
-        return state.gate.state not in {GateState.OPEN, GateState.RECOVERING}
+        if state.gate.state is GateState.RECOVERING:
+            # Who comes from the queue was handed out by the pace, the others wait their turn.
+            return request not in self._handouts and request not in state.may_pass
+        return state.gate.state is not GateState.OPEN
 
     def is_probe(self, request: Request) -> bool:
         """Return whether the request is the one that asks a paused site whether it is well."""
@@ -237,14 +243,15 @@ class Gatekeeper:
         """
         site = site_of_request(request)
         state = self._sites.get(site)
-        if state is None or state.gate.state in {GateState.OPEN, GateState.RECOVERING}:
+        if state is None or state.gate.state is GateState.OPEN:
             return True
         if state.gate.state is GateState.GIVEN_UP:
             return False
         if state.gate.window(self._now()):
-            state.gate.probe_sent()
-            state.probe = request
+            self._let_pass(request, state)
             return True
+        if state.gate.state is GateState.RECOVERING:
+            self._keeps_pace(site, state)  # wakes us when it is time
         self._crawler.stats.inc_value("mandelbot/pause/waited")
         return await self._room.wait(request, site)
 
@@ -287,10 +294,9 @@ class Gatekeeper:
             state.probe = None
             if state.gate.probe_answered(now) is Transition.RESUMED:
                 self._announce.resumed(site, state.gate.paused_for(now))
-                self._room.release_all(site, may_go=True)
-                self._site_changed(site)
+                self._go_on(site, state)
         elif state.gate.answered(now):
-            self._site_changed(site)
+            self._go_on(site, state)
         self._forget_if_plain(site, state)
 
     def refused(
@@ -345,8 +351,10 @@ class Gatekeeper:
         self.has_scouted(request)
         site = site_of_request(request)
         state = self._sites.get(site)
-        if state is not None and state.probe is request:
-            self._lose_probe(site, state)
+        if state is not None:
+            state.may_pass.discard(request)
+            if state.probe is request:
+                self._lose_probe(site, state)
 
     def handed_on(self, request: Request) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
@@ -445,26 +453,41 @@ class Gatekeeper:
     def _set_alarm(self, site: str, state: _Site) -> None:
         if state.alarm is not None:
             state.alarm.cancel()
-        delay = max(0.0, state.gate.until - self._now())
+        delay = max(0.0, state.gate.due(self._now()) - self._now())
         state.alarm = call_later(delay, self._ring, site, state)
 
     def _ring(self, site: str, state: _Site) -> None:
         state.alarm = None
-        if state.gate.state is GateState.RECOVERING:
-            self._site_changed(site)
+        if state.gate.state not in {GateState.CLOSED, GateState.RECOVERING}:
             return
-        if state.gate.state is not GateState.CLOSED:
-            return
-        if state.gate.until > self._now():  # the loop's clock may be a hair ahead of ours
+        if state.gate.due(self._now()) > self._now():  # the loop's clock may be a hair ahead
             self._set_alarm(site, state)
             return
         waiter = self._room.first(site)
         if waiter is None:
             self._site_changed(site)
             return
-        state.gate.probe_sent()
-        state.probe = waiter
+        self._let_pass(waiter, state)
         self._room.release(site, waiter, may_go=True)
+        if state.gate.state is GateState.RECOVERING:
+            self._set_alarm(site, state)
+
+    def _go_on(self, site: str, state: _Site) -> None:
+        """Let go on who waits for the site: at its pace, or all of them."""
+        if state.gate.state is GateState.OPEN:
+            self._room.release_all(site, may_go=True)
+        elif self._room.first(site) is not None:
+            self._set_alarm(site, state)
+        self._site_changed(site)
+
+    def _let_pass(self, request: Request, state: _Site) -> None:
+        """Let a request go that never was in the queue, its turn having come."""
+        if state.gate.state is GateState.RECOVERING:
+            state.gate.sent(self._now())
+            state.may_pass.add(request)
+        else:
+            state.gate.probe_sent()
+            state.probe = request
 
     def _evict_waiting(self, site: str) -> None:
         evicted = engine.evict_waiting(

@@ -132,3 +132,30 @@ async def test_the_longest_wait_ends_with_the_503(webs):
     assert web.asked("/file/0.bin") == 1
     assert web.asked("/file/1.bin") == 0
     assert "retry/count" not in result.stats
+
+
+@ensureDeferred
+async def test_files_come_at_the_pace_of_a_recovering_site(webs, tmp_path):
+    """After a pause files are asked for one by one, as pages are, not all at once."""
+    web = files_site(webs, 12)
+    web.refuse = closed = Closed(seconds=1, after=1, retry_after="1", robots_too=False)
+
+    class Spider(scrapy.Spider):
+        name = "files"
+        start_urls = [web.url + "/"]
+
+        def parse(self, response):
+            yield {"file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(12)]}
+
+    settings = {
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path),
+    }
+    result = await crawl(Spider, settings)
+
+    assert len(result.items[0]["files"]) == 12
+    after = [hit.at for hit in web.hits if hit.at > closed.began + 1]
+    gaps = [later - earlier for earlier, later in zip(after, after[1:], strict=False)]
+    assert len(after) == 12
+    assert gaps[0] >= 0.15, "the first follow at four a second, or what the site bore before"
+    assert max(gaps) < 2
