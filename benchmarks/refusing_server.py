@@ -1,0 +1,118 @@
+"""A server that refuses, in one of several ways: for ``pauses.py``.
+
+Prints its URL, serves until its standard input is closed, and then prints what it answered, as
+JSON. Pages are ``/0`` to ``/N``; ``/`` links to all of them.
+
+Usage::
+
+    python benchmarks/refusing_server.py PAGES BEHAVIOUR [HOST]
+
+A behaviour is ``limit:RATE:BURST``, ``halving:RATE:BURST`` (after ten seconds), ``flapping`` (up
+two seconds, down one), ``down:SECONDS`` (after 50 pages), ``closed:SECONDS`` (the same, with
+Retry-After), ``one-page`` (page 7 answers 503), or ``well``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from time import monotonic
+
+from twisted.internet import reactor, stdio
+from twisted.internet.protocol import Protocol
+from twisted.web.resource import Resource
+from twisted.web.server import Site
+
+
+class Refusing(Resource):
+    """Pages, and when they are refused."""
+
+    isLeaf = True  # noqa: N815 -- Twisted's name
+
+    def __init__(self, pages: int, behaviour: str) -> None:
+        super().__init__()
+        kind, *numbers = behaviour.split(":")
+        self._refuses = getattr(self, "_" + kind.replace("-", "_"))
+        self._numbers = [float(number) for number in numbers]
+        self._index = "".join(f'<a href="/{n}">{n}</a>' for n in range(pages)).encode()
+        self._excess = 0.0
+        self._last = -1e9
+        self._began: float | None = None
+        self._closed_at: float | None = None
+        self._served = 0
+        self.times: list[float] = []
+        self.statuses: Counter[int] = Counter()
+
+    def render(self, request):
+        now = monotonic()
+        self._began = self._began or now
+        path = request.path.decode()
+        refused = path != "/robots.txt" and self._refuses(path, now)
+        status = 503 if refused else 200
+        self.statuses[status] += 1
+        if path != "/robots.txt" and not refused:
+            self._served += 1
+            self.times.append(now - self._began)
+        request.setResponseCode(status)
+        request.setHeader("Content-Type", "text/html")
+        if isinstance(refused, str):
+            request.setHeader("Retry-After", refused)
+        return self._index if path == "/" else b"<html><body>page</body></html>"
+
+    def _limit(self, _path, now):
+        rate, burst = self._numbers
+        excess = max(0.0, self._excess - (now - self._last) * rate + 1)
+        if self._last < 0:
+            excess = 0.0
+        if excess > burst:
+            return True
+        self._excess, self._last = excess, now
+        return False
+
+    def _halving(self, path, now):
+        if now - self._began > 10 and len(self._numbers) == 2:
+            self._numbers = [self._numbers[0] / 2, self._numbers[1]]
+            self._halving = self._refuses = self._limit
+        return self._limit(path, now)
+
+    def _flapping(self, _path, now):
+        return (now - self._began) % 3 >= 2
+
+    def _down(self, _path, now):
+        if self._served >= 50 and self._closed_at is None:
+            self._closed_at = now
+        return self._closed_at is not None and now - self._closed_at < self._numbers[0]
+
+    def _closed(self, path, now):
+        if not self._down(path, now):
+            return False
+        return str(max(1, round(self._numbers[0] - (now - self._closed_at))))
+
+    @staticmethod
+    def _one_page(path, _now):
+        return path == "/7"
+
+    @staticmethod
+    def _well(_path, _now):
+        return False
+
+
+class UntilClosed(Protocol):
+    def connectionLost(self, _reason) -> None:  # noqa: N802 -- Twisted's name
+        reactor.stop()
+
+
+def main() -> None:
+    pages, behaviour, host = int(sys.argv[1]), sys.argv[2], (sys.argv[3:] or ["127.0.0.1"])[0]
+    resource = Refusing(pages, behaviour)
+    port = reactor.listenTCP(0, Site(resource), interface=host)
+    print(f"http://{host}:{port.getHost().port}/", flush=True)
+    stdio.StandardIO(UntilClosed())
+    reactor.run()
+    answered = {"statuses": resource.statuses, "times": resource.times}
+    print(json.dumps(answered), flush=True)
+
+
+if __name__ == "__main__":
+    main()
