@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from http import HTTPStatus
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.politeness import PauseLaw
+from scrapy_mandelbot.politeness import OutcomeLaw, PauseLaw
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-STORES = ("memory",)
+STORES = ("memory", "sqlite")
+_FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 SITEMAP_MODES = ("off", "signal")
 
 
@@ -49,7 +51,19 @@ def _seconds(name: str, value: object) -> float:
 
 
 def _seconds_or_none(name: str, value: object) -> float | None:
-    return None if value in {None, ""} else _seconds(name, value)
+    return None if value in (None, "") else _seconds(name, value)
+
+
+def _store(name: str, value: object) -> str:
+    """Return the name of a kind of store, or the path of a file: what looks like neither is an
+    error, as "memroy" would be a file of that name.
+    """  # noqa: D205 -- one sentence
+    text = str(value)
+    is_path = isinstance(value, Path) or Path(text).name != text
+    if text in STORES or ("://" not in text and (is_path or Path(text).suffix in _FILE_SUFFIXES)):
+        return text
+    kinds = " or ".join(map(repr, STORES))
+    raise SettingsError(name, value, f"{kinds}, or the path of a file such as 'copies.db'")
 
 
 def _count(least: int) -> Callable[[str, object], int]:
@@ -141,8 +155,9 @@ class Config:
     obey: bool = field(metadata=_setting("ROBOTSTXT_OBEY", _flag, default=True))
     agent: str | tuple[str, ...] | None = field(metadata=_setting("ROBOTSTXT_USER_AGENT", _agent))
     dialect: Dialect = field(metadata=_setting("MANDELBOT_DIALECT", _dialect, "mandelbot"))
-    store: str = field(metadata=_setting("MANDELBOT_STORE", _one_of(*STORES), "memory"))
-    cache_ttl: float = field(metadata=_setting("MANDELBOT_CACHE_TTL", _seconds, 172_800))
+    store: str = field(metadata=_setting("MANDELBOT_STORE", _store, "sqlite"))
+    cache_ttl: float | None = field(metadata=_setting("MANDELBOT_CACHE_TTL", _seconds_or_none))
+    cache_stale: float = field(metadata=_setting("MANDELBOT_CACHE_STALE", _seconds, 2_592_000))
     robots_timeout: float = field(metadata=_setting("MANDELBOT_ROBOTS_TIMEOUT", _seconds, 10))
     robots_max_bytes: int = field(
         metadata=_setting("MANDELBOT_ROBOTS_MAX_BYTES", _count(1), 512_000)
@@ -186,6 +201,22 @@ class Config:
             SettingsError: naming the first setting whose value is wrong, and what it takes.
         """
         return cls(**{one.name: _read(settings, one.metadata) for one in fields(cls)})
+
+    @property
+    def fresh_for(self) -> float:
+        """Seconds for which a copy serves: as set, or as the dialect has it."""
+        return self.dialect.fresh_for if self.cache_ttl is None else self.cache_ttl
+
+    @property
+    def outcome_law(self) -> OutcomeLaw:
+        """What the settings and the dialect say about answers to /robots.txt."""
+        return OutcomeLaw(
+            pause_statuses=self.pause_statuses,
+            tries=self.pause_tries,
+            longest_stale=self.cache_stale,
+            forbidding_statuses=self.dialect.forbidding_statuses,
+            only_status_200=self.dialect.only_status_200,
+        )
 
     @property
     def pause_law(self) -> PauseLaw:

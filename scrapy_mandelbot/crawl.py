@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy.signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.job import job_dir
+from scrapy.utils.project import inside_project, project_data_dir
+from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.fetching import RobotsFetcher
 from scrapy_mandelbot.gates import Gatekeeper
 from scrapy_mandelbot.patience import Patience
-from scrapy_mandelbot.stores import MemoryStore, Store
+from scrapy_mandelbot.stores import MemoryStore, SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from scrapy_mandelbot.stores import Store
+
+logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_scrapy_mandelbot_crawl"
-_STORES: dict[str, Callable[[], Store]] = {"memory": MemoryStore}
+_STORE_FILE = "mandelbot.db"
 
 
 class Crawl:
@@ -31,7 +40,7 @@ class Crawl:
         self._crawler = crawler
         self.config = Config.from_settings(crawler.settings)
         self._started_at = time.time() - time.monotonic()
-        self.store = _STORES[self.config.store]()
+        self.store = _store(crawler.settings, self.config, self.now())
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
         self.gates = Gatekeeper(crawler, self.config, self.now)
         self.gates.keeps_given_up = bool(job_dir(crawler.settings))
@@ -64,6 +73,41 @@ class Crawl:
             and not self.fetcher.knows(site)
         )
 
+    def is_for_a_person(self, request: Request) -> bool:
+        """Return whether somebody waits for the answer at a terminal, so that nothing may hang.
+
+        Scrapy does not say which command runs a crawl. But its commands that ask for single pages
+        put a ``start()`` of their own into the spider class (``fetch``, ``parse``, ``check``), and
+        the shell, which runs none, has its requests answered by a Deferred. No crawl does either.
+        """
+        start = getattr(self._crawler.spidercls, "start", None)
+        is_a_commands = str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+        return is_a_commands or isinstance(getattr(request.callback, "__self__", None), Deferred)
+
     def _spider_closed(self) -> None:
         self.gates.close()
         self.store.close()
+
+
+def _store(settings: BaseSettings, config: Config, now: float) -> Store:
+    if not config.enabled:
+        return MemoryStore()
+    path = _default_path(settings) if config.store == "sqlite" else config.store
+    if path is None or path == "memory":
+        return MemoryStore()
+    longest = max(config.cache_stale, config.fresh_for)
+    return SqliteStore(path, call_later, forget_before=now - longest)
+
+
+def _default_path(settings: BaseSettings) -> str | Path | None:
+    """Return the file in JOBDIR, else in the project's .scrapy folder; None: there is neither."""
+    try:
+        folder = job_dir(settings)
+        if folder is None and inside_project():
+            folder = project_data_dir()
+    except NotConfigured:  # settings of a project, but no scrapy.cfg that says where it is
+        folder = None
+    except OSError as error:
+        logger.warning("Copies of robots.txt are kept in the memory of this run only: %s", error)
+        folder = None
+    return None if folder is None else Path(folder, _STORE_FILE)

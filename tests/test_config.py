@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
@@ -23,7 +25,9 @@ def test_defaults():
     assert defaults.enabled
     assert defaults.agent is None
     assert defaults.dialect is DIALECTS["mandelbot"]
-    assert defaults.cache_ttl == 48 * 3600
+    assert defaults.fresh_for == 48 * 3600
+    assert defaults.cache_stale == 30 * 24 * 3600
+    assert defaults.store == "sqlite"
     assert defaults.pause_statuses == {503, 429}
     assert defaults.inner_queue is ScrapyPriorityQueue
     law = defaults.pause_law
@@ -34,7 +38,9 @@ BAD = [
     ("MANDELBOT_ENABLED", "maybe", "True or False"),
     ("MANDELBOT_DIALECT", "googel", "'mandelbot'"),
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
-    ("MANDELBOT_STORE", "memry", "'memory'"),
+    ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', or the path of a file"),
+    ("MANDELBOT_STORE", "redis://localhost", "'memory' or 'sqlite', or the path of a file"),
+    ("MANDELBOT_CACHE_STALE", "a month", "a number of seconds"),
     ("MANDELBOT_CACHE_TTL", -1, "0 or more"),
     ("MANDELBOT_CACHE_TTL", "two days", "a number of seconds"),
     ("MANDELBOT_CACHE_TTL", float("nan"), "a number of seconds"),
@@ -73,6 +79,11 @@ GOOD = [
     ("MANDELBOT_ENABLED", "1", "enabled", True),
     ("MANDELBOT_CACHE_TTL", "60", "cache_ttl", 60.0),
     ("MANDELBOT_CACHE_TTL", 0, "cache_ttl", 0.0),
+    ("MANDELBOT_DIALECT", "rfc9309", "fresh_for", 24 * 3600),
+    ("MANDELBOT_STORE", "memory", "store", "memory"),
+    ("MANDELBOT_STORE", "copies.db", "store", "copies.db"),
+    ("MANDELBOT_STORE", "/var/lib/crawl/copies", "store", "/var/lib/crawl/copies"),
+    ("MANDELBOT_STORE", Path("copies"), "store", "copies"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503, 500", "pause_statuses", {503, 500}),
     ("MANDELBOT_PAUSE_HTTP_CODES", [], "pause_statuses", set()),
     ("MANDELBOT_PAUSE_TOTAL", "600", "pause_total", 600.0),

@@ -23,6 +23,9 @@ ROBOTSTXT_OBEY = True
 # The demo web runs on this machine and takes what it gets. For the web out there, be gentler.
 DOWNLOAD_DELAY = 0
 
+# Each run's web is on new ports: a copy kept from another run would be another web's.
+MANDELBOT_STORE = "memory"
+
 # Everything below serves the demo: the web that it crawls, the table at its end, its exit code.
 EXTENSIONS = {
     "sample_project.extensions.DemoWeb": 100,

@@ -4,23 +4,43 @@ Pure: answers, numbers and ``now`` go in, values come out. Nothing here reads a 
 random number or touches a socket, so that all of it is tested without a crawl.
 """
 
+from scrapy_mandelbot.politeness.freshness import IMPOSSIBLE_PATH, conditions, is_fresh
 from scrapy_mandelbot.politeness.gate import Gate, GateState, PauseLaw, Transition
-from scrapy_mandelbot.politeness.outcome import Outcome, OutcomeKind, status_outcome
+from scrapy_mandelbot.politeness.outcome import (
+    Answer,
+    Failure,
+    Known,
+    Outcome,
+    OutcomeKind,
+    OutcomeLaw,
+    kept_outcome,
+    may_be_misreported,
+    outcome_of,
+)
 from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
 from scrapy_mandelbot.politeness.sites import robots_url, site_of
 
 __all__ = [
+    "IMPOSSIBLE_PATH",
+    "Answer",
+    "Failure",
     "Gate",
     "GateState",
     "Goodput",
+    "Known",
     "Outcome",
     "OutcomeKind",
+    "OutcomeLaw",
     "PauseLaw",
     "Recovery",
     "Transition",
+    "conditions",
+    "is_fresh",
+    "kept_outcome",
+    "may_be_misreported",
+    "outcome_of",
     "parse_retry_after",
     "robots_url",
     "site_of",
-    "status_outcome",
 ]

@@ -1,17 +1,22 @@
 """What an answer to ``/robots.txt`` means.
 
 Source: Mandelbot, "HTTP Status Codes". One table, read from the top; the first row that takes
-the answer decides.
+the answer decides. Redirects have been followed before.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.politeness.freshness import is_fresh
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
+
+ENOUGH_5XX = 3
+"""The same 5xx, this often running, raises the question whether the server means 404 by it."""
 
 
 class OutcomeKind(Enum):
@@ -21,6 +26,8 @@ class OutcomeKind(Enum):
     """The body holds the site's rules."""
     ALLOW_ALL = "allow all"
     """There is no robots.txt: every URL may be crawled."""
+    FORBID_ALL = "forbid all"
+    """No URL may be crawled. Only some dialects know a status that says so."""
     UNAVAILABLE = "unavailable"
     """Nobody knows yet: the site is left alone for a while, then asked again."""
     UNASKED = "unasked"
@@ -28,6 +35,66 @@ class OutcomeKind(Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+class Failure(Enum):
+    """Why a fetch brought no answer."""
+
+    DROPPED = "not asked for"
+    NO_SUCH_HOST = "no such host"
+    REFUSED = "connection refused"
+    LOST = "connection lost"
+    TIMED_OUT = "no answer in time"
+    TLS = "no TLS connection"
+    NOWHERE = "redirects that lead nowhere"
+    OTHER = "failed"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one fetch of a robots.txt brought: the final status, or a failure."""
+
+    status: int | None = None
+    failure: Failure | None = None
+    detail: str = ""
+    """Of the failure, in words for a log."""
+    retry_after: float | None = None
+    """Seconds that the server asks to be left alone, where it asked."""
+
+    def __str__(self) -> str:
+        if self.failure is None:
+            return str(self.status)
+        return f"{self.failure.value} ({self.detail})" if self.detail else self.failure.value
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a site when its answer comes in."""
+
+    copy_status: int | None = None
+    """The status of its last good copy; None: there is none."""
+    copy_age: float = 0.0
+    """Seconds since the copy was fetched, or confirmed by a 304."""
+    times: int = 1
+    """How often running the site has answered so, this time included."""
+    misreports: bool = False
+    """Whether ``/`` answers below 400, and a path that cannot exist the same 5xx."""
+
+
+@dataclass(frozen=True)
+class OutcomeLaw:
+    """What the project and its dialect say about answers."""
+
+    pause_statuses: Container[int] = frozenset({503, 429})
+    """Statuses that pause a site, whatever was asked."""
+    tries: int = 8
+    """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx after all."""
+    longest_stale: float = 2_592_000.0
+    """Seconds for which a good copy serves while no better one can be had."""
+    forbidding_statuses: Container[int] = frozenset()
+    """Statuses that forbid the whole site."""
+    only_status_200: bool = False
+    """Whether any other 2xx counts as no file."""
 
 
 @dataclass(frozen=True)
@@ -39,38 +106,136 @@ class Outcome:
     status: int | None = None
     retry_after: float | None = None
     """Seconds that the server asks to be left alone, where it asked."""
+    case: str = ""
+    """The row of the table: ``rules``, ``allow_all``, ``forbid_all``, ``revalidated``,
+    ``stale_used``, ``misreported_5xx``, ``unavailable`` or ``unasked``."""
 
     @property
-    def keeps(self) -> bool:
-        """Whether the outcome holds until its copy is stale."""
-        return self.kind in {OutcomeKind.RULES, OutcomeKind.ALLOW_ALL}
+    def is_new(self) -> bool:
+        """Whether the answer takes the place of the site's copy."""
+        return self.case in {"rules", "allow_all", "forbid_all", "misreported_5xx"}
+
+    @property
+    def kept_status(self) -> int:
+        """The status of the copy that is kept: 404 for whatever the server means by it."""
+        is_4xx = self.status is not None and 400 <= self.status < 500  # noqa: PLR2004
+        if self.kind is OutcomeKind.ALLOW_ALL and not is_4xx:
+            return 404
+        return self.status or 404
 
 
-_STATUS_MEANINGS = (
-    (range(200, 300), OutcomeKind.RULES, "has rules"),
-    (range(300, 400), OutcomeKind.ALLOW_ALL, "redirects to nowhere"),
-    # 401 and 403 too. (Mandelbot, "HTTP Status Codes")
-    (range(400, 500), OutcomeKind.ALLOW_ALL, "there is none"),
-    (range(500, 600), OutcomeKind.UNAVAILABLE, "a server error"),
-    # No document speaks of these. A server that answers so is out of order.
-    (range(1000), OutcomeKind.UNAVAILABLE, "a status without a meaning"),
-)
+def outcome_of(answer: Answer, known: Known, law: OutcomeLaw) -> Outcome:
+    """Return what the answer means, given what is known of the site."""
+    row = next(row for row in _TABLE if row.takes(answer, known, law))
+    kind = row.kind
+    if kind is None:
+        kind = kept_outcome(known.copy_status or 404, law).kind
+    reason = f"robots.txt: {answer}, {row.meaning}"
+    retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
+    return Outcome(kind, reason, answer.status, retry_after, row.case)
 
 
-def status_outcome(
-    status: int, pause_statuses: Container[int], retry_after: float | None = None
-) -> Outcome:
-    """Return what the final status of a robots.txt fetch means, redirects having been followed.
+def kept_outcome(status: int, law: OutcomeLaw) -> Outcome:
+    """Return what a copy means that was kept under this status.
 
-    Args:
-        status: the HTTP status code, 0 to 999.
-        pause_statuses: the statuses that pause a site whatever was asked.
-        retry_after: seconds that the server asks for, if it does.
+    Statuses that pause are no question here: only what had a meaning of its own is kept.
     """
-    if status in pause_statuses:  # whatever was asked, before anything else
-        kind, meaning = OutcomeKind.UNAVAILABLE, "asks for a pause"
-    else:
-        kind, meaning = next(row[1:] for row in _STATUS_MEANINGS if status in row[0])
-    if kind is not OutcomeKind.UNAVAILABLE:
-        retry_after = None
-    return Outcome(kind, f"robots.txt: {status}, {meaning}", status, retry_after)
+    at_any_rate = OutcomeLaw((), 0, 0.0, law.forbidding_statuses, law.only_status_200)
+    return outcome_of(Answer(status), Known(), at_any_rate)
+
+
+def may_be_misreported(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    """Return whether it is time to find out if the server says 5xx where it means 404.
+
+    Not where it makes no difference: a good copy serves, and nothing pauses. And who names a time
+    in ``Retry-After`` means what it says.
+    """
+    if not _is_5xx(answer) or answer.retry_after is not None or known.times < ENOUGH_5XX:
+        return False
+    return _asks_for_pause(answer, known, law) or not _has_good_copy(answer, known, law)
+
+
+# The table, and the conditions of its rows.
+
+
+def _is_5xx(answer: Answer) -> bool:
+    return answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
+
+
+def _is_4xx(answer: Answer) -> bool:
+    return answer.status is not None and 400 <= answer.status < 500  # noqa: PLR2004
+
+
+def _failed(failure: Failure) -> Callable[[Answer, Known, OutcomeLaw], bool]:
+    return lambda answer, _known, _law: answer.failure is failure
+
+
+def _confirms_the_copy(answer: Answer, known: Known, _law: OutcomeLaw) -> bool:
+    return answer.status == 304 and known.copy_status is not None  # noqa: PLR2004
+
+
+def _has_rules(answer: Answer, _known: Known, law: OutcomeLaw) -> bool:
+    if answer.status is None or not 200 <= answer.status < 300:  # noqa: PLR2004
+        return False
+    return answer.status == 200 or not law.only_status_200  # noqa: PLR2004
+
+
+def _is_another_2xx_or_3xx(answer: Answer, _known: Known, _law: OutcomeLaw) -> bool:
+    return answer.status is not None and 200 <= answer.status < 400  # noqa: PLR2004
+
+
+def _forbids(answer: Answer, _known: Known, law: OutcomeLaw) -> bool:
+    return answer.status is not None and answer.status in law.forbidding_statuses
+
+
+def _is_misreported(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    return known.misreports and may_be_misreported(answer, known, law)
+
+
+def _has_good_copy(_answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    return known.copy_status is not None and is_fresh(known.copy_age, 0.0, law.longest_stale)
+
+
+def _asks_for_pause(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    if answer.status is None or answer.status not in law.pause_statuses:
+        return False
+    return not _is_4xx(answer) or known.times <= law.tries
+
+
+class _Row(NamedTuple):
+    case: str
+    takes: Callable[[Answer, Known, OutcomeLaw], bool]
+    kind: OutcomeKind | None
+    """None: what the site's copy means."""
+    meaning: str
+
+
+_TABLE = (
+    # As with Scrapy's own middleware: someone else's component did not want it asked.
+    _Row("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
+    # There is no site to be polite to.
+    _Row("unasked", _failed(Failure.NO_SUCH_HOST), OutcomeKind.UNASKED, "its requests go on"),
+    # A loop, more hops than anyone means, a target that nobody can ask: as 404.
+    _Row("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
+    _Row("revalidated", _confirms_the_copy, None, "has not changed"),
+    _Row("rules", _has_rules, OutcomeKind.RULES, "has rules"),
+    _Row("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
+    _Row("forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"),
+    # "If Mandelbot determines a server is incorrectly returning 5xx status codes instead of 404
+    # status codes, it will treat 5xx errors as 404 errors." Before the pauses: a server that says
+    # 503 for 404 is not down. A good copy is believed rather than that the file has gone.
+    _Row(
+        "stale_used",
+        lambda *all_three: _is_misreported(*all_three) and _has_good_copy(*all_three),
+        None,
+        "said of every missing page; the last good copy serves on",
+    ),
+    _Row("misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, "said of every missing page"),
+    # Whatever was asked. The document lets every 4xx allow all; a 429 is waited for first.
+    _Row("unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"),
+    # 401 and 403 too. (Mandelbot, "HTTP Status Codes")
+    _Row("allow_all", lambda answer, *_: _is_4xx(answer), OutcomeKind.ALLOW_ALL, "there is none"),
+    _Row("stale_used", _has_good_copy, None, "the last good copy serves on"),
+    # What is left: 5xx, a status that no document speaks of, refused, lost, timed out, TLS.
+    _Row("unavailable", lambda *_: True, OutcomeKind.UNAVAILABLE, "nobody knows its rules now"),
+)

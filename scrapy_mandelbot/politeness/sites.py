@@ -5,10 +5,12 @@ Source: Mandelbot, "Location of robots.txt"; RFC 9309, section 2.3; RFC 6454, se
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
+from urllib.parse import SplitResult
 
 if TYPE_CHECKING:
-    from urllib.parse import ParseResult, SplitResult
+    from urllib.parse import ParseResult
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -20,17 +22,22 @@ def site_of(url: SplitResult | ParseResult) -> str:
     information. Anything parses: a port that is no number stays as it is written, because the
     request will fail by itself and must not fail here.
     """
-    scheme = url.scheme.lower()
+    return _site(url.scheme, url.netloc)
+
+
+@lru_cache(maxsize=4096)  # asked several times of every request
+def _site(scheme: str, netloc: str) -> str:
+    url = SplitResult(scheme.lower(), netloc, "", "", "")
     host = (url.hostname or "").rstrip(".")
     if ":" in host:  # an IPv6 address, which urllib hands out without its brackets
         host = f"[{host}]"
     try:
         port = url.port
     except ValueError:
-        return f"{scheme}://{url.netloc.rpartition('@')[2].lower()}"
-    if port is None or port == _DEFAULT_PORTS.get(scheme):
-        return f"{scheme}://{host}"
-    return f"{scheme}://{host}:{port}"
+        return f"{url.scheme}://{netloc.rpartition('@')[2].lower()}"
+    if port is None or port == _DEFAULT_PORTS.get(url.scheme):
+        return f"{url.scheme}://{host}"
+    return f"{url.scheme}://{host}:{port}"
 
 
 def robots_url(site: str) -> str:

@@ -2,5 +2,7 @@
 
 from scrapy_mandelbot.stores.copies import Copy, Store
 from scrapy_mandelbot.stores.memory import MemoryStore
+from scrapy_mandelbot.stores.recent import Recent
+from scrapy_mandelbot.stores.sqlite import SqliteStore
 
-__all__ = ["Copy", "MemoryStore", "Store"]
+__all__ = ["Copy", "MemoryStore", "Recent", "SqliteStore", "Store"]

@@ -15,22 +15,28 @@ class Copy:
 
     body: bytes
     status: int
+    """What the site answered, or 404 where it said so in other ways."""
     fetched_at: float
-    """Seconds since the epoch."""
-
-    def fresh(self, now: float, ttl: float) -> bool:
-        """Return whether the copy still serves at ``now``, kept for ``ttl`` seconds."""
-        return now < self.fetched_at + ttl
+    """Seconds since the epoch: when it was fetched, or last confirmed by a 304."""
+    url: str = ""
+    """Where it was in the end, redirects followed; the validators are of this URL."""
+    etag: str | None = None
+    last_modified: str | None = None
 
 
 class Store(Protocol):
-    """A place for copies, by site."""
+    """A place for what is known of sites.
 
-    def get(self, site: str) -> Copy | None:
-        """Return the site's copy, fresh or not."""
+    No method raises for what became of the place: a store that can no longer read or write says
+    so once, in the log, and goes on with the memory of this run. What else is kept of a site, such
+    as until when it is paused, gets a pair of methods of its own beside the one for copies.
+    """
 
-    def put(self, site: str, copy: Copy) -> None:
+    def get_copy(self, site: str) -> Copy | None:
+        """Return the site's copy, however old."""
+
+    def put_copy(self, site: str, copy: Copy) -> None:
         """Keep the site's copy in place of an older one."""
 
     def close(self) -> None:
-        """Let go of what the store holds open."""
+        """Save what is not saved, and let go of what the store holds open."""

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.stores.packing import pack, unpack
+from scrapy_mandelbot.stores.recent import Recent
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy_mandelbot.stores.copies import Copy
+
+LIMIT = 64 * 1024 * 1024  # bytes; some 100,000 sites
+_OVERHEAD = 500  # bytes that a copy costs beside its body
 
 
 class MemoryStore:
-    """Copies in a dict: for one run, by one process."""
+    """Copies in memory, for one run, by one process.
 
-    def __init__(self) -> None:
-        self._copies: dict[str, Copy] = {}
+    Bounded: of more sites than fit those not asked for longest are forgotten, and fetched again.
+    """
 
-    def get(self, site: str) -> Copy | None:
-        """Return the site's copy, fresh or not."""
-        return self._copies.get(site)
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._copies: Recent[Copy] = Recent(limit)
 
-    def put(self, site: str, copy: Copy) -> None:
+    def __len__(self) -> int:
+        return len(self._copies)
+
+    def get_copy(self, site: str) -> Copy | None:
+        """Return the site's copy, however old."""
+        packed = self._copies.get(site)
+        return None if packed is None else replace(packed, body=unpack(packed.body))
+
+    def put_copy(self, site: str, copy: Copy) -> None:
         """Keep the site's copy in place of an older one."""
-        self._copies[site] = copy
+        packed = replace(copy, body=pack(copy.body))
+        self._copies.put(site, packed, len(packed.body) + _OVERHEAD)
+
+    def packed_copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over the copies, their bodies as they are kept."""
+        return self._copies.items()
 
     def close(self) -> None:
         """Forget all copies."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.robotstxt import RobotParser
 from webs import Answer, html
 
 from scrapy_mandelbot import OutcomeKind
@@ -279,3 +280,28 @@ async def test_another_parser_is_used_where_the_project_says_so(webs):
     assert web.asked("/page/1") == 0
     assert result.stats["robotstxt/forbidden"] >= 2
     assert result.signals("request_forbidden") == []
+
+
+class BrokenParser(RobotParser):
+    """Reads nothing but an empty file."""
+
+    @classmethod
+    def from_crawler(cls, crawler, robotstxt_body):
+        if robotstxt_body:
+            raise ValueError("too hard")
+        return cls()
+
+    def allowed(self, url, user_agent):
+        return True
+
+
+@ensureDeferred
+async def test_a_parser_that_fails_costs_no_request(webs):
+    """The project's own parser raises: said in the log, and the site is crawled."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(RULES)
+    settings = {"ROBOTSTXT_PARSER": BrokenParser}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(result.items) == 4
+    told = f"ROBOTSTXT_PARSER cannot read the robots.txt of {web.url}, which is not obeyed"
+    assert len(result.logged(told)) == 1

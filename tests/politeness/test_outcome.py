@@ -1,44 +1,153 @@
-"""What each status of /robots.txt means. (Mandelbot, "HTTP Status Codes"; DESIGN of the table)"""
+"""What each answer to /robots.txt means. (Mandelbot, "HTTP Status Codes"; DESIGN, section 5)"""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.politeness import OutcomeKind, status_outcome
+from scrapy_mandelbot.politeness import (
+    Answer,
+    Failure,
+    Known,
+    OutcomeKind,
+    OutcomeLaw,
+    kept_outcome,
+    may_be_misreported,
+    outcome_of,
+)
+from scrapy_mandelbot.robotstxt import DIALECTS
 
-PAUSING = frozenset({503, 429})
+LAW = OutcomeLaw()
+REP1994 = OutcomeLaw(forbidding_statuses=DIALECTS["rep1994"].forbidding_statuses)
+ONLY_200 = OutcomeLaw(only_status_200=True)
+DAY = 86_400.0
+NOTHING = Known()
+COPY = Known(copy_status=200, copy_age=29 * DAY)
+COPY_OF_NONE = Known(copy_status=404, copy_age=3 * DAY)
+TOO_OLD = Known(copy_status=200, copy_age=31 * DAY)
 
+
+def seen(times: int, **more) -> Known:
+    return Known(times=times, **more)
+
+
+# Answer, what is known of the site, the law; the case and the kind. In the order of the table.
 CASES = [
-    *[(status, OutcomeKind.RULES) for status in (200, 201, 204, 206, 299)],
-    *[(status, OutcomeKind.ALLOW_ALL) for status in (300, 304, 305)],
-    *[(status, OutcomeKind.ALLOW_ALL) for status in (400, 401, 403, 404, 410, 418, 451, 499)],
-    *[(status, OutcomeKind.UNAVAILABLE) for status in (500, 501, 502, 504, 599)],
-    *[(status, OutcomeKind.UNAVAILABLE) for status in (503, 429)],
-    *[(status, OutcomeKind.UNAVAILABLE) for status in (100, 199, 600, 999)],
+    (Failure.DROPPED, COPY, LAW, "unasked", OutcomeKind.UNASKED),
+    (Failure.NO_SUCH_HOST, NOTHING, LAW, "unasked", OutcomeKind.UNASKED),
+    (Failure.NO_SUCH_HOST, COPY, LAW, "unasked", OutcomeKind.UNASKED),
+    (Failure.NOWHERE, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
+    (304, COPY, LAW, "revalidated", OutcomeKind.RULES),
+    (304, TOO_OLD, LAW, "revalidated", OutcomeKind.RULES),
+    (304, COPY_OF_NONE, LAW, "revalidated", OutcomeKind.ALLOW_ALL),
+    (304, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
+    *[(status, COPY, LAW, "rules", OutcomeKind.RULES) for status in (200, 201, 204, 206, 299)],
+    (200, NOTHING, ONLY_200, "rules", OutcomeKind.RULES),
+    (204, NOTHING, ONLY_200, "allow_all", OutcomeKind.ALLOW_ALL),
+    *[(status, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL) for status in (300, 305, 399)],
+    (401, NOTHING, REP1994, "forbid_all", OutcomeKind.FORBID_ALL),
+    (403, NOTHING, REP1994, "forbid_all", OutcomeKind.FORBID_ALL),
+    (404, NOTHING, REP1994, "allow_all", OutcomeKind.ALLOW_ALL),
+    (503, seen(3, misreports=True, copy_status=200), LAW, "stale_used", OutcomeKind.RULES),
+    (500, seen(3, misreports=True), LAW, "misreported_5xx", OutcomeKind.ALLOW_ALL),
+    (503, seen(3, misreports=True), LAW, "misreported_5xx", OutcomeKind.ALLOW_ALL),
+    (500, seen(2, misreports=True), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (500, seen(3, misreports=False), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (503, NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (503, COPY, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (429, COPY, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (429, seen(8), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (429, seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL),
+    (503, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (429, NOTHING, OutcomeLaw(pause_statuses=()), "allow_all", OutcomeKind.ALLOW_ALL),
+    *[
+        (status, COPY, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
+        for status in (400, 401, 403, 404, 410, 418, 451, 499)
+    ],
+    (500, Known(200, -1e300), LAW, "unavailable", OutcomeKind.UNAVAILABLE),  # from the future
+    *[(status, COPY, LAW, "stale_used", OutcomeKind.RULES) for status in (500, 502, 504)],
+    (503, COPY, OutcomeLaw(pause_statuses=()), "stale_used", OutcomeKind.RULES),
+    (Failure.TIMED_OUT, COPY_OF_NONE, LAW, "stale_used", OutcomeKind.ALLOW_ALL),
+    *[
+        (failure, known, LAW, case, kind)
+        for failure in (
+            Failure.REFUSED,
+            Failure.LOST,
+            Failure.TIMED_OUT,
+            Failure.TLS,
+            Failure.OTHER,
+        )
+        for known, case, kind in (
+            (NOTHING, "unavailable", OutcomeKind.UNAVAILABLE),
+            (COPY, "stale_used", OutcomeKind.RULES),
+            (TOO_OLD, "unavailable", OutcomeKind.UNAVAILABLE),
+        )
+    ],
+    *[
+        (status, NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE)
+        for status in (500, 501, 502, 504, 599, 100, 199, 600, 999)
+    ],
 ]
 
 
-@pytest.mark.parametrize(("status", "kind"), CASES)
-def test_mandelbot_status(status, kind):
-    """Each status has one meaning."""
-    outcome = status_outcome(status, PAUSING)
-    assert outcome.kind is kind
-    assert outcome.status == status
-    assert str(status) in outcome.reason
+@pytest.mark.parametrize(("said", "known", "law", "case", "kind"), CASES)
+def test_the_table(said, known, law, case, kind):
+    """Each answer has one meaning, and says why in words."""
+    is_status = isinstance(said, int)
+    answer = Answer(said) if is_status else Answer(failure=said, detail="as the test has it")
+    outcome = outcome_of(answer, known, law)
+    assert (outcome.case, outcome.kind) == (case, kind)
+    assert outcome.status == (said if is_status else None)
+    assert (str(said) if is_status else said.value) in outcome.reason
 
 
 def test_mandelbot_a_4xx_is_as_no_file_even_401_and_403():
     """This is true even for 401 Unauthorized and 403 Forbidden responses."""
     for status in (401, 403):
-        assert status_outcome(status, PAUSING).kind is OutcomeKind.ALLOW_ALL
-
-
-def test_a_429_that_does_not_pause_is_a_4xx():
-    """Which statuses pause is the project's to say."""
-    assert status_outcome(429, frozenset({503})).kind is OutcomeKind.ALLOW_ALL
+        assert outcome_of(Answer(status), NOTHING, LAW).kind is OutcomeKind.ALLOW_ALL
 
 
 def test_retry_after_belongs_to_an_unavailable_site_only():
     """A 200 with Retry-After asks for nothing."""
-    assert status_outcome(503, PAUSING, 30.0).retry_after == 30.0
-    assert status_outcome(200, PAUSING, 30.0).retry_after is None
+    assert outcome_of(Answer(503, retry_after=30.0), NOTHING, LAW).retry_after == 30.0
+    assert outcome_of(Answer(500, retry_after=30.0), COPY, LAW).retry_after == 30.0
+    assert outcome_of(Answer(200, retry_after=30.0), NOTHING, LAW).retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "may"),
+    [
+        (Answer(500), seen(2), False),
+        (Answer(500), seen(3), True),
+        (Answer(500), seen(4), True),
+        (Answer(503), seen(3), True),
+        (Answer(503, retry_after=5.0), seen(3), False),
+        (Answer(429), seen(3), False),
+        (Answer(404), seen(3), False),
+        (Answer(failure=Failure.LOST), seen(3), False),
+        (Answer(500), seen(3, copy_status=200), False),
+        (Answer(503), seen(3, copy_status=200), True),
+    ],
+)
+def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(answer, known, may):
+    """The third 5xx running that names no time, unless a good copy serves and nothing pauses."""
+    assert may_be_misreported(answer, known, LAW) is may
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "law", "status", "again"),
+    [
+        (Answer(200), NOTHING, LAW, 200, OutcomeKind.RULES),
+        (Answer(403), NOTHING, LAW, 403, OutcomeKind.ALLOW_ALL),
+        (Answer(403), NOTHING, REP1994, 403, OutcomeKind.FORBID_ALL),
+        (Answer(204), NOTHING, ONLY_200, 404, OutcomeKind.ALLOW_ALL),
+        (Answer(429), seen(9), LAW, 429, OutcomeKind.ALLOW_ALL),
+        (Answer(500), seen(3, misreports=True), LAW, 404, OutcomeKind.ALLOW_ALL),
+        (Answer(failure=Failure.NOWHERE), NOTHING, LAW, 404, OutcomeKind.ALLOW_ALL),
+    ],
+)
+def test_a_copy_means_later_what_its_answer_meant(answer, known, law, status, again):
+    """What is kept under a status is read as the same outcome in the next run."""
+    outcome = outcome_of(answer, known, law)
+    assert outcome.is_new
+    assert outcome.kept_status == status
+    assert kept_outcome(status, law).kind is outcome.kind is again

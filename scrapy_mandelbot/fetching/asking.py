@@ -1,0 +1,168 @@
+"""Asking a site for its robots.txt: the request, where it is redirected, what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.fetching.limits import Limits, whole_lines
+from scrapy_mandelbot.politeness import (
+    IMPOSSIBLE_PATH,
+    Answer,
+    Failure,
+    conditions,
+    parse_retry_after,
+    robots_url,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.fetching.limits import Reading
+    from scrapy_mandelbot.stores import Copy
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_NOBODY = frozenset({Failure.NO_SUCH_HOST, Failure.OTHER})
+_LIKE_THE_ASKING_REQUEST = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What came of asking a site for its robots.txt."""
+
+    answer: Answer
+    url: str
+    """Where it was in the end, redirects followed."""
+    response: Response | None = None
+    body: bytes = b""
+    """As far as it counts."""
+    cut: str = ""
+    """Why the rest of the body was not read, if it was not."""
+    seconds: float = 0.0
+    error: BaseException | None = None
+
+    def validator(self, name: str) -> str | None:
+        """Return a validator of the answer: its ``ETag`` or ``Last-Modified``."""
+        value = self.response.headers.get(name) if self.response is not None else None
+        return None if value is None else value.decode("latin-1")
+
+
+class RobotsAsker:
+    """Sends the requests for robots.txt files, past all that is meant for pages."""
+
+    def __init__(self, crawler: Crawler, config: Config, now: Callable[[], float]) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._now = now
+        self._limits = Limits(crawler, now)
+
+    async def ask(self, site: str, request: Request, priority: int, copy: Copy | None) -> Asked:
+        """Ask the site, following redirects across sites. Nothing that goes wrong is raised.
+
+        Args:
+            site: the site asked.
+            request: the request that wants to know; the file is asked for on the way that it goes.
+            priority: of the requests.
+            copy: the site's last copy, which may be confirmed.
+        """
+        url: str | None = robots_url(site)
+        seen: list[str] = []
+        while url and url not in seen and len(seen) <= self._config.robots_max_redirects:
+            seen.append(url)
+            headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
+            try:
+                response, reading = await self._download(
+                    self._request(url, request, priority, headers), self._config.robots_max_bytes
+                )
+            except Exception as error:  # noqa: BLE001 -- whatever it is, nobody knows the rules
+                failure = failure_of(error)
+                if failure in _NOBODY and len(seen) > 1:
+                    break  # the site is there; where it sends us is nobody
+                return Asked(Answer(failure=failure, detail=_in_words(error)), url, error=error)
+            location = response.headers.get("Location")
+            if response.status not in _REDIRECTS or not location:
+                return self._asked(url, response, reading)
+            url = http_url(url, location.decode("latin-1").strip())
+        detail = f"{len(seen)} hops"
+        return Asked(Answer(failure=Failure.NOWHERE, detail=detail), seen[-1])
+
+    async def misreports(self, site: str, request: Request, priority: int, status: int) -> bool:
+        """Return whether the site answers a 5xx status where it means 404.
+
+        It does if it answers below 400 for ``/``, and this status for a path that cannot exist.
+        """
+        return await self._status(site + "/", request, priority) in range(
+            HTTPStatus.OK, HTTPStatus.BAD_REQUEST
+        ) and status == await self._status(site + IMPOSSIBLE_PATH, request, priority)
+
+    async def _status(self, url: str, request: Request, priority: int) -> int | None:
+        try:
+            response, _ = await self._download(self._request(url, request, priority, {}), 0)
+        except Exception:  # noqa: BLE001 -- no answer proves nothing
+            return None
+        return response.status
+
+    def _asked(self, url: str, response: Response, reading: Reading) -> Asked:
+        retry_after = parse_retry_after(response.headers.get("Retry-After"), self._now())
+        # A handler that sends no signals has read on.
+        too_long = len(response.body) > self._config.robots_max_bytes
+        cut = reading.cut or (f"is longer than {reading.most_bytes} bytes" if too_long else "")
+        body = response.body[: self._config.robots_max_bytes]
+        return Asked(
+            Answer(response.status, retry_after=retry_after),
+            url,
+            response,
+            whole_lines(body) if cut else body,
+            cut,
+            self._now() - reading.began,
+        )
+
+    def _request(
+        self, url: str, request: Request, priority: int, headers: dict[str, str]
+    ) -> Request:
+        meta: dict[str, Any] = {
+            "dont_obey_robotstxt": True,
+            # What its answer means for the gate is said by the outcome, not by its status alone.
+            "dont_pause": True,
+            "dont_redirect": True,
+            "dont_retry": True,
+            "dont_cache": True,
+            # robots.txt may be redirected to a site that the spider does not crawl.
+            "allow_offsite": True,
+            "download_timeout": self._config.robots_timeout,
+            # A length that is announced wrongly is no reason to close a site.
+            "download_fail_on_dataloss": False,
+        }
+        meta |= {key: request.meta[key] for key in _LIKE_THE_ASKING_REQUEST if key in request.meta}
+        wanted = Request(url, priority=priority, meta=meta, headers=headers, callback=NO_CALLBACK)
+        if "Proxy-Authorization" in request.headers:
+            wanted.headers["Proxy-Authorization"] = request.headers["Proxy-Authorization"]
+        return wanted
+
+    async def _download(self, request: Request, most_bytes: int) -> tuple[Response, Reading]:
+        seconds = self._config.robots_timeout
+        with self._limits.watch(request, most_bytes, seconds) as reading:
+            return await self._crawler.engine.download_async(request), reading
+
+
+def http_url(base: str, url: str) -> str | None:
+    """Return the URL made absolute; None if that cannot be fetched."""
+    try:
+        absolute = urljoin(base, url)
+    except ValueError:  # such as "http://["
+        return None
+    return absolute if absolute.startswith(("http://", "https://")) else None
+
+
+def _in_words(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

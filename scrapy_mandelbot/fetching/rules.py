@@ -1,0 +1,238 @@
+"""What the rules of every site of a crawl are, or how they are found out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.misc import build_from_crawler, load_object
+from twisted.internet.defer import Deferred
+
+from scrapy_mandelbot.fetching.announcements import Announcements
+from scrapy_mandelbot.fetching.asking import Asked, RobotsAsker
+from scrapy_mandelbot.politeness import (
+    Answer,
+    Known,
+    Outcome,
+    OutcomeKind,
+    is_fresh,
+    kept_outcome,
+    may_be_misreported,
+    outcome_of,
+)
+from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.stores import Copy, Recent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
+
+    from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.stores import Store
+
+_UNASKED_TTL = 300.0  # seconds; a name that does not resolve is not looked up for every request
+_FORBID_ALL = b"User-agent: *\nDisallow: /\n"
+
+# Rules are kept parsed as long as they fit, and else parsed again from the copy when asked for.
+_PARSED_LIMIT = 8 * 1024 * 1024  # bytes
+_PARSED_OVERHEAD = 8 * 1024  # bytes of a small file, parsed
+_PARSED_FACTOR = 4  # bytes for each byte of the file
+
+
+@dataclass(frozen=True)
+class SiteRules:
+    """What is known of a site's rules, and until when."""
+
+    outcome: Outcome
+    robots: RobotsTxt
+    """All that the file says."""
+    parser: RobotParser | None
+    """What decides; None: nobody could be asked."""
+    until: float
+    response: Response | None = None
+    """Of a site that could not say, if it said anything."""
+
+
+@dataclass
+class _Trouble:
+    """A site whose robots.txt could not be had when it was last asked for."""
+
+    answer: tuple[object, object]
+    times: int = 0
+    """How often running it was this answer."""
+    ask_again_at: float = 0.0
+    """Where a good copy serves meanwhile."""
+    is_told: bool = False
+
+
+class RobotsFetcher:
+    """Knows the rules of every site of a crawl, or finds them out: once for all who ask.
+
+    Memory is bounded, whatever the number of sites: the bytes are in the store, and only of the
+    sites asked for last the parsed rules as well.
+    """
+
+    def __init__(
+        self, crawler: Crawler, config: Config, store: Store, now: Callable[[], float]
+    ) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._law = config.outcome_law
+        self._store = store
+        self._now = now
+        self._asker = RobotsAsker(crawler, config, now)
+        self._announce = Announcements(crawler, config)
+        self._parser_class = load_object(crawler.settings.get("ROBOTSTXT_PARSER"))
+        # A parser that cannot work is an error at start, not at the first site.
+        build_from_crawler(self._parser_class, crawler, b"")
+        self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
+        self._under_way: dict[str, list[Deferred[SiteRules]]] = {}
+        self._troubles: dict[str, _Trouble] = {}
+
+    def knows(self, site: str) -> bool:
+        """Return whether the site's rules need not be fetched now."""
+        return self._recall(site) is not None
+
+    async def rules(self, site: str, request: Request, priority: int) -> SiteRules:
+        """Return the site's rules, from memory, from its copy or from one fetch that all share.
+
+        Args:
+            site: the site asked for.
+            request: the request that wants to know; the fetch goes the way that it goes.
+            priority: of the fetch.
+        """
+        rules = self._recall(site)
+        if rules is not None:
+            if self._announce.is_news(site):
+                await self._announce.known(site, request, rules)
+            return rules
+        if site in self._under_way:
+            waiter: Deferred[SiteRules] = Deferred()
+            self._under_way[site].append(waiter)
+            return await maybe_deferred_to_future(waiter)
+        self._under_way[site] = []
+        try:
+            rules = await self._find_out(site, request, priority)
+        except BaseException as error:
+            for waiter in self._under_way.pop(site):
+                waiter.errback(error)
+            raise
+        for waiter in self._under_way.pop(site):
+            waiter.callback(rules)
+        return rules
+
+    def copy(self, site: str) -> Copy | None:
+        """Return the site's copy, if it serves now."""
+        copy = self._store.get_copy(site)
+        return copy if copy is not None and self._serves_until(site, copy) is not None else None
+
+    def _recall(self, site: str) -> SiteRules | None:
+        rules = self._parsed.get(site)
+        if rules is not None and self._now() < rules.until:
+            return rules
+        copy = self._store.get_copy(site)
+        until = None if copy is None else self._serves_until(site, copy)
+        if copy is None or until is None:
+            return None
+        self._announce.from_cache()
+        return self._remember(site, kept_outcome(copy.status, self._law), copy.body, until)
+
+    def _serves_until(self, site: str, copy: Copy) -> float | None:
+        now = self._now()
+        trouble = self._troubles.get(site)
+        if trouble is not None and now < trouble.ask_again_at:
+            return trouble.ask_again_at
+        if is_fresh(now, copy.fetched_at, self._config.fresh_for):
+            return copy.fetched_at + self._config.fresh_for
+        return None
+
+    def _remember(self, site: str, outcome: Outcome, body: bytes, until: float) -> SiteRules:
+        bodies = {OutcomeKind.RULES: body, OutcomeKind.FORBID_ALL: _FORBID_ALL}
+        body = bodies.get(outcome.kind, b"")
+        parser = self._parse(site, body)
+        robots = getattr(parser, "robots", None)
+        if not isinstance(robots, RobotsTxt):  # another ROBOTSTXT_PARSER decides, and no more
+            robots = RobotsTxt.parse(
+                body, dialect=self._config.dialect, max_bytes=self._config.robots_max_bytes
+            )
+        is_unasked = outcome.kind is OutcomeKind.UNASKED
+        rules = SiteRules(outcome, robots, None if is_unasked else parser, until)
+        self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
+        return rules
+
+    def _parse(self, site: str, body: bytes) -> RobotParser | None:
+        try:
+            parser: RobotParser = build_from_crawler(self._parser_class, self._crawler, body)
+        except Exception as error:  # noqa: BLE001 -- ours raises nothing, others may raise anything
+            self._announce.unreadable(site, error)
+            return None  # the request goes on, as with Scrapy's own middleware
+        return parser
+
+    async def _find_out(self, site: str, request: Request, priority: int) -> SiteRules:
+        copy = self._store.get_copy(site)
+        asked = await self._asker.ask(site, request, priority, copy)
+        outcome = await self._outcome(site, request, priority, asked, copy)
+        rules = self._rules(site, asked, outcome, copy)
+        self._announce.asked(site, asked, outcome)
+        if outcome.kind is not OutcomeKind.UNASKED:
+            await self._announce.known(site, request, rules)
+            self._announce.fetched(site, rules)
+        return rules
+
+    async def _outcome(
+        self, site: str, request: Request, priority: int, asked: Asked, copy: Copy | None
+    ) -> Outcome:
+        """Return what the answer means, having asked further where that decides."""
+        answer = asked.answer
+        known = Known(
+            copy.status if copy else None,
+            self._now() - copy.fetched_at if copy else 0.0,
+            self._count(site, answer),
+        )
+        if answer.status is not None and may_be_misreported(answer, known, self._law):
+            proof = await self._asker.misreports(site, request, priority, answer.status)
+            known = Known(known.copy_status, known.copy_age, known.times, misreports=proof)
+        return outcome_of(answer, known, self._law)
+
+    def _count(self, site: str, answer: Answer) -> int:
+        """Return how often running the site has answered so, this time included."""
+        trouble = self._troubles.get(site)
+        key = (answer.status, answer.failure)
+        if trouble is None or trouble.answer != key:
+            is_told = trouble is not None and trouble.is_told
+            trouble = self._troubles[site] = _Trouble(key, is_told=is_told)
+        trouble.times += 1
+        return trouble.times
+
+    def _rules(self, site: str, asked: Asked, outcome: Outcome, copy: Copy | None) -> SiteRules:
+        """Keep what the answer means, and return it."""
+        now = self._now()
+        if outcome.kind is OutcomeKind.UNAVAILABLE:
+            nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
+            return SiteRules(outcome, nothing, None, now, asked.response)
+        if outcome.case == "stale_used" and copy is not None:
+            trouble = self._troubles[site]
+            wait = self._config.pause_law.pause(trouble.times, outcome.retry_after, 0.0)
+            trouble.ask_again_at = now + wait
+            if not trouble.is_told:
+                trouble.is_told = True
+                self._announce.stale(site, outcome, copy, trouble.ask_again_at)
+            return self._remember(site, outcome, copy.body, trouble.ask_again_at)
+        self._troubles.pop(site, None)
+        if outcome.kind is OutcomeKind.UNASKED:
+            return self._remember(site, outcome, b"", now + _UNASKED_TTL)
+        if outcome.is_new or copy is None:
+            body = asked.body if outcome.kind is OutcomeKind.RULES else b""
+            etag, last_modified = asked.validator("ETag"), asked.validator("Last-Modified")
+            status = outcome.kept_status
+        else:  # a 304: the copy is good for as long again
+            body, status = copy.body, copy.status
+            etag = asked.validator("ETag") or copy.etag
+            last_modified = asked.validator("Last-Modified") or copy.last_modified
+        self._store.put_copy(site, Copy(body, status, now, asked.url, etag, last_modified))
+        return self._remember(site, outcome, body, now + self._config.fresh_for)

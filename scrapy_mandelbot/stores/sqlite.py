@@ -1,0 +1,257 @@
+"""A store in one SQLite file, for many runs and several processes of one machine.
+
+It never keeps the crawl waiting: what is put is held in memory and written in one transaction
+about once a second, so that a kill -9 loses at most the last second. A file that is locked, full,
+read-only, gone or corrupt costs a warning, and the memory of this run.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from scrapy_mandelbot.stores.copies import Copy
+from scrapy_mandelbot.stores.memory import MemoryStore
+from scrapy_mandelbot.stores.packing import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+logger = logging.getLogger(__name__)
+
+UPGRADES = (
+    """
+    CREATE TABLE copies (
+        site TEXT PRIMARY KEY,
+        body BLOB NOT NULL,
+        status INTEGER NOT NULL,
+        fetched_at REAL NOT NULL,
+        url TEXT NOT NULL,
+        etag TEXT,
+        last_modified TEXT
+    )
+    """,
+)
+"""What takes a file from each version of its format to the next. The first is version 0: empty."""
+
+_SAVE_AFTER = 1.0  # seconds
+_TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written
+_BUSY = 0.05  # seconds that the crawl may stand still while another process writes
+
+
+class Timer(Protocol):
+    """What a call that is made later can be stopped by."""
+
+    def cancel(self) -> object:
+        """Do not make the call."""
+
+
+class _UnknownFormatError(sqlite3.DatabaseError):
+    """The file was written by a later version of the package."""
+
+
+class SqliteStore:
+    """Copies in a file.
+
+    The file is opened when it is first asked for, and tried again later where it was locked.
+
+    Args:
+        path: of the file, which need not exist, nor its folder.
+        later: calls a function after some seconds. Without it only :meth:`save` and
+            :meth:`close` write.
+        forget_before: copies that are older than this moment are deleted, in seconds since the
+            epoch.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        later: Callable[[float, Callable[[], None]], Timer] | None = None,
+        forget_before: float = 0.0,
+    ) -> None:
+        self._path = Path(path)
+        self._later = later
+        self._forget_before = forget_before
+        self._unsaved = MemoryStore()
+        self._timer: Timer | None = None
+        self._database: sqlite3.Connection | None = None
+        self._is_usable = True
+        self._is_readable = True
+        self._is_complained_of = False
+
+    def __repr__(self) -> str:
+        return f"<SqliteStore {self._path}, {len(self._unsaved)} unsaved>"
+
+    def get_copy(self, site: str) -> Copy | None:
+        """Return the site's copy, however old: another process may have saved it."""
+        copy = self._unsaved.get_copy(site)
+        if copy is not None or not self._is_readable:
+            return copy
+        try:
+            database = self._open()
+            if database is None:
+                return None
+            row = database.execute(
+                "SELECT body, status, fetched_at, url, etag, last_modified FROM copies"
+                " WHERE site = ?",
+                (_text(site),),
+            ).fetchone()
+            if row is None:
+                return None
+            return Copy(unpack(row[0]), int(row[1]), float(row[2]), *row[3:])
+        except sqlite3.Error as error:
+            self._is_readable = False  # until the next time that it is saved: waiting costs
+            self._complain(error)
+        except (TypeError, ValueError) as error:
+            logger.debug("The copy of %s in %s cannot be read: %s", site, self._path, error)
+        return None
+
+    def put_copy(self, site: str, copy: Copy) -> None:
+        """Keep the site's copy in place of an older one; it is saved about a second later."""
+        self._unsaved.put_copy(site, copy)
+        self._set_timer(_SAVE_AFTER)
+
+    def save(self) -> None:
+        """Write what is not yet in the file, all at once. What cannot be written stays."""
+        rows = [
+            (
+                _text(site),
+                one.body,
+                one.status,
+                one.fetched_at,
+                one.url,
+                one.etag,
+                one.last_modified,
+            )
+            for site, one in self._unsaved.packed_copies()
+        ]
+        self._is_readable = True
+        try:
+            database = self._open()
+            if database is None:
+                return
+            with _transaction(database):
+                database.execute("DELETE FROM copies WHERE fetched_at < ?", (self._forget_before,))
+                # What another process has saved meanwhile may be a little newer. What is newer by
+                # over a minute was dated by a wrong clock.
+                database.executemany(
+                    "INSERT INTO copies VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site) DO UPDATE"
+                    " SET body = excluded.body, status = excluded.status,"
+                    " fetched_at = excluded.fetched_at, url = excluded.url,"
+                    " etag = excluded.etag, last_modified = excluded.last_modified"
+                    " WHERE copies.fetched_at <= excluded.fetched_at"
+                    " OR copies.fetched_at > excluded.fetched_at + 60",
+                    rows,
+                )
+        except sqlite3.Error as error:
+            self._complain(error)
+        else:
+            self._forget_before = 0.0
+            self._unsaved.close()
+
+    def close(self) -> None:
+        """Save what is not saved, and close the file."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if len(self._unsaved):
+            self.save()
+        self._is_usable = False
+        self._let_go()
+
+    def _set_timer(self, seconds: float) -> None:
+        if self._timer is None and self._later is not None and self._is_usable:
+            self._timer = self._later(seconds, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self.save()
+        if len(self._unsaved):
+            self._set_timer(_TRY_AGAIN_AFTER)
+
+    def _open(self) -> sqlite3.Connection | None:
+        """Return the open file, or None where it is beyond use.
+
+        Raises:
+            sqlite3.Error: it cannot be opened now.
+        """
+        if self._database is None and self._is_usable:
+            self._database = _connect(self._path)
+        return self._database
+
+    def _let_go(self) -> None:
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.close()
+            self._database = None
+
+    def _complain(self, error: sqlite3.Error) -> None:
+        """Say once what is wrong; let go of a file that time will not mend."""
+        # SQLite reports by OperationalError what may pass: locked, full, read-only.
+        may_pass = isinstance(error, sqlite3.OperationalError)
+        if not may_pass:
+            self._is_usable = False
+            self._let_go()
+        if not self._is_complained_of:
+            self._is_complained_of = True
+            logger.warning(
+                "Copies of robots.txt are kept in the memory of this run only%s: %s: %s",
+                " until their file can be used again" if may_pass else "",
+                self._path,
+                error,
+            )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open the file in the newest version of its format.
+
+    Raises:
+        sqlite3.Error: it cannot be opened, or is none of ours.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise sqlite3.OperationalError(str(error)) from error
+    # One thread uses it at a time, though `scrapy shell` may set it up in another.
+    database = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+    try:
+        # Readers and the writer do not wait for each other, and no commit waits for the disk.
+        with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has
+            database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        if _version(database) != len(UPGRADES):
+            with _transaction(database):
+                for upgrade in UPGRADES[_version(database) :]:
+                    database.execute(upgrade)
+                database.execute(f"PRAGMA user_version = {len(UPGRADES)}")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _version(database: sqlite3.Connection) -> int:
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > len(UPGRADES):
+        raise _UnknownFormatError(f"written by a later version (format {version})")
+    return int(version)
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            database.execute("ROLLBACK")
+        raise
+
+
+def _text(site: str) -> str:
+    # A site comes from a URL, and what is no UTF-8 there is none here.
+    return site.encode("utf-8", "backslashreplace").decode()

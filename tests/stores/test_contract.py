@@ -1,0 +1,79 @@
+"""What every store does. (DESIGN, section 10)"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scrapy_mandelbot.stores import Copy, MemoryStore, SqliteStore
+
+SITE = "https://example.com"
+COPY = Copy(
+    b"User-agent: *\nDisallow: /x\n" * 20,
+    200,
+    1_763_625_600.5,
+    "https://www.example.com/robots.txt",
+    'W/"ab"',
+    "Fri, 20 Nov 2026 08:00:00 GMT",
+)
+
+
+@pytest.fixture(params=["memory", "sqlite, unsaved", "sqlite, saved"])
+def store(request, tmp_path):
+    store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "copies.db")
+    if request.param == "sqlite, saved":
+        put = store.put_copy
+        store.put_copy = lambda site, copy: (put(site, copy), store.save())
+    yield store
+    store.close()
+
+
+def test_nothing_is_known_of_a_new_site(store):
+    """None, and no exception."""
+    assert store.get_copy(SITE) is None
+
+
+def test_a_copy_comes_back_as_it_was_put(store):
+    """All of it, to the byte."""
+    store.put_copy(SITE, COPY)
+    assert store.get_copy(SITE) == COPY
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\x00", b"\x01", b"\xff\xfe\x00", b"x" * 99, b"x" * 100, bytes(range(256)) * 2_000],
+)
+def test_any_bytes_are_a_body(store, body):
+    """Empty, binary, and as long as a robots.txt may be."""
+    copy = Copy(body, 200, 1.0)
+    store.put_copy(SITE, copy)
+    assert store.get_copy(SITE) == copy
+
+
+def test_the_newer_copy_takes_the_place_of_the_older(store):
+    """One copy a site."""
+    newer = replace(COPY, body=b"", status=404, fetched_at=COPY.fetched_at + 1, etag=None)
+    store.put_copy(SITE, COPY)
+    store.put_copy(SITE, newer)
+    assert store.get_copy(SITE) == newer
+
+
+@pytest.mark.parametrize(
+    "site", ["http://example.com", "https://example.com:8443", "http://[::1]", "http://\udc80", ""]
+)
+def test_sites_are_kept_apart(store, site):
+    """By scheme, host and port; whatever a URL held."""
+    store.put_copy(SITE, COPY)
+    assert store.get_copy(site) is None
+    store.put_copy(site, replace(COPY, body=b"other"))
+    assert store.get_copy(site).body == b"other"
+    assert store.get_copy(SITE) == COPY
+
+
+def test_closing_twice_is_closing(store):
+    """And what is asked of a closed store finds nothing, and raises nothing."""
+    store.put_copy(SITE, COPY)
+    store.close()
+    store.close()
+    assert store.get_copy(SITE) is None
