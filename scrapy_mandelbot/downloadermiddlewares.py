@@ -10,7 +10,9 @@ import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import Crawl
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
+
+    from scrapy_mandelbot.fetching import SiteRules
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +61,7 @@ class RobotsTxtMiddleware:
         gates = self._crawl.gates
         if (
             request.meta.get("dont_obey_robotstxt")
-            or request.url.startswith(("data:", "file:"))
+            or not request.url.startswith(("http://", "https://"))  # no other has a robots.txt
             or gates.has_given_up(request)  # PauseMiddleware answers it; the site is not asked
         ):
             return None
@@ -69,13 +73,16 @@ class RobotsTxtMiddleware:
                 gates.has_scouted(request)
             if rules.outcome.kind is not OutcomeKind.UNAVAILABLE:
                 break
+            if self._crawl.is_for_a_person(request):
+                self._tell_person(site, rules)
+                return None
             gates.refused(request, rules.outcome.reason, rules.outcome.retry_after, rules.response)
             if gates.can_go_back(request):
                 return gates.send_back(request)
             if not await gates.wait(request):
                 return _refusal(self._crawl, request)
         self.process_request_2(rules.parser, request)
-        return None
+        return self._robots_txt(site, request)
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""
@@ -111,6 +118,38 @@ class RobotsTxtMiddleware:
             spider=self.crawler.spider,
         )
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
+
+    def _robots_txt(self, site: str, request: Request) -> Response | None:
+        """Return the site's copy for a spider's own request for it, as SitemapSpider sends.
+
+        Who wants to see what the site says now asks with ``dont_obey_robotstxt``, or with one of
+        Scrapy's commands.
+        """
+        if not request.url.endswith("/robots.txt") or request.method != "GET":
+            return None
+        url = urlparse_cached(request)
+        if url.path != "/robots.txt" or url.query or self._crawl.is_for_a_person(request):
+            return None
+        copy = self._crawl.fetcher.copy(site)
+        if copy is None:  # nobody could be asked
+            return None
+        self.crawler.stats.inc_value("mandelbot/robots/answered")
+        return TextResponse(
+            request.url,
+            status=copy.status,
+            headers={"Content-Type": "text/plain"},
+            body=copy.body,
+            flags=["cached"],  # it tells nothing about how the site is now
+            request=request,
+        )
+
+    def _tell_person(self, site: str, rules: SiteRules) -> None:
+        logger.warning(
+            "The rules of %(site)s are not known (%(reason)s). A crawl would leave it alone for a"
+            " while and ask again; this request is sent, as you wait for its answer.",
+            {"site": site, "reason": rules.outcome.reason},
+            extra={"spider": self.crawler.spider},
+        )
 
 
 class PauseMiddleware:
@@ -210,6 +249,8 @@ class PauseMiddleware:
     def _asks_for_pause(self, request: Request, response: Response) -> bool:
         """Return whether the response means a pause, rather than something its spider handles."""
         if response.status not in self._statuses or "cached" in response.flags:
+            return False
+        if self._crawl.is_for_a_person(request):
             return False
         listed = request.meta.get(
             "handle_httpstatus_list", getattr(self.crawler.spider, "handle_httpstatus_list", ())

@@ -1,0 +1,93 @@
+"""Scrapy's own commands, with the package set up as a project does it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from crawling import ensureDeferred
+from twisted.internet.threads import deferToThread
+from webs import Answer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def site(webs):
+    web = webs()
+    web.chain(1)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/1\n")
+    return web
+
+
+def scrapy_command(folder: Path, *arguments: str):
+    return deferToThread(
+        subprocess.run,
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project.settings\n")
+    package = tmp_path / "project"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "spiders.py").write_text(
+        "import scrapy\nclass Spider(scrapy.Spider):\n    name = 'one'\n"
+        "    def parse(self, response):\n        yield {'title': response.css('title::text').get()}"
+    )
+    (package / "settings.py").write_text(
+        "ADDONS = {'scrapy_mandelbot.Addon': 500}\nSPIDER_MODULES = ['project.spiders']\n"
+        "TELNETCONSOLE_ENABLED = False\n"
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "shows"),
+    [
+        (["fetch", "URL"], "<title>page</title>"),
+        (["shell", "URL", "-c", "response.css('title::text').get()"], "page"),
+        (["parse", "--spider=one", "URL"], "{'title': 'page'}"),
+    ],
+)
+@ensureDeferred
+async def test_scrapys_commands_work_where_robots_txt_is_unavailable(webs, project, command, shows):
+    """They show the page, say that its rules are not known, and do not wait for better times."""
+    web = site(webs)
+    web.pages["/robots.txt"] = Answer(b"", 503, {"Retry-After": "3600"})
+    run = await scrapy_command(project, *[web.url if it == "URL" else it for it in command])
+    assert shows in run.stdout, run.stderr
+    assert f"WARNING: The rules of {web.url} are not known (robots.txt: 503, " in run.stderr
+    assert web.asked("/robots.txt") == 1
+
+
+@pytest.mark.parametrize("command", [["fetch", "--headers"], ["parse", "--spider=one"]])
+@ensureDeferred
+async def test_scrapys_commands_show_a_503_at_once(webs, project, command):
+    """A page that asks for a pause is what they were asked to show."""
+    web = site(webs)
+    web.pages["/"] = Answer(b"", 503, {"Retry-After": "3600"})
+    run = await scrapy_command(project, *command, "-s", "RETRY_ENABLED=False", web.url)
+    assert "(503) <GET" in run.stderr
+    assert "Paused" not in run.stderr
+    assert web.asked("/", 503) == 1
+
+
+@ensureDeferred
+async def test_a_project_keeps_its_copies_in_its_data_folder(webs, project):
+    """Commands and crawls of a project share them; outside, nothing is left behind."""
+    web = site(webs)
+    for _ in range(2):
+        run = await scrapy_command(project, "fetch", web.url)
+        assert run.returncode == 0, run.stderr
+    assert web.asked("/robots.txt") == 1
+    assert [file.name for file in (project / ".scrapy").iterdir()] == ["mandelbot.db"]
