@@ -14,6 +14,7 @@ import pytest
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.config import setting_defaults
 from scrapy_mandelbot.extensions import HOOKS
+from scrapy_mandelbot.politeness import outcome
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.rst").read_text()
@@ -50,9 +51,8 @@ def test_every_setting_is_in_the_table_with_its_default():
 def test_every_stat_is_in_the_table():
     """A stat exists only if the README lists it."""
     counted = set(re.findall(r'"(mandelbot/[a-z_/]+)"', PACKAGE))
-    kinds = {"rules", "allow_all", "unavailable", "unasked"}
-    counted |= {f"mandelbot/robots/{kind}" for kind in kinds}
-    assert sorted(names(section("Stats"), "mandelbot/[a-z_/]+")) == sorted(counted)
+    counted |= {f"mandelbot/robots/{row.case}" for row in outcome._TABLE}
+    assert sorted(names(section("Stats"), "mandelbot/[a-z0-9_/]+")) == sorted(counted)
 
 
 def test_every_hook_and_signal_is_in_the_table():
