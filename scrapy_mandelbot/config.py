@@ -178,6 +178,7 @@ class Config:
     pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
     pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
     pause_idle: bool = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _flag, default=False))
+    pause_close: bool = field(metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False))
     recovers: bool = field(metadata=_setting("MANDELBOT_RECOVERY", _flag, default=True))
     inner_queue: type[ScrapyPriorityQueue] = field(
         metadata=_setting(

@@ -42,7 +42,7 @@ class Crawl:
         self._started_at = time.time() - time.monotonic()
         self.store = _store(crawler.settings, self.config, self.now())
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
-        self.gates = Gatekeeper(crawler, self.config, self.now)
+        self.gates = Gatekeeper(crawler, self.config, self.store, self.now)
         self.gates.keeps_given_up = bool(job_dir(crawler.settings))
         self.patience = Patience(crawler, self.config, self.gates, self.now)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
@@ -108,6 +108,6 @@ def _default_path(settings: BaseSettings) -> str | Path | None:
     except NotConfigured:  # settings of a project, but no scrapy.cfg that says where it is
         folder = None
     except OSError as error:
-        logger.warning("Copies of robots.txt are kept in the memory of this run only: %s", error)
+        logger.warning("What is known of sites is kept in the memory of this run only: %s", error)
         folder = None
     return None if folder is None else Path(folder, _STORE_FILE)

@@ -16,8 +16,9 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fetching import failure_of
 from scrapy_mandelbot.gates import REFUSAL_FLAG, SitePausedError, site_of_request
-from scrapy_mandelbot.politeness import OutcomeKind, parse_retry_after, robots_url
+from scrapy_mandelbot.politeness import Failure, OutcomeKind, parse_retry_after, robots_url
 from scrapy_mandelbot.robotparser import MandelbotRobotParser
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching import SiteRules
 
 logger = logging.getLogger(__name__)
+
+_NO_ANSWER = frozenset({Failure.REFUSED, Failure.LOST, Failure.TIMED_OUT})
 
 
 class RobotsTxtMiddleware:
@@ -231,20 +234,30 @@ class PauseMiddleware:
     async def process_exception(
         self, request: Request, exception: Exception
     ) -> Request | Response | None:
-        """Send back a request that never was sent, or that was a probe without an answer."""
+        """Send back a request that never was sent, or found its site down."""
         gates = self._crawl.gates
-        evicted = isinstance(exception, SitePausedError)
-        if not evicted and not (gates.is_probe(request) and not _is_deliberate(exception)):
+        if request.meta.get("dont_pause"):
             gates.let_go(request)
             return None
-        if not evicted:
-            gates.refused(request, f"{type(exception).__name__} for {request}: {exception}")
+        if not isinstance(exception, SitePausedError):
+            failure = failure_of(exception)
+            is_down = failure in _NO_ANSWER and gates.is_silent(
+                request, is_certain=failure is Failure.REFUSED
+            )
+            if not is_down and (not gates.is_probe(request) or failure is Failure.DROPPED):
+                gates.let_go(request)
+                return None
+            gates.refused(request, f"{failure.value} for {request}")
+            if gates.is_refused_alone(request):  # it was tried enough: now it is RetryMiddleware's
+                gates.handed_on(request)
+                gates.let_go(request)
+                return None
         if gates.can_go_back(request):
             return gates.send_back(request)
-        if evicted:
-            return request  # it waits at the gate, when whoever sent it sends it again
-        gates.let_go(request)
-        return None
+        if gates.has_given_up(request):
+            gates.let_go(request)
+            return None
+        return request  # it waits at the gate, when whoever sent it sends it again
 
     def _asks_for_pause(self, request: Request, response: Response) -> bool:
         """Return whether the response means a pause, rather than something its spider handles."""
@@ -273,11 +286,6 @@ class PauseMiddleware:
         """Count a response in the stats, as it will not reach the middleware that does."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
-
-
-def _is_deliberate(exception: Exception) -> bool:
-    """Return whether a component ended the request on purpose, so that no site is to blame."""
-    return isinstance(exception, IgnoreRequest)
 
 
 def _refusal(crawl: Crawl, request: Request) -> Response:

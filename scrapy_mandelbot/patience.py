@@ -34,6 +34,7 @@ class Patience:
         self._gates = gates
         self._now = now
         self._tells_idle = config.pause_idle
+        self._closes = config.pause_close and gates.keeps_given_up
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
         self._waits_since: float | None = None
@@ -51,9 +52,8 @@ class Patience:
         if not held or held != sum(map(self._gates.waiting, self._gates.sites_shut())):
             self._go_on()
             return
-        if self._gates.keeps_given_up and held == sum(
-            map(self._gates.waiting, self._gates.sites_given_up())
-        ):
+        given_up = sum(map(self._gates.waiting, self._gates.sites_given_up()))
+        if self._closes or (self._gates.keeps_given_up and held == given_up):
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:

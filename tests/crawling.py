@@ -113,7 +113,7 @@ async def crawl(
     root.addHandler(log)
     root.setLevel(logging.DEBUG)
     try:
-        await CrawlerRunner(Settings(SETTINGS)).crawl(crawler, **arguments)
+        await CrawlerRunner().crawl(crawler, **arguments)
     finally:
         root.removeHandler(log)
         root.setLevel(level)

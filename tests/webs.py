@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from twisted.web.resource import Resource
 from twisted.web.server import Site as HttpSite
@@ -55,16 +56,41 @@ class Web(Resource):
         self.refuse: Callable[[str], Answer | None] = lambda _path: None
         """Asked first of every request; what it returns is the answer."""
         self._port = None
+        self._open: WeakSet = WeakSet()
 
     def listen(self) -> Web:
         from twisted.internet import reactor
 
-        self._port = reactor.listenTCP(0, HttpSite(self, timeout=5), interface=self.host)
+        self._port = reactor.listenTCP(0, self._factory(), interface=self.host)
         return self
 
     @property
     def url(self) -> str:
         return f"http://{self.host}:{self._port.getHost().port}"
+
+    def drop(self) -> None:
+        """Go down: refuse connections, and drop those that are open."""
+        self._number = self._port.getHost().port
+        self._port.stopListening()
+        for channel in list(self._open):
+            channel._channel.transport.abortConnection()
+
+    def listen_again(self) -> None:
+        """Come up on the same port."""
+        from twisted.internet import reactor
+
+        self._port = reactor.listenTCP(self._number, self._factory(), interface=self.host)
+
+    def _factory(self) -> HttpSite:
+        web = self
+
+        class Remembering(HttpSite):
+            def buildProtocol(self, addr):  # noqa: N802 -- Twisted's name
+                channel = super().buildProtocol(addr)
+                web._open.add(channel)
+                return channel
+
+        return Remembering(self, timeout=5)
 
     def close(self) -> None:
         self._port.stopListening()

@@ -3,6 +3,7 @@
 What an answer means is in ``politeness.outcome``, where copies are kept in ``stores``.
 """
 
+from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.fetching.rules import RobotsFetcher, SiteRules
 
-__all__ = ["RobotsFetcher", "SiteRules"]
+__all__ = ["RobotsFetcher", "SiteRules", "failure_of"]

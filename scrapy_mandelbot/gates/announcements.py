@@ -38,6 +38,17 @@ class Announcements:
         self._crawler.stats.inc_value("mandelbot/pause/count")
         self._send(signals.site_paused, site=site, until=until, reason=gate.reason)
 
+    def restored(self, site: str, gate: Gate) -> None:
+        """Tell that the site is left alone since a former run."""
+        self._log(
+            logging.INFO,
+            "Still pausing %(site)s until %(until)s, as a former run found: %(reason)s",
+            site=site,
+            until=_clock_time(datetime.fromtimestamp(gate.until, tz=timezone.utc)),
+            reason=gate.reason,
+        )
+        self._crawler.stats.inc_value("mandelbot/pause/restored")
+
     def prolonged(self, site: str, gate: Gate) -> None:
         """Tell that the site is left alone for longer than was said."""
         self._log(

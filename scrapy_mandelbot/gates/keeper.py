@@ -16,6 +16,7 @@ from scrapy_mandelbot.gates.announcements import Announcements
 from scrapy_mandelbot.gates.handouts import Handouts
 from scrapy_mandelbot.gates.waiting import WaitingRoom
 from scrapy_mandelbot.politeness import Gate, GateState, Goodput, Transition, site_of
+from scrapy_mandelbot.stores import Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
     from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.stores import Store
 
 REFUSAL_FLAG = "mandelbot_refused"
 """The flag of a response that answers for a site which was not asked."""
@@ -67,6 +69,8 @@ class _GoodAnswers:
     goodput: Goodput = field(default_factory=Goodput)
     latest: int = 0
     """In ticks of :class:`Handouts`."""
+    unanswered_since: set[bytes] = field(default_factory=set)
+    """The requests that got no answer since then."""
 
 
 @dataclass
@@ -99,10 +103,13 @@ class Gatekeeper:
     those in trouble cost anything.
     """
 
-    def __init__(self, crawler: Crawler, config: Config, now: Callable[[], float]) -> None:
+    def __init__(
+        self, crawler: Crawler, config: Config, store: Store, now: Callable[[], float]
+    ) -> None:
         self._crawler = crawler
         self._law = config.pause_law
         self._tries = config.pause_tries
+        self._store = store
         self._now = now
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self._sites: dict[str, _Site] = {}
@@ -117,6 +124,8 @@ class Gatekeeper:
 
     def add_queue(self, queue: Queue) -> None:
         """Let a queue hear when a site or slot that had to wait may be asked again."""
+        if not self._queues:  # now there is a loop to set alarms on
+            self._restore_pauses()
         self._queues.append(queue)
 
     def waiting(self, site: str) -> int:
@@ -279,6 +288,24 @@ class Gatekeeper:
             self._forget_if_plain(site, state)
             self._site_changed(site)
 
+    def is_silent(self, request: Request, *, is_certain: bool) -> bool:
+        """Return whether a request without an answer means that its site is down for a while.
+
+        Not of a site that never answered in this run, and not of a single URL: such requests are
+        RetryMiddleware's, as always.
+
+        Args:
+            request: the one that got no answer.
+            is_certain: whether nobody listens there, so that one request is proof enough.
+        """
+        if self.is_shut_for(request):
+            return True
+        good = self._good.get(site_of_request(request))
+        if good is None:
+            return False
+        good.unanswered_since.add(self._fingerprint(request))
+        return is_certain or len(good.unanswered_since) > 1
+
     def answered(self, request: Request) -> None:
         """Note that the site answered the request, and asked for no pause."""
         site = site_of_request(request)
@@ -294,6 +321,7 @@ class Gatekeeper:
             state.probe = None
             if state.gate.probe_answered(now) is Transition.RESUMED:
                 self._announce.resumed(site, state.gate.paused_for(now))
+                self._store.put_pause(site, None)
                 self._go_on(site, state)
         elif state.gate.answered(now):
             self._go_on(site, state)
@@ -343,6 +371,8 @@ class Gatekeeper:
             self._given_up(site, state)
         if state.gate.state is GateState.CLOSED:
             self._set_alarm(site, state)
+            if transition is not None:
+                self._keep_pause(site, state.gate)
 
     def let_go(self, request: Request) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
@@ -379,6 +409,21 @@ class Gatekeeper:
         if state is None:
             state = self._sites[site] = _Site(Gate(self._law))
         return state
+
+    def _restore_pauses(self) -> None:
+        """Go on with pauses that a former run has left, so that nobody knocks before their time."""
+        for site, pause in self._store.get_pauses().items():
+            gate = Gate(self._law)
+            gate.restore(self._now(), pause.until, pause.reason, pause.failed_probes)
+            if gate.state is GateState.CLOSED:
+                self._sites[site] = _Site(gate)
+                self._set_alarm(site, self._sites[site])
+                self._announce.restored(site, gate)
+            else:
+                self._store.put_pause(site, None)
+
+    def _keep_pause(self, site: str, gate: Gate) -> None:
+        self._store.put_pause(site, Pause(gate.until, gate.reason, gate.failed_probes))
 
     def _sites_that_are(self, *states: GateState) -> set[str]:
         return {site for site, state in self._sites.items() if state.gate.state in states}
@@ -426,6 +471,8 @@ class Gatekeeper:
             self._good.move_to_end(site)
         good.goodput.answered(now)
         good.latest = self._handouts.tick()
+        if good.unanswered_since:
+            good.unanswered_since.clear()
 
     def _keeps_pace(self, site: str, state: _Site) -> bool:
         """Return whether a recovering site may be asked now; if not, see that it is later."""

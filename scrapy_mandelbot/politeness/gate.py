@@ -242,6 +242,17 @@ class Gate:
             self.state = GateState.CLOSED
             self.until = now
 
+    def restore(self, now: float, until: float, reason: str, failed_probes: int) -> None:
+        """Go on with the pause of a former run, if it is not over."""
+        until = min(until, now + max(self._law.longest, self._law.retry_after_longest))
+        if self.state is not GateState.OPEN or until <= now:
+            return
+        if self._law.recovers:
+            self.recovery = Recovery(0.0)
+        self._closed_at = now
+        self.failed_probes = failed_probes
+        self._close(now, reason, until - now)
+
     def give_up(self, reason: str) -> None:
         """Ask the site no more, whatever the law says."""
         self.state = GateState.GIVEN_UP

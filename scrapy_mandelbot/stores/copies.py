@@ -24,12 +24,21 @@ class Copy:
     last_modified: str | None = None
 
 
+@dataclass(frozen=True)
+class Pause:
+    """Until when a site is left alone, and why: for the next run."""
+
+    until: float
+    """Seconds since the epoch."""
+    reason: str
+    failed_probes: int = 0
+
+
 class Store(Protocol):
     """A place for what is known of sites.
 
     No method raises for what became of the place: a store that can no longer read or write says
-    so once, in the log, and goes on with the memory of this run. What else is kept of a site, such
-    as until when it is paused, gets a pair of methods of its own beside the one for copies.
+    so once, in the log, and goes on with the memory of this run.
     """
 
     def get_copy(self, site: str) -> Copy | None:
@@ -37,6 +46,12 @@ class Store(Protocol):
 
     def put_copy(self, site: str, copy: Copy) -> None:
         """Keep the site's copy in place of an older one."""
+
+    def get_pauses(self) -> dict[str, Pause]:
+        """Return the pauses of all sites, past ones too."""
+
+    def put_pause(self, site: str, pause: Pause | None) -> None:
+        """Keep the site's pause in place of an older one; None: it is over."""
 
     def close(self) -> None:
         """Save what is not saved, and let go of what the store holds open."""

@@ -11,7 +11,7 @@ from scrapy_mandelbot.stores.recent import Recent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.stores.copies import Copy
+    from scrapy_mandelbot.stores.copies import Copy, Pause
 
 LIMIT = 64 * 1024 * 1024  # bytes; some 100,000 sites
 _OVERHEAD = 500  # bytes that a copy costs beside its body
@@ -25,6 +25,7 @@ class MemoryStore:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._copies: Recent[Copy] = Recent(limit)
+        self._pauses: dict[str, Pause] = {}
 
     def __len__(self) -> int:
         return len(self._copies)
@@ -39,10 +40,22 @@ class MemoryStore:
         packed = replace(copy, body=pack(copy.body))
         self._copies.put(site, packed, len(packed.body) + _OVERHEAD)
 
+    def get_pauses(self) -> dict[str, Pause]:
+        """Return the pauses of all sites."""
+        return dict(self._pauses)
+
+    def put_pause(self, site: str, pause: Pause | None) -> None:
+        """Keep the site's pause in place of an older one; None: it is over."""
+        if pause is None:
+            self._pauses.pop(site, None)
+        else:
+            self._pauses[site] = pause
+
     def packed_copies(self) -> Iterator[tuple[str, Copy]]:
         """Iterate over the copies, their bodies as they are kept."""
         return self._copies.items()
 
     def close(self) -> None:
-        """Forget all copies."""
+        """Forget all."""
         self._copies.clear()
+        self._pauses.clear()

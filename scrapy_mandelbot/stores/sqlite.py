@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from scrapy_mandelbot.stores.copies import Copy
+from scrapy_mandelbot.stores.copies import Copy, Pause
 from scrapy_mandelbot.stores.memory import MemoryStore
 from scrapy_mandelbot.stores.packing import unpack
 
@@ -32,6 +32,14 @@ UPGRADES = (
         url TEXT NOT NULL,
         etag TEXT,
         last_modified TEXT
+    )
+    """,
+    """
+    CREATE TABLE pauses (
+        site TEXT PRIMARY KEY,
+        until REAL NOT NULL,
+        reason TEXT NOT NULL,
+        failed_probes INTEGER NOT NULL
     )
     """,
 )
@@ -54,7 +62,7 @@ class _UnknownFormatError(sqlite3.DatabaseError):
 
 
 class SqliteStore:
-    """Copies in a file.
+    """Copies and pauses in a file.
 
     The file is opened when it is first asked for, and tried again later where it was locked.
 
@@ -76,6 +84,7 @@ class SqliteStore:
         self._later = later
         self._forget_before = forget_before
         self._unsaved = MemoryStore()
+        self._unsaved_pauses: dict[str, Pause | None] = {}
         self._timer: Timer | None = None
         self._database: sqlite3.Connection | None = None
         self._is_usable = True
@@ -114,6 +123,24 @@ class SqliteStore:
         self._unsaved.put_copy(site, copy)
         self._set_timer(_SAVE_AFTER)
 
+    def get_pauses(self) -> dict[str, Pause]:
+        """Return the pauses of all sites, those that other processes have saved too."""
+        pauses: dict[str, Pause | None] = {}
+        try:
+            database = self._open()
+            if database is not None:
+                rows = database.execute("SELECT site, until, reason, failed_probes FROM pauses")
+                pauses = {site: Pause(*values) for site, *values in rows}
+        except sqlite3.Error as error:
+            self._complain(error)
+        pauses.update(self._unsaved_pauses)
+        return {site: pause for site, pause in pauses.items() if pause is not None}
+
+    def put_pause(self, site: str, pause: Pause | None) -> None:
+        """Keep the site's pause, or that it is over; it is saved about a second later."""
+        self._unsaved_pauses[_text(site)] = pause
+        self._set_timer(_SAVE_AFTER)
+
     def save(self) -> None:
         """Write what is not yet in the file, all at once. What cannot be written stays."""
         rows = [
@@ -146,18 +173,29 @@ class SqliteStore:
                     " OR copies.fetched_at > excluded.fetched_at + 60",
                     rows,
                 )
+                database.executemany(
+                    "INSERT OR REPLACE INTO pauses VALUES (?, ?, ?, ?)",
+                    [
+                        (site, one.until, one.reason, one.failed_probes)
+                        for site, one in self._unsaved_pauses.items()
+                        if one is not None
+                    ],
+                )
+                over = [(site,) for site, one in self._unsaved_pauses.items() if one is None]
+                database.executemany("DELETE FROM pauses WHERE site = ?", over)
         except sqlite3.Error as error:
             self._complain(error)
         else:
             self._forget_before = 0.0
             self._unsaved.close()
+            self._unsaved_pauses.clear()
 
     def close(self) -> None:
         """Save what is not saved, and close the file."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if len(self._unsaved):
+        if self._has_unsaved:
             self.save()
         self._is_usable = False
         self._let_go()
@@ -169,8 +207,12 @@ class SqliteStore:
     def _on_time(self) -> None:
         self._timer = None
         self.save()
-        if len(self._unsaved):
+        if self._has_unsaved:
             self._set_timer(_TRY_AGAIN_AFTER)
+
+    @property
+    def _has_unsaved(self) -> bool:
+        return bool(len(self._unsaved) or self._unsaved_pauses)
 
     def _open(self) -> sqlite3.Connection | None:
         """Return the open file, or None where it is beyond use.
@@ -198,7 +240,7 @@ class SqliteStore:
         if not self._is_complained_of:
             self._is_complained_of = True
             logger.warning(
-                "Copies of robots.txt are kept in the memory of this run only%s: %s: %s",
+                "What is known of sites is kept in the memory of this run only%s: %s: %s",
                 " until their file can be used again" if may_pass else "",
                 self._path,
                 error,

@@ -344,7 +344,7 @@ async def test_a_store_that_cannot_be_used_costs_a_warning(webs, tmp_path):
     )
     assert len(result.items) == 3
     assert web.asked("/robots.txt") == 1
-    assert len(result.logged("Copies of robots.txt are kept in the memory of this run")) == 1
+    assert len(result.logged("What is known of sites is kept in the memory of this run")) == 1
 
 
 @ensureDeferred

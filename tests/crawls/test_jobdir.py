@@ -78,7 +78,7 @@ async def test_interrupted_in_a_pause_and_resumed(webs, run, tmp_path):
     web = webs()
     web.chain(60)
     web.pages["/robots.txt"] = Answer(b"")
-    web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="600")
+    web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="3")
 
     log, seconds = await run([web.url + "/"], interrupt_at="PAUSED")
     assert "Closing spider (shutdown)" in log, log

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.http.request import NO_CALLBACK
@@ -155,7 +157,7 @@ async def test_files_come_at_the_pace_of_a_recovering_site(webs, tmp_path):
 
     assert len(result.items[0]["files"]) == 12
     after = [hit.at for hit in web.hits if hit.at > closed.began + 1]
-    gaps = [later - earlier for earlier, later in zip(after, after[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(after)]
     assert len(after) == 12
     assert gaps[0] >= 0.15, "the first follow at four a second, or what the site bore before"
     assert max(gaps) < 2

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_mandelbot.stores import Copy, MemoryStore, SqliteStore
+from scrapy_mandelbot.stores import Copy, MemoryStore, Pause, SqliteStore
 
 SITE = "https://example.com"
 COPY = Copy(
@@ -23,8 +23,9 @@ COPY = Copy(
 def store(request, tmp_path):
     store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "copies.db")
     if request.param == "sqlite, saved":
-        put = store.put_copy
-        store.put_copy = lambda site, copy: (put(site, copy), store.save())
+        put_copy, put_pause = store.put_copy, store.put_pause
+        store.put_copy = lambda site, copy: (put_copy(site, copy), store.save())
+        store.put_pause = lambda site, pause: (put_pause(site, pause), store.save())
     yield store
     store.close()
 
@@ -77,3 +78,17 @@ def test_closing_twice_is_closing(store):
     store.close()
     store.close()
     assert store.get_copy(SITE) is None
+
+
+def test_a_pause_is_kept_until_it_is_over(store):
+    """The newer in place of the older; None ends it."""
+    assert store.get_pauses() == {}
+    store.put_pause(SITE, Pause(100.0, "503", 1))
+    store.put_pause("http://other.example", Pause(50.0, "429"))
+    store.put_pause(SITE, Pause(200.5, "503 again", 2))
+    assert store.get_pauses() == {
+        SITE: Pause(200.5, "503 again", 2),
+        "http://other.example": Pause(50.0, "429", 0),
+    }
+    store.put_pause(SITE, None)
+    assert set(store.get_pauses()) == {"http://other.example"}

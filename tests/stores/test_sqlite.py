@@ -232,7 +232,9 @@ def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(path, stor
 
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert record.getMessage().startswith("Copies of robots.txt are kept in the memory of this run")
+    assert record.getMessage().startswith(
+        "What is known of sites is kept in the memory of this run"
+    )
     assert str(path) in record.getMessage()
 
 
