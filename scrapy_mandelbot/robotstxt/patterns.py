@@ -8,15 +8,13 @@ Standard for Robot Exclusion" add ``?``, ``[…]``, ``[!…]`` and ``\``, and ma
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """Literal pieces that a target must hold in order, the first at its beginning."""
 
     head: str
@@ -62,12 +60,14 @@ def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
     """
     ends = path.endswith("$")
     head, *rest = (path[:-1] if ends else path).split("*")
-    return _from_pieces(comparable(head), [comparable(piece) for piece in rest], ends=ends)
+    if "%" in path or not path.isascii():
+        head, *rest = comparable(head), *map(comparable, rest)
+    return _from_pieces(head, rest, ends=ends)
 
 
 def _from_pieces(head: str, rest: list[str], *, ends: bool) -> Pattern:
     if not rest:
-        return Pattern(head, exact=ends)
+        return Pattern(head, (), None, ends)
     middle = [piece for piece in rest if piece]
     tail = middle.pop() if ends and rest[-1] else None
     return Pattern(head, tuple(middle), tail)
@@ -91,6 +91,7 @@ class Glob:
     __slots__ = ("_accepted", "_loops", "_steps", "head")
 
     exact = is_prefix = False
+    guard = ""
 
     def __init__(self, head: str, steps: list[_Step], loops: int) -> None:
         self.head = head

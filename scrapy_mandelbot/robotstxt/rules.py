@@ -8,10 +8,10 @@ explanation. The index (`index.py`) answers when a file turns out to be asked mo
 from __future__ import annotations
 
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE, decode, grammar_of, line_number
-from scrapy_mandelbot.robotstxt.paths import comparable, escape_non_ascii, split_url
+from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE, decode, line_number
+from scrapy_mandelbot.robotstxt.paths import COMPARABLE, escape_non_ascii, split_url
 from scrapy_mandelbot.robotstxt.patterns import (
     Glob,
     Pattern,
@@ -22,9 +22,10 @@ from scrapy_mandelbot.robotstxt.patterns import (
 from scrapy_mandelbot.robotstxt.verdict import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
+    from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.groups import Selection
 
 
@@ -39,135 +40,132 @@ class Matcher(NamedTuple):
     pattern: Pattern | Glob
 
 
-def _longest_first(length: int, *, allow: bool, exact: bool) -> int:
+def _longest_first(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001 - row of a table
     """Mandelbot's page, "Precedence of Directives": by length, Allow first in ties."""
-    del exact
     return -2 * length - allow
 
 
-def _file_order(length: int, *, allow: bool, exact: bool) -> int:
+def _file_order(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001
     """The extended standard: in the order they appear."""
-    del length, allow, exact
     return 0
 
 
-def _by_kind(length: int, *, allow: bool, exact: bool) -> int:
-    """The same, the text replaced: explicit Allow, then Disallow, then pattern Allow."""
-    del length
+def _by_kind(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001
+    """Its older text: explicit Allow, then Disallow, then pattern Allow."""
     return (_EXPLICIT_ALLOW if exact else _PATTERN_ALLOW) if allow else _DISALLOW
 
 
 _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
 
-
-class _Weigh(Protocol):
-    def __call__(self, length: int, *, allow: bool, exact: bool) -> int: ...
-
-
-_PRECEDENCE: dict[str, _Weigh] = {
+_PRECEDENCE: dict[str, Callable[[int, bool, bool], int]] = {
     "longest": _longest_first,
     "first": _file_order,
     "kind": _by_kind,
 }
 
+_Line = tuple[str, str, str]  # empty for Allow; a plain value; any other value
+
 
 class Rules:
     """The rules of the groups of a file that are about one robot, in file order."""
 
-    __slots__ = ("_dialect", "_lines", "_matchers", "_selection", "_weigh", "default")
+    __slots__ = ("_grammar", "_lines", "_others", "_plain", "_weigh", "default")
 
-    def __init__(self, text: str, selection: Selection, dialect: Dialect) -> None:
-        rule_line = grammar_of(dialect).rule_line
-        self._dialect = dialect
-        self._selection = selection
-        self._weigh = _PRECEDENCE[dialect.precedence]
-        self._lines: list[tuple[str, str, str]] = []  # first letter, plain value, other value
-        for start, end in selection.spans:
-            self._lines += rule_line.findall(text, start, end)
-        self._matchers = list(self._read_others())
-        self.default = dialect.precedence != "kind" or self._default_of_kinds()
+    def __init__(self, text: str, selection: Selection, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._weigh = _PRECEDENCE[grammar.dialect.precedence]
+        self._lines: list[_Line] = []
+        self._others: list[Matcher] = []
+        for start, end, version in selection.spans:
+            lines: list[_Line] = grammar.rule.findall(text, start, end)
+            self._others += self._read_others(lines, len(self._lines), version)
+            if grammar.dialect.index_htm_is_directory:
+                self._others += self._directories(lines, len(self._lines))
+            self._lines += lines
+        self._plain = tuple([plain for _, plain, _ in self._lines if plain])
+        self.default = grammar.dialect.precedence != "kind" or self._default_of_kinds()
 
-    def deciding(self, target: str) -> tuple[int, bool] | None:
-        """Scan for the rule that decides: its number and whether it allows; None: none matches."""
-        begins = target.startswith
-        found = [
-            (self._weigh(len(plain), allow=letter in "aA", exact=False), number, letter in "aA")
-            for number, (letter, plain, _) in enumerate(self._lines)
-            if plain and begins(plain)
-        ]
-        found += [matcher[:3] for matcher in self._matchers if matcher.pattern.matches(target)]
-        return min(found)[1:] if found else None
-
-    def rule(self, number: int, text: str) -> Rule:
-        """Return a rule by its number; `text` is the one that the rules were read from."""
-        rule_line = grammar_of(self._dialect).rule_line
-        spans = self._selection.spans
-        found = chain.from_iterable(rule_line.finditer(text, *span) for span in spans)
-        line = next(islice(found, number, None))
-        path = decode(line[2] or line[3]).strip(WHITE_SPACE)
-        return Rule(line[1] in "aA", path, line_number(text, line.start()))
+    def deciding(self, target: str) -> tuple[bool, int] | None:
+        """Scan for the rule that decides: whether it allows, and its number; None: none matches."""
+        found = [other[:3] for other in self._others if other.pattern.matches(target)]
+        begins, weigh = target.startswith, self._weigh
+        if begins(self._plain):
+            found += [
+                (weigh(len(plain), not forbids, False), number, not forbids)  # noqa: FBT003 - no exact
+                for number, (forbids, plain, _) in enumerate(self._lines)
+                if plain and begins(plain)
+            ]
+        if not found:
+            return None
+        _, number, allows = min(found)
+        return allows, number
 
     def matchers(self) -> list[Matcher]:
         """Return all the rules."""
+        weigh = self._weigh
         plain = [
-            Matcher(
-                self._weigh(len(plain), allow=letter in "aA", exact=False),
-                number,
-                letter in "aA",
-                Pattern(plain),
-            )
-            for number, (letter, plain, _) in enumerate(self._lines)
+            Matcher(weigh(len(plain), not forbids, False), number, not forbids, Pattern(plain))  # noqa: FBT003
+            for number, (forbids, plain, _) in enumerate(self._lines)
             if plain
         ]
-        return plain + self._matchers
+        return plain + self._others
 
-    def _read_others(self) -> Iterator[Matcher]:
-        """Yield the rules whose values are not plain: wildcards, escapes, no paths at all."""
-        dialect = self._dialect
-        for number, (letter, plain, other) in enumerate(self._lines):
-            allow = letter in "aA"
-            if allow and dialect.index_htm_is_directory and "/index.htm" in (plain or other):
-                yield from self._directory(plain or other, number)
-            if plain:
-                continue
-            path = self._path(decode(other).strip(WHITE_SPACE))
+    def _read_others(self, lines: list[_Line], first: int, version: int) -> Iterator[Matcher]:
+        """Yield the rules whose values are not plain: wildcards, escapes, no path at all."""
+        dialect = self._grammar.dialect
+        numbered = enumerate(lines, first)
+        others = [(n, not forbids, other) for n, (forbids, plain, other) in numbered if not plain]
+        for number, allow, value in others:
+            path = _path(decode(value.rstrip(WHITE_SPACE)), version, dialect)
             if path:
-                pattern = self._pattern(path)
-                length = len(escape_non_ascii(path))
-                weight = self._weigh(length, allow=allow, exact=pattern.exact)
-                yield Matcher(weight, number, allow, pattern)
+                yield self._matcher(number, path, version, allow=allow)
             elif path is not None and dialect.empty_rules_decide:
-                yield Matcher(self._weigh(0, allow=allow, exact=False), number, True, Pattern(""))  # noqa: FBT003
+                weight = self._weigh(0, allow, False)  # noqa: FBT003
+                yield Matcher(weight, number, True, Pattern(""))  # noqa: FBT003
 
-    def _path(self, value: str) -> str | None:
-        """Return the path in a value; None for a value that is ignored, empty for no path."""
-        if not value or self._dialect.paths_as_written or value[0] in "/*":
-            return value
-        if self._selection.version == 2 and value[0] in "?[\\":  # noqa: PLR2004 - Robot-version: 2.0
-            return value
-        parts = split_url(value)
-        return None if parts is None else parts[1]
+    def _matcher(self, number: int, path: str, version: int, *, allow: bool) -> Matcher:
+        dialect = self._grammar.dialect
+        pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
+        length = len(path) if path.isascii() else len(escape_non_ascii(path))
+        return Matcher(self._weigh(length, allow, pattern.exact), number, allow, pattern)
 
-    def _pattern(self, path: str) -> Pattern | Glob:
-        dialect = self._dialect
-        if dialect.patterns == "wildcards":
-            return wildcard_pattern(path, comparable(dialect))
-        if dialect.patterns == "globs" and self._selection.version == 2:  # noqa: PLR2004
-            return glob_pattern(path, comparable(dialect))
-        return prefix_pattern(path, comparable(dialect))
-
-    def _directory(self, value: str, number: int) -> Iterator[Matcher]:
-        """Yield what Google takes ``/a/index.htm…`` for as well: ``/a/$``."""
-        directory, _, name = value.rpartition("/")
-        if name.startswith("index.htm"):
-            path = f"{directory}/$"
-            pattern = self._pattern(decode(path))
-            weight = self._weigh(len(path), allow=True, exact=pattern.exact)
-            yield Matcher(weight, number, True, pattern)  # noqa: FBT003
+    def _directories(self, lines: list[_Line], first: int) -> Iterator[Matcher]:
+        """Yield what Google takes ``Allow: /a/index.htm…`` for as well: ``/a/$``."""
+        for number, (forbids, plain, other) in enumerate(lines, first):
+            directory, slash, name = (plain or other).rpartition("/")
+            if slash and not forbids and name.startswith("index.htm"):
+                yield self._matcher(number, decode(directory) + "/$", 1, allow=True)
 
     def _default_of_kinds(self) -> bool:
         """Whether what no rule matches is allowed, by the older text of the extended standard."""
-        weights = {matcher.weight for matcher in self.matchers()}
-        if _DISALLOW in weights:
-            return _PATTERN_ALLOW not in weights
-        return not weights
+        kinds = {matcher.weight for matcher in self.matchers()}
+        if _DISALLOW in kinds:
+            return _PATTERN_ALLOW not in kinds
+        return not kinds
+
+
+_PATTERNS: dict[tuple[str, int], Callable[[str, Callable[[str], str]], Pattern | Glob]] = {
+    ("wildcards", 1): wildcard_pattern,
+    ("wildcards", 2): wildcard_pattern,
+    ("none", 1): prefix_pattern,
+    ("none", 2): prefix_pattern,
+    ("globs", 1): prefix_pattern,
+    ("globs", 2): glob_pattern,
+}
+_PATH_BEGINNINGS = {1: "/*", 2: "/*?[\\"}
+
+
+def _path(value: str, version: int, dialect: Dialect) -> str | None:
+    """Return the path in a value; None for a value that is ignored, empty for no path."""
+    if not value or dialect.paths_as_written or value[0] in _PATH_BEGINNINGS[version]:
+        return value
+    parts = split_url(value)
+    return None if parts is None else parts[1]
+
+
+def read_rule(number: int, text: str, selection: Selection, grammar: Grammar) -> Rule:
+    """Return the rule of that number among those of the selection."""
+    found = (grammar.rule.finditer(text, span.start, span.end) for span in selection.spans)
+    line = next(islice(chain.from_iterable(found), number, None))
+    path = decode(line[2] or line[3]).rstrip(WHITE_SPACE)
+    return Rule(not line[1], path, line_number(text, line.start()))

@@ -4,6 +4,8 @@ It reads every line, keeps every group, tries every rule, walks every character.
 from the package but the `Dialect`, whose fields it reads with plain if.
 """
 
+# ruff: noqa: C901, PLR0912, PLW2901 - what is obvious is spelled out, not short
+
 from __future__ import annotations
 
 import re
