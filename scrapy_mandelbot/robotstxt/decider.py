@@ -1,7 +1,7 @@
 """What a file says to one robot: scanned while it is asked little, indexed when it is asked more.
 
-Most files are asked a few times and have a few rules; some are asked a million times, or have
-thousands. Building an index costs about as much as `SCANS` scans, whatever the size of the file.
+Most sites are asked for a page or two, some for a million. An index is built by the second question:
+that costs as much as a few scans (of many rules about ten), and any later answer next to nothing.
 """
 
 from __future__ import annotations
@@ -13,57 +13,50 @@ from scrapy_mandelbot.robotstxt.groups import select_groups
 from scrapy_mandelbot.robotstxt.index import Index
 from scrapy_mandelbot.robotstxt.lines import searchable
 from scrapy_mandelbot.robotstxt.patterns import Pattern
-from scrapy_mandelbot.robotstxt.rules import Matcher, Rules, read_rule
+from scrapy_mandelbot.robotstxt.rules import Matcher, default_of, read_rules, scan
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robotstxt.verdict import Rule
+    import re
 
-SCANS = 16
+    from scrapy_mandelbot.robotstxt.grammar import Grammar
 
 ROBOTS_TXT = "/robots.txt"
-_ALWAYS = Matcher(-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))  # noqa: FBT003 - allows
+_ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
 
 class Decider:
-    """Decides for one robot. Holds the body, and what it needed so far of what is in it."""
+    """Decides for one robot. Holds the body, and of what is in it only where its groups are."""
 
-    __slots__ = ("_asked", "_body", "_grammar", "_rules", "index", "selection")
+    __slots__ = ("_asked", "_body", "_grammar", "index", "selection")
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
-        text = searchable(body)
         self._body = body
         self._grammar = grammar
-        self._asked = 0
-        self.selection = select_groups(text, grammar, names)
-        self._rules: Rules | None = Rules(text, self.selection, grammar)
+        self._asked = False
+        self.selection = select_groups(searchable(body), grammar, names)
         self.index: Index | None = None
 
     def allowed(self, origin: str, target: str) -> bool:
         """Whether a target is allowed. The origin tells what URLs look like that will be asked."""
         if self.index is None:
-            self._asked += 1
-            if self._asked < SCANS:
+            if not self._asked:
+                self._asked = True
                 return self.scan(target)[0]
-            rules = self._rules or self._read_rules()
-            matchers = rules.matchers()
-            if self._grammar.dialect.robots_txt_allowed:
-                matchers.append(_ALWAYS)
-            self.index = Index(matchers, default=rules.default, origin=origin)
-            self._rules = None
+            self.index = self._build_index(origin)
         return self.index.decide(target)
 
-    def scan(self, target: str) -> tuple[bool, int | None]:
-        """Return whether a target is allowed, and the number of the rule that decided."""
+    def scan(self, target: str) -> tuple[bool, re.Match[str] | None]:
+        """Return whether a target is allowed, and the line that decided, for `rule_of`."""
         if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return True, None
-        if self._rules is None:
-            self._rules = self._read_rules()
-        return self._rules.deciding(target) or (self._rules.default, None)
+        text = searchable(self._body)
+        found = scan(text, self.selection, self._grammar, target)
+        return found or (default_of(text, self.selection, self._grammar), None)
 
-    def rule(self, number: int) -> Rule:
-        """Return the rule of that number, with its line."""
-        return read_rule(number, searchable(self._body), self.selection, self._grammar)
-
-    def _read_rules(self) -> Rules:
-        return Rules(searchable(self._body), self.selection, self._grammar)
+    def _build_index(self, origin: str) -> Index:
+        text = searchable(self._body)
+        rules = read_rules(text, self.selection, self._grammar)
+        if self._grammar.dialect.robots_txt_allowed:
+            rules.append(_ALWAYS)
+        default = default_of(text, self.selection, self._grammar)
+        return Index(rules, default=default, origin=origin)

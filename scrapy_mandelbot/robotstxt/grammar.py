@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _WS = r"[ \t\v\f]*"
 _PLAIN_PATH = r"/[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
+_MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which mean something in globs
 _NEVER = r"(?!)"
 
 #: A line with nothing in it, not even a comment.
@@ -38,6 +39,7 @@ class Grammar:
         "_agent_line",
         "_agent_names",
         "_fields",
+        "_rules_like",
         "dialect",
         "directive",
         "rule",
@@ -47,6 +49,7 @@ class Grammar:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._fields: dict[str, re.Pattern[str]] = {}
+        self._rules_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
         self._agent_names = re.compile(_any_of(names))
         self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
@@ -70,6 +73,22 @@ class Grammar:
             line = self._agent_line.match(text, start)
             if line:
                 yield line
+
+    def rules_like(self, target: str) -> re.Pattern[str]:
+        """Return the expression for the rules that may match a target. Groups as above.
+
+        Passed over are the values that begin with a slash and a character with no meaning that is
+        not the target's: most of them, at a fraction of the cost of reading them.
+        """
+        character = target[1:2]
+        if character not in self._rules_like:
+            same = f"(?!{re.escape(character)})" if character else ""
+            unlike = rf"(?![ \t\v\f]|/{same}{_MEANINGLESS})"  # white space: all of it is before
+            if self.dialect.index_htm_is_directory:
+                unlike = ""
+            value = f"{unlike}({_value(self.dialect)})"
+            self._rules_like[character] = _line(_rule_field(self.dialect), value)
+        return self._rules_like[character]
 
     def field_line(self, field: str) -> re.Pattern[str]:
         """Return the expression for lines of a field; its group is the value."""
@@ -123,7 +142,10 @@ def _rule_field(dialect: Dialect) -> str:
 
 
 def _rule_value(dialect: Dialect) -> str:
-    plain = _NEVER if dialect.patterns == "globs" or dialect.comment_needs_space else _PLAIN_PATH
+    has_plain = not (
+        dialect.patterns == "globs" or dialect.comment_needs_space or dialect.index_htm_is_directory
+    )
+    plain = _PLAIN_PATH if has_plain else _NEVER
     return rf"(?:({plain}){_WS}(?=[#\r\n]|\Z)|({_value(dialect)}))"
 
 

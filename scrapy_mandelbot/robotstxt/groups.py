@@ -21,13 +21,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.grammar import Grammar
 
 
-class Group(NamedTuple):
-    """A group of the file: the names in it as written, and where in the text it is."""
-
-    names: list[str]
-    start: int
-    after_names: int
-    end: int
+Group = tuple[list[str], int, int, int]
+"""A group of the file: the names in it as written; where in the text it begins, where its
+User-agent lines end, where it ends."""
 
 
 class Span(NamedTuple):
@@ -65,7 +61,7 @@ def read_groups(text: str, grammar: Grammar) -> Iterator[Group]:
             end = blank.start()
         elif following and not ends_run(text, after, end):
             continue
-        yield Group(names, start, after, end)
+        yield names, start, after, end
         names = []
 
 
@@ -75,17 +71,17 @@ def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> Select
     place_of = NAMES[dialect.agent_match]
     everyone = len(robot)  # after all its own names
     found: dict[int, tuple[str, list[Span]]] = {}
-    for group in read_groups(text, grammar):
-        for name in group.names:
+    for names, start, after_names, end in read_groups(text, grammar):
+        for name in names:
             place = everyone if name == "*" else place_of(name.lower(), robot) if name else None
             if place is None:
                 continue
-            version = version_of(text, group, grammar)
+            version = version_of(text, after_names, end, grammar) if dialect.robot_version else 1
             if version is None:
                 continue
             spans = found.setdefault(place, (name, []))[1]
-            if not spans or spans[-1].start != group.start:
-                spans.append(Span(group.start, group.end, version))
+            if not spans or spans[-1].start != start:
+                spans.append(Span(start, end, version))
         if found and dialect.star_stops:
             break
     if not found:
@@ -97,17 +93,15 @@ def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> Select
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.[0-9]+)*")
 
 
-def version_of(text: str, group: Group, grammar: Grammar) -> int | None:
+def version_of(text: str, start: int, end: int, grammar: Grammar) -> int | None:
     """Return the major version by which a group is to be read; None: it is to be passed over.
 
     "An Extended Standard for Robot Exclusion", directive Robot-version: missing, or not the first
     line after the agents, is 1.0; an even minor version can be read by who reads a lower one; an
     odd one is an experiment, another major one is unknown.
     """
-    if not grammar.dialect.robot_version:
-        return 1
-    first = grammar.directive.search(text, group.after_names, group.end)
-    line = first and grammar.field_line("robot-version").match(text, first.start(), group.end)
+    first = grammar.directive.search(text, start, end)
+    line = first and grammar.field_line("robot-version").match(text, first.start(), end)
     version = line and _VERSION.fullmatch(line[1].rstrip(WHITE_SPACE))
     if not version:
         return 1

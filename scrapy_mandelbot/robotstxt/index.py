@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.rules import Matcher
@@ -33,14 +33,15 @@ _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
 
 
 class _Wildcards:
-    """Rules with wildcards whose heads are the same, strongest first, and those of ranges around."""
+    """Rules with wildcards and the same head, strongest first, and those of ranges around."""
 
     __slots__ = ("around", "first", "here")
 
     def __init__(self, here: list[_Wildcard], around: _Wildcards | None) -> None:
         self.here = here
         self.around = around
-        self.first = dict(around.first) if around else {True: sys.maxsize, False: sys.maxsize}
+        first = around.first if around else {True: sys.maxsize, False: sys.maxsize}
+        self.first: dict[bool, int] = dict(first)
         """The ranks of the strongest that allows and that forbids, here or around."""
         for rank, allows, _, _ in reversed(here):
             self.first[allows] = min(rank, self.first[allows])
@@ -72,43 +73,24 @@ class Contest:
         return answer
 
 
-class _Range(NamedTuple):
-    """A range while the sweep is in it: where it ends, and what holds where no other is inside."""
-
-    end: str
-    rank: int
-    allows: bool
-    wildcards: _Wildcards | None
-    answer: bool | Contest | None
-
-
-_OUTSIDE = _Range("", sys.maxsize, True, None, None)  # noqa: FBT003 - nothing is allowed by it
-
-
 class Index:
     """Answers for one robot."""
 
     __slots__ = ("answers", "bounds", "origin")
 
-    def __init__(self, matchers: list[Matcher], *, default: bool, origin: str) -> None:
+    def __init__(self, rules: list[Matcher], *, default: bool, origin: str) -> None:
         self.origin = origin
-        self.bounds: list[str] = []
-        """Where the intervals begin, the origin in front."""
-        self.answers: list[bool | Contest | None] = [None]
-        """One more than the bounds: before each and after the last. None: not of the origin."""
-        prefixes, exacts, wildcards = _by_head(matchers, default=default)
-        open_ranges = [_OUTSIDE]
-        for head in sorted({*prefixes, *exacts, *wildcards}):
-            while len(open_ranges) > 1 and open_ranges[-1].end <= head:
-                self._close(open_ranges)
-            if head in prefixes or head in wildcards:
-                end = head[:-1] + chr(ord(head[-1]) + 1)
-                here = wildcards.get(head)
-                self._open(open_ranges, head, end, prefixes.get(head), here)
-            if head in exacts:
-                self._open(open_ranges, head, head + "\0", exacts[head], None)
-        while len(open_ranges) > 1:
-            self._close(open_ranges)
+        self.bounds = [""]
+        """Where the intervals begin: the first is of whatever comes before the origin's URLs."""
+        self.answers: list[bool | Contest | None] = [None, None]
+        """One more than the bounds, as `bisect` counts. None: not a URL of the origin."""
+        for bound, answer in _intervals(rules, len(origin), default=default):
+            if self.bounds[-1] == origin + bound:  # of several the last is the innermost
+                self.bounds.pop()
+                self.answers.pop()
+            if self.answers[-1] is not answer:
+                self.bounds.append(origin + bound)
+                self.answers.append(answer)
 
     def decide(self, target: str) -> bool:
         """Return whether a comparable target is allowed."""
@@ -116,51 +98,64 @@ class Index:
         answer = self.answers[bisect_right(self.bounds, url)]
         return answer.decide(url) if isinstance(answer, Contest) else answer is True
 
-    def _open(
-        self,
-        open_ranges: list[_Range],
-        head: str,
-        end: str,
-        rule: _Rule | None,
-        here: list[_Wildcard] | None,
-    ) -> None:
-        """Enter a range: what holds around it holds in it, unless a stronger rule is its own."""
-        _, rank, allows, wildcards, _ = open_ranges[-1]
-        if rule and rule[0] < rank:
-            rank, allows = rule
-        if here:
-            wildcards = _Wildcards(here, wildcards)
-        answer: bool | Contest = allows
-        if wildcards is not None and wildcards.first[not allows] < rank:
-            answer = Contest(rank, wildcards, len(self.origin), allows=allows)
-        open_ranges.append(_Range(end, rank, allows, wildcards, answer))
-        self._add(head, answer)
 
-    def _close(self, open_ranges: list[_Range]) -> None:
-        """Leave the innermost range."""
-        end = open_ranges.pop().end
-        self._add(end, open_ranges[-1].answer)
+_Range = tuple[str, int, bool, "_Wildcards | None", "bool | Contest | None"]
+# A range while the sweep is in it: where it ends; the rank of the strongest rule that holds in it
+# and whether it allows; the rules with wildcards; the answer where no other range is inside.
 
-    def _add(self, bound: str, answer: bool | Contest | None) -> None:  # noqa: FBT001 - the answer
-        """Begin an interval, unless the one before has the same answer."""
-        bound = self.origin + bound
-        if self.bounds and self.bounds[-1] == bound:
-            self.bounds.pop()
-            self.answers.pop()
-        if self.answers[-1] is not answer:
-            self.bounds.append(bound)
-            self.answers.append(answer)
+_OUTSIDE: _Range = ("\U0010ffff", sys.maxsize, True, None, None)
+
+
+def _intervals(
+    rules: list[Matcher], path_at: int, *, default: bool
+) -> Iterator[tuple[str, bool | Contest | None]]:
+    """Yield where an answer begins to hold, in order, and the answer: a sweep over all ranges."""
+    prefixes, exacts, wildcards = _by_head(rules, default=default)
+    open_ranges = [_OUTSIDE]
+    for head in sorted(prefixes.keys() | exacts.keys() | wildcards.keys()):
+        while open_ranges[-1][0] <= head:
+            end = open_ranges.pop()[0]
+            yield end, open_ranges[-1][4]
+        if head in prefixes or head in wildcards:
+            end = head[:-1] + chr(ord(head[-1]) + 1)
+            here = wildcards.get(head)
+            open_ranges.append(_inside(open_ranges[-1], end, prefixes.get(head), here, path_at))
+            yield head, open_ranges[-1][4]
+        if head in exacts:
+            end = head + "\0"
+            open_ranges.append(_inside(open_ranges[-1], end, exacts[head], None, path_at))
+            yield head, open_ranges[-1][4]
+    while len(open_ranges) > 1:
+        end = open_ranges.pop()[0]
+        yield end, open_ranges[-1][4]
+
+
+def _inside(
+    around: _Range, end: str, rule: _Rule | None, here: list[_Wildcard] | None, path_at: int
+) -> _Range:
+    """Return a range: what holds around it holds in it, unless a stronger rule is its own."""
+    _, rank, allows, wildcards, _ = around
+    if rule and rule[0] < rank:
+        rank, allows = rule
+    if here:
+        wildcards = _Wildcards(here, wildcards)
+    if wildcards is None or wildcards.first[not allows] > rank:
+        return end, rank, allows, wildcards, allows
+    return end, rank, allows, wildcards, Contest(rank, wildcards, path_at, allows=allows)
 
 
 def _by_head(
-    matchers: list[Matcher], *, default: bool
+    rules: list[Matcher], *, default: bool
 ) -> tuple[dict[str, _Rule], dict[str, _Rule], dict[str, list[_Wildcard]]]:
     """Rank the rules and sort them by what they are and begin with; the weaker of equals drop."""
     prefixes: dict[str, _Rule] = {}
     exacts: dict[str, _Rule] = {}
     wildcards: dict[str, list[_Wildcard]] = {}
-    matchers = sorted(matchers, key=itemgetter(0, 1))
-    for rank, (_, _, allows, pattern) in enumerate(matchers):
+    ranked = sorted(rules, key=itemgetter(0, 1))
+    for rank, (_, _, allows, pattern) in enumerate(ranked):
+        if isinstance(pattern, str):
+            prefixes.setdefault(pattern, (rank, allows))
+            continue
         head = pattern.head or "/"
         if head[0] != "/":
             continue  # no target begins like that
@@ -171,5 +166,5 @@ def _by_head(
         else:
             wildcard = (rank, allows, pattern.guard, pattern.matches)
             wildcards.setdefault(head, []).append(wildcard)
-    prefixes.setdefault("/", (len(matchers), default))
+    prefixes.setdefault("/", (len(ranked), default))
     return prefixes, exacts, wildcards

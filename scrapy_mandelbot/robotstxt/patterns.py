@@ -58,19 +58,18 @@ def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
     `comparable` makes a literal piece comparable with targets; an escaped ``%2A`` or ``%24`` is
     inside a piece by then, and no wildcard any more.
     """
-    ends = path.endswith("$")
-    head, *rest = (path[:-1] if ends else path).split("*")
+    ends = path[-1:] == "$"
+    pieces = (path[:-1] if ends else path).split("*")
     if "%" in path or not path.isascii():
-        head, *rest = comparable(head), *map(comparable, rest)
-    return _from_pieces(head, rest, ends=ends)
+        pieces = [comparable(piece) for piece in pieces]
+    return _from_pieces(pieces, ends=ends)
 
 
-def _from_pieces(head: str, rest: list[str], *, ends: bool) -> Pattern:
-    if not rest:
-        return Pattern(head, (), None, ends)
-    middle = [piece for piece in rest if piece]
-    tail = middle.pop() if ends and rest[-1] else None
-    return Pattern(head, tuple(middle), tail)
+def _from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
+    if len(pieces) == 1:
+        return Pattern(pieces[0], (), None, ends)
+    tail = pieces.pop() if ends else ""
+    return Pattern(pieces[0], tuple(filter(None, pieces[1:])), tail or None)
 
 
 def prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
@@ -144,7 +143,7 @@ def glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
     literals = [comparable(str(literal)) for literal in pieces[::2]]
     between = pieces[1::2]
     if all(step == "*" for step in between):
-        return _from_pieces(literals[0], literals[1:], ends=True)
+        return _from_pieces(literals, ends=True)
     steps: list[_Step] = []
     loops = 0
     for literal, step in zip(literals, [*between, None], strict=True):

@@ -17,6 +17,7 @@ from scrapy_mandelbot.robotstxt.lines import (
 )
 from scrapy_mandelbot.robotstxt.paths import read_url
 from scrapy_mandelbot.robotstxt.records import Record, read_records
+from scrapy_mandelbot.robotstxt.rules import rule_of
 from scrapy_mandelbot.robotstxt.times import (
     RequestRate,
     TimeWindow,
@@ -105,9 +106,9 @@ class RobotsTxt:
         parts = read_url(url, self.dialect)
         if parts is None:
             return Verdict(True, None, name, reasons.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
-        allowed, number = decider.scan(parts[1])
-        if number is not None:
-            return Verdict(allowed, decider.rule(number), name, reasons.A_RULE)
+        allowed, line = decider.scan(parts[1])
+        if line is not None:
+            return Verdict(allowed, rule_of(line), name, reasons.A_RULE)
         if parts[1] == ROBOTS_TXT and self.dialect.robots_txt_allowed:
             reason = reasons.ROBOTS_TXT
         elif name is None:

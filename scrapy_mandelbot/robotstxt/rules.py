@@ -7,8 +7,9 @@ explanation. The index (`index.py`) answers when a file turns out to be asked mo
 
 from __future__ import annotations
 
-from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import count
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE, decode, line_number
 from scrapy_mandelbot.robotstxt.paths import COMPARABLE, escape_non_ascii, split_url
@@ -22,22 +23,20 @@ from scrapy_mandelbot.robotstxt.patterns import (
 from scrapy_mandelbot.robotstxt.verdict import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import re
+    from collections.abc import Callable
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.groups import Selection
 
 
-class Matcher(NamedTuple):
-    """A rule ready to be compared with targets. Of those that match, the smallest decides."""
-
-    weight: int
-    """How the dialect's precedence orders the rules."""
-    number: int
-    """The rule's place in the file among the robot's rules, from 0: the order of equals."""
-    allows: bool
-    pattern: Pattern | Glob
+_PatternMatcher = tuple[int, int, bool, "Pattern | Glob"]
+Matcher = _PatternMatcher | tuple[int, int, bool, str]
+"""A rule ready to be compared with targets: its weight, by which the dialect's precedence orders
+the rules; its place, which grows from rule to rule and orders equals; whether it allows; and what
+it matches, a text being a plain prefix. Of those that match, the one with the smallest weight
+decides."""
 
 
 def _longest_first(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001 - row of a table
@@ -63,85 +62,79 @@ _PRECEDENCE: dict[str, Callable[[int, bool, bool], int]] = {
     "kind": _by_kind,
 }
 
-_Line = tuple[str, str, str]  # empty for Allow; a plain value; any other value
+
+def read_rules(text: str, selection: Selection, grammar: Grammar) -> list[Matcher]:
+    """Read all the rules that are about a robot."""
+    dialect = grammar.dialect
+    weigh = _PRECEDENCE[dialect.precedence]
+    rules: list[Matcher] = []
+    places = count()
+    for start, end, version in selection.spans:
+        lines = grammar.rule.findall(text, start, end)
+        for (forbids, plain, other), place in zip(lines, places, strict=False):
+            if plain:
+                rules.append((weigh(len(plain), not forbids, False), place, not forbids, plain))  # noqa: FBT003 - not exact
+            else:
+                rules += _read_rule(other, version, dialect, place, allow=not forbids)
+    return rules
 
 
-class Rules:
-    """The rules of the groups of a file that are about one robot, in file order."""
+def scan(
+    text: str, selection: Selection, grammar: Grammar, target: str
+) -> tuple[bool, re.Match[str]] | None:
+    """Return whether the rule that decides allows, and its line; None: no rule matches."""
+    dialect = grammar.dialect
+    found = [
+        (weight, place, allows, line)
+        for start, end, version in selection.spans
+        for line in grammar.rules_like(target).finditer(text, start, end)
+        for weight, place, allows, pattern in _read_rule(
+            line[2], version, dialect, line.start(), allow=not line[1]
+        )
+        if pattern.matches(target)
+    ]
+    if not found:
+        return None
+    _, _, allows, line = min(found, key=itemgetter(0, 1))
+    return allows, line
 
-    __slots__ = ("_grammar", "_lines", "_others", "_plain", "_weigh", "default")
 
-    def __init__(self, text: str, selection: Selection, grammar: Grammar) -> None:
-        self._grammar = grammar
-        self._weigh = _PRECEDENCE[grammar.dialect.precedence]
-        self._lines: list[_Line] = []
-        self._others: list[Matcher] = []
-        for start, end, version in selection.spans:
-            lines: list[_Line] = grammar.rule.findall(text, start, end)
-            self._others += self._read_others(lines, len(self._lines), version)
-            if grammar.dialect.index_htm_is_directory:
-                self._others += self._directories(lines, len(self._lines))
-            self._lines += lines
-        self._plain = tuple([plain for _, plain, _ in self._lines if plain])
-        self.default = grammar.dialect.precedence != "kind" or self._default_of_kinds()
+def rule_of(line: re.Match[str]) -> Rule:
+    """Return the rule of a line that `scan` returned."""
+    path = decode(line[2].rstrip(WHITE_SPACE))
+    return Rule(not line[1], path, line_number(line.string, line.start()))
 
-    def deciding(self, target: str) -> tuple[bool, int] | None:
-        """Scan for the rule that decides: whether it allows, and its number; None: none matches."""
-        found = [other[:3] for other in self._others if other.pattern.matches(target)]
-        begins, weigh = target.startswith, self._weigh
-        if begins(self._plain):
-            found += [
-                (weigh(len(plain), not forbids, False), number, not forbids)  # noqa: FBT003 - no exact
-                for number, (forbids, plain, _) in enumerate(self._lines)
-                if plain and begins(plain)
-            ]
-        if not found:
-            return None
-        _, number, allows = min(found)
-        return allows, number
 
-    def matchers(self) -> list[Matcher]:
-        """Return all the rules."""
-        weigh = self._weigh
-        plain = [
-            Matcher(weigh(len(plain), not forbids, False), number, not forbids, Pattern(plain))  # noqa: FBT003
-            for number, (forbids, plain, _) in enumerate(self._lines)
-            if plain
-        ]
-        return plain + self._others
+def default_of(text: str, selection: Selection, grammar: Grammar) -> bool:
+    """Whether what no rule matches is allowed.
 
-    def _read_others(self, lines: list[_Line], first: int, version: int) -> Iterator[Matcher]:
-        """Yield the rules whose values are not plain: wildcards, escapes, no path at all."""
-        dialect = self._grammar.dialect
-        numbered = enumerate(lines, first)
-        others = [(n, not forbids, other) for n, (forbids, plain, other) in numbered if not plain]
-        for number, allow, value in others:
-            path = _path(decode(value.rstrip(WHITE_SPACE)), version, dialect)
-            if path:
-                yield self._matcher(number, path, version, allow=allow)
-            elif path is not None and dialect.empty_rules_decide:
-                weight = self._weigh(0, allow, False)  # noqa: FBT003
-                yield Matcher(weight, number, True, Pattern(""))  # noqa: FBT003
+    Yes, but in the older text of the extended standard: there, Allow lines alone forbid the rest,
+    and so does a pattern Allow beside a Disallow.
+    """
+    if grammar.dialect.precedence != "kind":
+        return True
+    kinds = {weight for weight, *_ in read_rules(text, selection, grammar)}
+    return _PATTERN_ALLOW not in kinds if _DISALLOW in kinds else not kinds
 
-    def _matcher(self, number: int, path: str, version: int, *, allow: bool) -> Matcher:
-        dialect = self._grammar.dialect
-        pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
-        length = len(path) if path.isascii() else len(escape_non_ascii(path))
-        return Matcher(self._weigh(length, allow, pattern.exact), number, allow, pattern)
 
-    def _directories(self, lines: list[_Line], first: int) -> Iterator[Matcher]:
-        """Yield what Google takes ``Allow: /a/index.htm…`` for as well: ``/a/$``."""
-        for number, (forbids, plain, other) in enumerate(lines, first):
-            directory, slash, name = (plain or other).rpartition("/")
-            if slash and not forbids and name.startswith("index.htm"):
-                yield self._matcher(number, decode(directory) + "/$", 1, allow=True)
-
-    def _default_of_kinds(self) -> bool:
-        """Whether what no rule matches is allowed, by the older text of the extended standard."""
-        kinds = {matcher.weight for matcher in self.matchers()}
-        if _DISALLOW in kinds:
-            return _PATTERN_ALLOW not in kinds
-        return not kinds
+def _read_rule(
+    value: str, version: int, dialect: Dialect, place: int, *, allow: bool
+) -> list[_PatternMatcher]:
+    """Return what a rule matches: nothing for one that is to be ignored."""
+    path = _path(decode(value.rstrip(WHITE_SPACE)), version, dialect)
+    weigh = _PRECEDENCE[dialect.precedence]
+    if not path:
+        if path is None or not dialect.empty_rules_decide:
+            return []
+        return [(weigh(0, allow, False), place, True, Pattern(""))]  # noqa: FBT003 - it allows
+    pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
+    length = len(path) if path.isascii() else len(escape_non_ascii(path))
+    rules: list[_PatternMatcher] = [(weigh(length, allow, pattern.exact), place, allow, pattern)]
+    if allow and dialect.index_htm_is_directory:
+        directory, slash, name = path.rpartition("/")
+        if slash and name.startswith("index.htm"):
+            rules += _read_rule(f"{directory}/$", version, dialect, place, allow=True)
+    return rules
 
 
 _PATTERNS: dict[tuple[str, int], Callable[[str, Callable[[str], str]], Pattern | Glob]] = {
@@ -161,11 +154,3 @@ def _path(value: str, version: int, dialect: Dialect) -> str | None:
         return value
     parts = split_url(value)
     return None if parts is None else parts[1]
-
-
-def read_rule(number: int, text: str, selection: Selection, grammar: Grammar) -> Rule:
-    """Return the rule of that number among those of the selection."""
-    found = (grammar.rule.finditer(text, span.start, span.end) for span in selection.spans)
-    line = next(islice(chain.from_iterable(found), number, None))
-    path = decode(line[2] or line[3]).rstrip(WHITE_SPACE)
-    return Rule(not line[1], path, line_number(text, line.start()))
