@@ -20,7 +20,7 @@ _BROWSER_WORDS = frozenset(
     en us en-us
     """.split()  # noqa: SIM905 - words to be read
 )
-_TOKEN = re.compile(r"[A-Za-z0-9_.!\-]*[A-Za-z_][A-Za-z0-9_.!\-]*")
+_TOKEN = re.compile(r"[A-Za-z0-9_.!\-]*[A-Za-z][A-Za-z0-9_.!\-]*")
 _BARE_TOKEN = re.compile(r"[^\s/();,]+")
 _WORD_ENDS = re.compile(r"[\s();,]+")
 
