@@ -9,10 +9,14 @@ import pytest
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 
-DOCUMENTS = ("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "extended2", "decided")
+DOCUMENTS = (
+    *("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "moderatobot", "extended2"),
+    "decided",
+)
 
 MADE = {
     "extended2 old text": replace(DIALECTS["extended2"], precedence="kind"),
+    "no allow": replace(DIALECTS["rep1994"], honours_allow=False),
     "star stops": replace(DIALECTS["rep2008"], star_stops=True),
     "contains": replace(DIALECTS["rep2008"], agent_match="contains"),
 }
