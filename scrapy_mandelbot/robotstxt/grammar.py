@@ -51,7 +51,7 @@ class Grammar:
         self._fields: dict[str, re.Pattern[str]] = {}
         self._rules_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
-        self._agent_names = re.compile(_any_of(names))
+        self._agent_names = re.compile(_any_of(names).lower())
         self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
         self.rule = _line(_rule_field(dialect), _rule_value(dialect))
         """Groups: empty for Allow; the value where it is a plain path, ASCII without anything that
@@ -80,11 +80,11 @@ class Grammar:
         Passed over are the values that begin with a slash and a character with no meaning that is
         not the target's: most of them, at a fraction of the cost of reading them.
         """
-        character = target[1:2]
+        character = target[1:2] if target.isascii() else ""
         if character not in self._rules_like:
             same = f"(?!{re.escape(character)})" if character else ""
             unlike = rf"(?![ \t\v\f]|/{same}{_MEANINGLESS})"  # white space: all of it is before
-            if self.dialect.index_htm_is_directory:
+            if self.dialect.index_htm_is_directory:  # these match what they do not begin like
                 unlike = ""
             value = f"{unlike}({_value(self.dialect)})"
             self._rules_like[character] = _line(_rule_field(self.dialect), value)

@@ -15,6 +15,7 @@ come, and a URL of another origin falls outside of all intervals.
 
 from __future__ import annotations
 
+import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -32,19 +33,47 @@ _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
 # Its rank, whether it allows, a literal that its matches contain, and what tells whether it matches
 
 
+_MANY = 48
+
+# What is looked up where many wildcards hang on one head: a character that is no letter or digit
+# with two that are, or the other way round. Two of one kind never overlap, so `findall` finds all.
+_KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
+
+
 class _Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of ranges around."""
 
-    __slots__ = ("around", "first", "here")
+    __slots__ = ("_here", "_tables", "around", "first")
 
     def __init__(self, here: list[_Wildcard], around: _Wildcards | None) -> None:
-        self.here = here
         self.around = around
         first = around.first if around else {True: sys.maxsize, False: sys.maxsize}
         self.first: dict[bool, int] = dict(first)
         """The ranks of the strongest that allows and that forbids, here or around."""
-        for rank, allows, _, _ in reversed(here):
+        for rank, allows, _, _ in here:
             self.first[allows] = min(rank, self.first[allows])
+        self._tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []
+        for key in _KEYS if len(here) >= _MANY else ():
+            table: dict[str, list[_Wildcard]] = {}
+            for wildcard in here:
+                found = key.search(wildcard[2])
+                if found:
+                    table.setdefault(found[0], []).append(wildcard)
+            here = [wildcard for wildcard in here if not key.search(wildcard[2])]
+            if table:
+                self._tables.append((key, table))
+        self._here = here
+
+    def candidates(self, url: str) -> list[_Wildcard]:
+        """Return those of the rules here that may match: of many, these are few."""
+        if not self._tables:
+            return self._here
+        found = self._here.copy()
+        for key, table in self._tables:
+            for text in key.findall(url):
+                if text in table:
+                    found += table[text]
+        return found
 
 
 class Contest:
@@ -63,12 +92,9 @@ class Contest:
         strongest, answer = self._rank, self._allows
         wildcards: _Wildcards | None = self._wildcards
         while wildcards is not None:
-            for rank, allows, guard, matches in wildcards.here:
-                if rank > strongest:
-                    break
-                if guard in url and matches(url[self._path_at :]):
+            for rank, allows, guard, matches in wildcards.candidates(url):
+                if rank < strongest and guard in url and matches(url[self._path_at :]):
                     strongest, answer = rank, allows
-                    break
             wildcards = wildcards.around
         return answer
 

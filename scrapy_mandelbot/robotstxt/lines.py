@@ -17,7 +17,7 @@ WHITE_SPACE = " \t\v\f"
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+_NOT_UTF8 = {0xDC00 + octet: f"%{octet:02X}" for octet in range(0x80, 0x100)}
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
@@ -56,8 +56,7 @@ def decode(text: str) -> str:
     """Return what a piece of searchable text says. Octets that are not UTF-8 become escapes."""
     if text.isascii():
         return text
-    said = text.encode("latin-1").decode("utf-8", "surrogateescape")
-    return _NOT_UTF8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", said)
+    return text.encode("latin-1").decode("utf-8", "surrogateescape").translate(_NOT_UTF8)
 
 
 def line_number(text: str, offset: int) -> int:

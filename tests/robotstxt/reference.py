@@ -200,7 +200,7 @@ def tests_of(path, group_version, dialect):
 
     if dialect.patterns == "globs":
         while at < len(path):
-            brackets = re.compile(r"\[(!?)(\]?[^\[\]]*)\]").match(path, at)
+            brackets = re.compile(r"\[(!?)(\]?[^\[\]]+|\])\]").match(path, at)
             if path[at] == "*":
                 flush()
                 steps.append(None)
@@ -233,8 +233,6 @@ def tests_of(path, group_version, dialect):
 def bracket_test(but, listed):
     def test(character):
         at, found = 0, False
-        if not listed:
-            return True
         while at < len(listed):
             if listed[at + 1 : at + 2] == "-" and at + 2 < len(listed):
                 found = found or listed[at] <= character <= listed[at + 2]
