@@ -38,8 +38,9 @@ class Grammar:
     __slots__ = (
         "_agent_line",
         "_agent_names",
+        "_any_rule",
         "_fields",
-        "_rules_like",
+        "_values_like",
         "dialect",
         "directive",
         "rule",
@@ -49,13 +50,14 @@ class Grammar:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._fields: dict[str, re.Pattern[str]] = {}
-        self._rules_like: dict[str, re.Pattern[str]] = {}
+        self._values_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
         self._agent_names = re.compile(_any_of(names).lower())
         self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
         self.rule = _line(_rule_field(dialect), _rule_value(dialect))
         """Groups: empty for Allow; the value where it is a plain path, ASCII without anything that
         has a meaning; any other value. To tell these apart here is what makes a decision cheap."""
+        self._any_rule = _line(_rule_field(dialect), f"({_value(dialect)})")
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s][^:#\r\n]*:", re.ASCII)
         """Any line with a field."""
         self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
@@ -74,21 +76,31 @@ class Grammar:
             if line:
                 yield line
 
-    def rules_like(self, target: str) -> re.Pattern[str]:
-        """Return the expression for the rules that may match a target. Groups as above.
+    def rules_like(self, target: str, text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+        """Yield the rule lines that may match a target; groups: empty for Allow; the value.
 
         Passed over are the values that begin with a slash and a character with no meaning that is
-        not the target's: most of them, at a fraction of the cost of reading them.
+        not the target's. A search for colons that something else follows comes down to `memchr`:
+        it finds the few lines that matter several times as fast as reading all.
         """
+        if self.dialect.colon_optional or self.dialect.index_htm_is_directory:
+            yield from self._any_rule.finditer(text, start, end)
+            return
         character = target[1:2] if target.isascii() else ""
-        if character not in self._rules_like:
+        if character not in self._values_like:
             same = f"(?!{re.escape(character)})" if character else ""
-            unlike = rf"(?![ \t\v\f]|/{same}{_MEANINGLESS})"  # white space: all of it is before
-            if self.dialect.index_htm_is_directory:  # these match what they do not begin like
-                unlike = ""
-            value = f"{unlike}({_value(self.dialect)})"
-            self._rules_like[character] = _line(_rule_field(self.dialect), value)
-        return self._rules_like[character]
+            unlike = rf":(?! ?/{same}{_MEANINGLESS})"
+            self._values_like[character] = re.compile(unlike)
+        read = start
+        for colon in self._values_like[character].finditer(text, start, end):
+            at = colon.start()
+            line_end = max(text.rfind("\n", read, at), text.rfind("\r", read, at), read)
+            if line_end == read > start:
+                continue  # another colon of a line that was read
+            read = line_end
+            line = self._any_rule.match(text, line_end, end)
+            if line:
+                yield line
 
     def field_line(self, field: str) -> re.Pattern[str]:
         """Return the expression for lines of a field; its group is the value."""

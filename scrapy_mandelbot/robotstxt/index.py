@@ -26,24 +26,22 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.rules import Matcher
 
 
-_Rule = tuple[int, bool]  # its rank, 0 for the strongest, and whether it allows
-
-
+_Rule = tuple[int, bool]
+"""Its rank, 0 for the strongest, and whether it allows."""
 _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
-# Its rank, whether it allows, a literal that its matches contain, and what tells whether it matches
+"""Its rank, whether it allows, a literal that its matches hold, and what tells if it matches."""
 
-
+# Where so many wildcards hang on one head, they are looked up by a key within their literal: a
+# character that is no letter or digit with two that are, or the other way round. Keys of one kind
+# never overlap, so `findall` finds all that are in a URL.
 _MANY = 48
-
-# What is looked up where many wildcards hang on one head: a character that is no letter or digit
-# with two that are, or the other way round. Two of one kind never overlap, so `findall` finds all.
 _KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
 
 
 class _Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of ranges around."""
 
-    __slots__ = ("_here", "_tables", "around", "first")
+    __slots__ = ("around", "first", "here", "tables")
 
     def __init__(self, here: list[_Wildcard], around: _Wildcards | None) -> None:
         self.around = around
@@ -52,7 +50,7 @@ class _Wildcards:
         """The ranks of the strongest that allows and that forbids, here or around."""
         for rank, allows, _, _ in here:
             self.first[allows] = min(rank, self.first[allows])
-        self._tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []
+        self.tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []
         for key in _KEYS if len(here) >= _MANY else ():
             table: dict[str, list[_Wildcard]] = {}
             for wildcard in here:
@@ -61,15 +59,13 @@ class _Wildcards:
                     table.setdefault(found[0], []).append(wildcard)
             here = [wildcard for wildcard in here if not key.search(wildcard[2])]
             if table:
-                self._tables.append((key, table))
-        self._here = here
+                self.tables.append((key, table))
+        self.here = here
 
-    def candidates(self, url: str) -> list[_Wildcard]:
-        """Return those of the rules here that may match: of many, these are few."""
-        if not self._tables:
-            return self._here
-        found = self._here.copy()
-        for key, table in self._tables:
+    def search(self, url: str) -> list[_Wildcard]:
+        """Return those of the many rules here that may match: few."""
+        found = self.here.copy()
+        for key, table in self.tables:
             for text in key.findall(url):
                 if text in table:
                     found += table[text]
@@ -92,7 +88,8 @@ class Contest:
         strongest, answer = self._rank, self._allows
         wildcards: _Wildcards | None = self._wildcards
         while wildcards is not None:
-            for rank, allows, guard, matches in wildcards.candidates(url):
+            found = wildcards.search(url) if wildcards.tables else wildcards.here
+            for rank, allows, guard, matches in found:
                 if rank < strongest and guard in url and matches(url[self._path_at :]):
                     strongest, answer = rank, allows
             wildcards = wildcards.around

@@ -84,10 +84,12 @@ def scan(
 ) -> tuple[bool, re.Match[str]] | None:
     """Return whether the rule that decides allows, and its line; None: no rule matches."""
     dialect = grammar.dialect
+    plain = dialect.patterns != "globs" and not dialect.index_htm_is_directory
     found = [
         (weight, place, allows, line)
         for start, end, version in selection.spans
-        for line in grammar.rules_like(target).finditer(text, start, end)
+        for line in grammar.rules_like(target, text, start, end)
+        if not (plain and _is_hopeless(line[2], target))
         for weight, place, allows, pattern in _read_rule(
             line[2], version, dialect, line.start(), allow=not line[1]
         )
@@ -97,6 +99,12 @@ def scan(
         return None
     _, _, allows, line = min(found, key=itemgetter(0, 1))
     return allows, line
+
+
+def _is_hopeless(value: str, target: str) -> bool:
+    """Whether a value cannot match, at a glance: by what must follow its last star."""
+    piece = value[value.rfind("*") + 1 :].rstrip("$" + WHITE_SPACE)
+    return piece not in target and value[0] in "/*" and "%" not in piece and piece.isascii()
 
 
 def rule_of(line: re.Match[str]) -> Rule:
