@@ -150,7 +150,7 @@ def main() -> None:
                 ),
                 "all, read as texts": partial(grammar.rule.findall, text),
                 "all, read with their places": partial(
-                    lambda text: list(every.finditer(text)), text
+                    lambda every, text: list(every.finditer(text)), every, text
                 ),
             }
         )
