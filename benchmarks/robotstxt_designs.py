@@ -10,16 +10,19 @@ Each pair answers the same questions, and is held to the same answers.
 from __future__ import annotations
 
 import platform
-import re
 from bisect import bisect_right
 from functools import partial
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from robotstxt_speed import AGENT, ROUNDS, SITE, SMALL, duration, race, robots_txt, urls_for
 
 from scrapy_mandelbot.robotstxt import RobotsTxt, index
-from scrapy_mandelbot.robotstxt.grammar import grammar_of
-from scrapy_mandelbot.robotstxt.lines import searchable
+from scrapy_mandelbot.robotstxt.grammar import Grammar
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterator
 
 URLS = 2000
 
@@ -92,10 +95,6 @@ def compare(what: str, ours: str, others: dict[str, partial], share: int) -> Non
     answers = [call() for call in others.values()]
     assert all(answer == answers[0] for answer in answers), what
     print(what)
-    print_ratios(best, ours, share)
-
-
-def print_ratios(best: dict[str, float], ours: str, share: int) -> None:
     for name, seconds in best.items():
         print(f"    {name:52}{duration(seconds / share):>12}{seconds / best[ours]:>9.2f}")
 
@@ -128,34 +127,35 @@ def main() -> None:
         )
     body = robots_txt(1450, 0.5)
     urls = urls_for(body, URLS)
-    with patch.object(index, "_MANY", 10**9):
-        one_by_one = indexed(body)
-    compare(
-        "one decision, 1,450 rules, 50% wildcards",
-        "many wildcards on one head in tables",
-        {
-            "many wildcards on one head in tables": partial(ask, indexed(body), urls),
-            "wildcards one by one": partial(ask, one_by_one, urls),
-        },
-        URLS,
-    )
-    grammar = grammar_of("mandelbot")
+    made = {}
+    for name, many in (("in tables from 48 on", 48), ("from 8 on", 8), ("one by one", 10**9)):
+        with patch.object(index, "_MANY", many):
+            made[name] = partial(ask, indexed(body), urls)
+    compare("one decision, 1,450 rules, 50% wildcards", "in tables from 48 on", made, URLS)
     for name, body in (("300-byte file", SMALL), ("1,450 rules", robots_txt(1450, 0.5))):
-        text = searchable(body)
-        every = re.compile(grammar.rule.pattern.replace("(?=(.))", ""), grammar.rule.flags)
-        best = race(
+        urls = urls_for(body, 100)
+        compare(
+            f"one scan, {name}",
+            "lines that may match, by their colons",
             {
-                "those that may match, found by their colons": partial(
-                    lambda text: list(grammar.rules_like("/some/page", text, 0, len(text))), text
+                "lines that may match, by their colons": partial(
+                    scan, body, urls, Grammar.rules_like
                 ),
-                "all, read as texts": partial(grammar.rule.findall, text),
-                "all, read with their places": partial(
-                    lambda every, text: list(every.finditer(text)), every, text
-                ),
-            }
+                "all rule lines": partial(scan, body, urls, all_rule_lines),
+            },
+            len(urls),
         )
-        print(f"rule lines for one decision, {name}")
-        print_ratios(best, "those that may match, found by their colons", 1)
+
+
+def scan(body: bytes, urls: list[str], lines: Callable[..., object]) -> list[bool]:
+    with patch.object(Grammar, "rules_like", lines):
+        return ask_by_scan(RobotsTxt.parse(body), urls)
+
+
+def all_rule_lines(
+    grammar: Grammar, _: str, text: str, start: int, end: int
+) -> Iterator[re.Match[str]]:
+    return grammar._any_rule.finditer(text, start, end)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-import reference
+import robotstxt_reference as reference
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.paths import read_url

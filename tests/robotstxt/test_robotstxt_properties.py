@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-import reference
+import robotstxt_reference as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,6 +120,7 @@ def test_records_and_rules_read_the_lines_alike(body, dialect):
             assert record.value == rule.path
 
 
+@settings(deadline=None)
 @given(text=st.one_of(st.text(), paths))
 def test_normalising_twice_changes_nothing(text):
     """Normalisation is idempotent, and agrees with the one that walks every character."""
@@ -127,7 +128,7 @@ def test_normalising_twice_changes_nothing(text):
     assert normalise(text).isascii()
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     rules=st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted), max_size=8).flatmap(
         lambda rules: st.tuples(st.just(rules), st.permutations(rules))
@@ -147,7 +148,7 @@ def test_order_does_not_matter_where_the_longest_decides(rules, dialect, target)
     assert answer(rules[0]) == answer(rules[1])
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(body=bodies, end=st.sampled_from([b"\n", b"\r\n", b"\r"]), target=rooted)
 def test_the_kind_of_line_end_does_not_matter(body, end, target):
     """A file decides alike, by the same line, whatever separates its lines."""
