@@ -1,4 +1,4 @@
-"""Any bytes parse, and no bytes make it slow: every limit here is generous by a factor of four at least."""
+"""Any bytes parse, and no bytes make it slow: every limit here is several times what is needed."""
 
 from __future__ import annotations
 
