@@ -82,11 +82,9 @@ def google_target(url: str) -> str:
     start = 2 if url.startswith("//") else 0
     scheme = url.find("://", start)
     path = _first_of(url, "/?;", start)
-    if scheme >= 0 and scheme < path:
+    if 0 <= scheme < path:
         path = _first_of(url, "/?;", scheme + 3)
     fragment = url.find("#", start)
-    if path == len(url) or 0 <= fragment < path:
-        return "/"
     target = url[path:] if fragment < 0 else url[path:fragment]
     return target if target.startswith("/") else "/" + target
 

@@ -160,6 +160,17 @@ CASES = (
     ),
     Case(
         FORMAT,
+        "A blank line between two User-agent lines makes two records, the first without rules.",
+        """
+        User-agent: Mandelbot
+
+        User-agent: other
+        Disallow: /a
+        """,
+        allowed=("/a",),
+    ),
+    Case(
+        FORMAT,
         "A line that is only a comment is discarded whole and so is no record boundary.",
         """
         User-agent: *

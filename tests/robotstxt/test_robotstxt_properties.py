@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 import robotstxt_reference as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt, index
 from scrapy_mandelbot.robotstxt.paths import normalise, read_url
 
 MORE_DIALECTS = {
@@ -83,6 +84,29 @@ def test_both_ways_to_decide_agree_with_the_slow_obvious_one(body, dialect, targ
     ]
     verdicts = [robots.verdict(url, "bot") for url in urls]
     assert [(v.allowed, v.rule and v.rule.line) for v in verdicts] == expected
+
+
+short = st.text("ab*$/1", max_size=6).map(lambda path: "/" + path)
+rule_lines = st.tuples(st.sampled_from(["Allow: ", "Disallow: "]), short).map("".join)
+
+
+@settings(max_examples=800, deadline=None)
+@given(
+    rules=st.lists(rule_lines, min_size=1, max_size=25),
+    targets=st.lists(st.text("ab/1", max_size=7), min_size=5, max_size=5),
+    many=st.sampled_from([2, 48]),
+    dialect=st.sampled_from([DIALECTS["mandelbot"], DIALECTS["google"], MORE_DIALECTS["ordered"]]),
+)
+def test_the_index_agrees_where_ranges_and_wildcards_are_nested(rules, targets, many, dialect):
+    """Whatever hangs on whatever, one by one or in tables, the index answers as the reference."""
+    body = "\n".join(["User-agent: *", *rules, ""]).encode()
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    urls = [f"https://www.example.com/{target}" for target in targets]
+    with patch.object(index, "_MANY", many):
+        for _ in range(2):
+            robots.allowed(urls[0], "bot")
+    expected = [reference.decide(body, dialect, "bot", url[23:])[0] for url in urls]
+    assert [robots.allowed(url, "bot") for url in urls] == expected
 
 
 @settings(max_examples=400, deadline=None)
