@@ -1,8 +1,8 @@
 """What a file says to one robot: scanned while it is asked little, indexed when it is asked more.
 
-Most sites are asked for a page or two, some for a million. An index is built by the second
-question: that costs as much as a few scans, with many rules about ten, and the answers after it
-next to nothing.
+Most sites are asked for a page or two, some for a million. The first question costs a scan, which
+keeps nothing. The second builds an index, for the price of several scans; all later ones cost next
+to nothing.
 """
 
 from __future__ import annotations

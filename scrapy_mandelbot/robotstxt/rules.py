@@ -1,8 +1,8 @@
 """The rules of one robot's groups, and the first of two ways to decide: the scan.
 
-The scan tries all rules and takes the one that comes first in the dialect's precedence. It knows
-which rule decided, and needs nothing built, so it takes the first decisions on a file and every
-explanation. The index (`index.py`) answers when a file turns out to be asked more.
+The scan tries the rules that may match and takes the one that comes first in the dialect's
+precedence. It knows which line decided, and needs nothing built, so it answers the first question
+about a file and explains every verdict. The index (`index.py`) answers when a file is asked more.
 """
 
 from __future__ import annotations
