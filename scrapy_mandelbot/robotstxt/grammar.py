@@ -23,7 +23,8 @@ from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_WS = r"[ \t\v\f]*"
+_WHITE = rf"[{WHITE_SPACE}]"
+_WS = f"{_WHITE}*"
 _PLAIN_PATH = r"/[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
 _MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which mean something in globs
 _NEVER = r"(?!)"
@@ -58,7 +59,8 @@ class Grammar:
         """Groups: empty for Allow; the value where it is a plain path, ASCII without anything that
         has a meaning; any other value. To tell these apart here is what makes a decision cheap."""
         self._any_rule = _line(_rule_field(dialect), f"({_value(dialect)})")
-        self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s][^:#\r\n]*:", re.ASCII)
+        name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
+        self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s]{name}:", re.ASCII)
         """Any line with a field."""
         self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
         """What ends a run of User-agent lines."""
@@ -163,7 +165,7 @@ def _rule_value(dialect: Dialect) -> str:
 
 def _value(dialect: Dialect) -> str:
     if dialect.comment_needs_space:
-        return rf"[^#\r\n]*(?:(?<![{WHITE_SPACE}])#[^#\r\n]*)*"
+        return rf"[^#\r\n]*(?:(?<!{_WHITE})#[^#\r\n]*)*"
     return r"[^#\r\n]*"
 
 

@@ -372,6 +372,13 @@ CASES = (
     ),
     Case(
         GROUPS,
+        "A field may hold a # that begins no comment, and is a directive all the same.",
+        "User-agent: one\nnumber#1: x\nUser-agent: two\nDisallow: /\n",
+        agent="one",
+        allowed=("/",),
+    ),
+    Case(
+        GROUPS,
         "Only the first rule set of an agent counts.",
         "User-agent: bot\nDisallow: /a\n\nUser-agent: bot\nDisallow: /b\n",
         agent="bot",
