@@ -4,8 +4,6 @@ It reads every line, keeps every group, tries every rule, walks every character.
 from the package but the `Dialect`, whose fields it reads with plain if.
 """
 
-# ruff: noqa: C901, PLR0912, PLW2901 - what is obvious is spelled out, not short
-
 from __future__ import annotations
 
 import re
@@ -24,42 +22,46 @@ class ReferenceGroup:
 
 
 def read_lines(body, dialect):
-    """Return (number, field, value) of every line; ("", "") for a blank one; None for neither."""
+    """Return (number, field, value) of lines with a field; ("", "") stand for a blank one."""
     for mark in (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"):
         if body.startswith(mark):
             body = body[len(mark) :]
             break
     for number, octets in enumerate(re.split(rb"\r\n|\r|\n", body), start=1):
-        octets = octets[: dialect.line_limit]
-        if dialect.nul_ends_line:
-            octets = octets.split(b"\0")[0]
-        line = octets.decode("latin-1")
+        read = octets[: dialect.line_limit]
+        line = (read.split(b"\0")[0] if dialect.nul_ends_line else read).decode("latin-1")
         if not line.strip(WHITE):
             yield number, "", ""
             continue
-        for at, character in enumerate(line):
-            if character == "#" and (
-                not dialect.comment_needs_space or at == 0 or line[at - 1] in WHITE
-            ):
-                line = line[:at]
-                break
-        line = line.strip(WHITE)
-        name, colon, value = line.partition(":")
-        if not colon:
-            words = [word for word in re.split(r"[ \t]+", line) if word]
-            if not dialect.colon_optional or len(words) != 2:
-                continue
-            name, value = words
-        name = name.strip(WHITE).lower()
-        if not name:
-            continue
-        for known in KNOWN:
-            spellings = (known, *dict(dialect.spellings).get(known, ()))
-            if dialect.field_by_prefix and name.startswith(spellings):
-                name = known
-            if name in spellings:
-                name = known
-        yield number, name, value.strip(WHITE)
+        name, value = field_and_value(without_comment(line, dialect).strip(WHITE), dialect)
+        if name:
+            yield number, meant(name.lower(), dialect), value
+
+
+def without_comment(line, dialect):
+    for at, character in enumerate(line):
+        begins = not dialect.comment_needs_space or at == 0 or line[at - 1] in WHITE
+        if character == "#" and begins:
+            return line[:at]
+    return line
+
+
+def field_and_value(line, dialect):
+    name, colon, value = line.partition(":")
+    if not colon:
+        words = [word for word in re.split(r"[ \t]+", line) if word]
+        if not dialect.colon_optional or len(words) != 2:
+            return "", ""
+        name, value = words
+    return name.strip(WHITE), value.strip(WHITE)
+
+
+def meant(name, dialect):
+    for known in KNOWN:
+        spellings = (known, *dict(dialect.spellings).get(known, ()))
+        if name in spellings or (dialect.field_by_prefix and name.startswith(spellings)):
+            return known
+    return name
 
 
 def said(value):
@@ -81,7 +83,7 @@ def said(value):
 
 def read_groups(body, dialect):
     groups, group, run_open = [], None, False
-    for _number, name, value in read_lines(body, dialect):
+    for number, name, value in read_lines(body, dialect):
         if name == "":
             if dialect.blank_line_ends_group:
                 group, run_open = None, False
@@ -98,7 +100,7 @@ def read_groups(body, dialect):
             if group is not None:
                 group.first_directive = group.first_directive or (name, value)
                 if is_rule:
-                    group.rules.append((_number, name == "allow", value))
+                    group.rules.append((number, name == "allow", value))
     return groups
 
 
@@ -188,46 +190,47 @@ def path_of(value, group_version, dialect):
 
 
 def tests_of(path, group_version, dialect):
-    """Return the pattern as a list of (what, test); "*" loops; and whether it is the whole."""
+    """Return the pattern as steps, None for any characters; and whether it is the whole."""
     if dialect.patterns == "none" or (dialect.patterns == "globs" and group_version != 2):
         return [] if path == "*" else list(comparable(path, dialect)), False
-    steps, literal, at = [], "", 0
-
-    def flush():
-        nonlocal literal
-        steps.extend(comparable(literal, dialect))
-        literal = ""
-
     if dialect.patterns == "globs":
-        while at < len(path):
-            brackets = re.compile(r"\[(!?)(\]?[^\[\]]+|\])\]").match(path, at)
-            if path[at] == "*":
-                flush()
-                steps.append(None)
-            elif path[at] == "?":
-                flush()
-                steps.append(lambda _: True)
-            elif brackets:
-                flush()
-                steps.append(bracket_test(brackets[1], brackets[2]))
-                at = brackets.end() - 1
-            elif path[at] == "\\" and at + 1 < len(path):
-                at += 1
-                literal += path[at]
-            else:
-                literal += path[at]
-            at += 1
-        flush()
-        return steps, True
+        return joined(glob_parts(path), dialect), True
     whole = path.endswith("$")
-    for character in path[:-1] if whole else path:
-        if character == "*":
-            flush()
-            steps.append(None)
+    stars = [None if c == "*" else c for c in (path[:-1] if whole else path)]
+    return joined(stars, dialect), whole
+
+
+def glob_parts(path):
+    """Return the glob as characters, None for any characters, and tests of one character."""
+    parts, at = [], 0
+    while at < len(path):
+        brackets = re.compile(r"\[(!?)(\]?[^\[\]]+|\])\]").match(path, at)
+        if path[at] == "*":
+            parts.append(None)
+        elif path[at] == "?":
+            parts.append(lambda _: True)
+        elif brackets:
+            parts.append(bracket_test(brackets[1], brackets[2]))
+            at = brackets.end() - 1
+        elif path[at] == "\\" and at + 1 < len(path):
+            at += 1
+            parts.append(path[at])
         else:
-            literal += character
-    flush()
-    return steps, whole
+            parts.append(path[at])
+        at += 1
+    return parts
+
+
+def joined(parts, dialect):
+    """Return the parts with each run of characters made comparable as one text."""
+    steps, literal = [], ""
+    for part in [*parts, None]:
+        if isinstance(part, str):
+            literal += part
+        else:
+            steps.extend([*comparable(literal, dialect), part])
+            literal = ""
+    return steps[:-1]
 
 
 def bracket_test(but, listed):
@@ -256,12 +259,8 @@ def matches(steps, whole, target):
     return len(target) in places if whole else bool(places)
 
 
-def decide(body, dialect, robot, target):
-    """Return whether a robot of one name may fetch a comparable target, and the deciding line."""
-    if dialect.robots_txt_allowed and target == "/robots.txt":
-        return True, None
-    groups = groups_for(robot, read_groups(body, dialect), dialect)
-    matching, kinds = [], set()
+def matching_rules(groups, dialect, target):
+    """Yield length, kind, line, answer and whether it matches, of all rules and what they imply."""
     for group in groups:
         for line, allow, value in group.rules:
             path = path_of(said(value), version(group, dialect), dialect)
@@ -270,24 +269,31 @@ def decide(body, dialect, robot, target):
             steps, whole = tests_of(path, version(group, dialect), dialect)
             exact = whole and None not in steps and not any(map(callable, steps))
             kind = ("explicit allow" if exact else "pattern allow") if allow else "disallow"
-            kinds.add(kind)
             length = sum(1 if c < "\x80" else 3 * len(c.encode()) for c in path)
-            if matches(steps, whole, target):
-                matching.append((length, kind, line, allow or path == ""))
+            yield length, kind, line, allow or path == "", matches(steps, whole, target)
             at = path.rfind("/")
             if dialect.index_htm_is_directory and allow and path[at:].startswith("/index.htm"):
                 steps, whole = tests_of(path[: at + 1] + "$", 1, dialect)
-                if matches(steps, whole, target):
-                    matching.append((at + 2, kind, line, True))
-    if matching:
-        if dialect.precedence == "longest":
-            best = max(matching, key=lambda m: (m[0], "allow" in m[1].split(), -m[2]))
-        elif dialect.precedence == "first":
-            best = min(matching, key=lambda m: m[2])
-        else:
-            order = ["explicit allow", "disallow", "pattern allow"]
-            best = min(matching, key=lambda m: (order.index(m[1]), m[2]))
-        return best[3], best[2]
-    if dialect.precedence == "kind" and kinds:
+                yield at + 2, kind, line, True, matches(steps, whole, target)
+
+
+def decide(body, dialect, robot, target):
+    """Return whether a robot of one name may fetch a comparable target, and the deciding line."""
+    if dialect.robots_txt_allowed and target == "/robots.txt":
+        return True, None
+    groups = groups_for(robot, read_groups(body, dialect), dialect)
+    rules = list(matching_rules(groups, dialect, target))
+    matching = [rule for rule in rules if rule[-1]]
+    kinds = {kind for _, kind, *_ in rules}
+    if not matching and dialect.precedence == "kind" and kinds:
         return "disallow" in kinds and "pattern allow" not in kinds, None
-    return True, None
+    if not matching:
+        return True, None
+    if dialect.precedence == "longest":
+        best = max(matching, key=lambda m: (m[0], m[1] != "disallow", -m[2]))
+    elif dialect.precedence == "first":
+        best = min(matching, key=lambda m: m[2])
+    else:
+        order = ["explicit allow", "disallow", "pattern allow"]
+        best = min(matching, key=lambda m: (order.index(m[1]), m[2]))
+    return best[3], best[2]
