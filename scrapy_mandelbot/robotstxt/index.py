@@ -179,9 +179,9 @@ def _by_head(
         if isinstance(pattern, str):
             prefixes.setdefault(pattern, (rank, allows))
             continue
-        head = pattern.head or "/"
-        if head[0] != "/":
-            continue  # no target begins like that
+        head = pattern.head if pattern.head or pattern.exact else "/"
+        if not head.startswith("/"):
+            continue  # no target begins like that, or is empty
         if pattern.exact:
             exacts.setdefault(head, (rank, allows))
         elif pattern.is_prefix:

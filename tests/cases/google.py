@@ -292,6 +292,12 @@ CASES = (
     ),
     Case(
         VALUES,
+        "A lone $ is the end of an empty path, which no URL has.",
+        "User-agent: *\nDisallow: $\n",
+        allowed=("/", "/$", "http://foo.bar"),
+    ),
+    Case(
+        VALUES,
         "# begins a comment anywhere.",
         "User-agent: FooBot\n# Disallow: /\nDisallow: /foo/quz#qux\nAllow: /\n",
         agent="FooBot",
