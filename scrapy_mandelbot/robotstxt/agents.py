@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_mandelbot.robotstxt.dialects import Dialect
-
 # What every browser's header says names no robot: `User-agent: Mozilla` is not about a crawler
 # that begins its header like a browser.
 _BROWSER_WORDS = frozenset(
@@ -22,11 +20,9 @@ _BROWSER_WORDS = frozenset(
     en us en-us
     """.split()  # noqa: SIM905 - words to be read
 )
-_TOKEN = re.compile(r"[A-Za-z0-9_.!\-]*[A-Za-z_][A-Za-z0-9_.!\-]*")
+_TOKEN = re.compile(r"[A-Za-z0-9_.!\-]*[A-Za-z][A-Za-z0-9_.!\-]*")
 _BARE_TOKEN = re.compile(r"[^\s/();,]+")
 _WORD_ENDS = re.compile(r"[\s();,]+")
-_NAME_ENDS = re.compile(r"[ \t\v\f/]")
-_GOOGLE_NAME = re.compile(r"[A-Za-z_\-]*")
 
 
 @lru_cache(maxsize=1024)
@@ -54,30 +50,20 @@ def names_in_order(agent: str | tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in agent for name in product_tokens(one)))
 
 
-def read_name(value: str, dialect: Dialect) -> str:
-    """Return the name in a User-agent line's value, as written; ``*`` is everyone."""
-    if dialect.agent_match != "google":
-        return _NAME_ENDS.split(value, maxsplit=1)[0]
-    if value[:1] == "*" and (len(value) == 1 or value[1] in " \t\v\f"):
-        return "*"
-    name = _GOOGLE_NAME.match(value)
-    return name[0] if name else ""
+def _equal(name: str, robot: tuple[str, ...]) -> int | None:
+    return robot.index(name) if name in robot else None
 
 
-def _equal(name: str, robot: str) -> bool:
-    return name == robot
+def _inside(name: str, robot: tuple[str, ...]) -> int | None:
+    return next((place for place, own in enumerate(robot) if name in own), None)
 
 
-def _inside(name: str, robot: str) -> bool:
-    return name in robot
+def _contains(name: str, robot: tuple[str, ...]) -> int | None:
+    return next((place for place, own in enumerate(robot) if own in name), None)
 
 
-def _contains(name: str, robot: str) -> bool:
-    return robot in name
-
-
-#: Whether a name in the file is the robot's; both in lower case.
-NAMES: dict[str, Callable[[str, str], bool]] = {
+#: Which of the robot's names a name in the file is, both in lower case; None: none of them.
+NAMES: dict[str, Callable[[str, tuple[str, ...]], int | None]] = {
     "token": _equal,
     "google": _equal,
     "inside": _inside,

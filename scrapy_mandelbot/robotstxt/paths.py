@@ -8,7 +8,6 @@ shown or sent: it leaves characters raw that a URL must escape, because it only 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,8 +15,10 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
 
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://([^/?#]*)([^#]*)")
-_HOST_AND_PORT = re.compile(r"(?:\[[^\[\]]+\]|[^\[\]:]*)(?::[0-9]*)?")
+_ORIGIN = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.\-]*://(?:[^/?#]*@)?"
+    r"(?:\[[^\[\]/?#@]+\]|[^\[\]:/?#@]*)(?::[0-9]*)?(?=[/?#]|\Z)"
+)
 
 # An escape that is not in its canonical form yet. Canonical are, in capitals: octets outside
 # ASCII, the reserved characters of RFC 3986 section 2.2, and the percent sign itself. `*` and `$`
@@ -26,6 +27,7 @@ _HOST_AND_PORT = re.compile(r"(?:\[[^\[\]]+\]|[^\[\]:]*)(?::[0-9]*)?")
 _NOT_CANONICAL = re.compile(r"%(?!2[1356789BCF]|3[ABDF]|40|5[BD]|[89A-F][0-9A-F])([0-9A-Fa-f]{2})?")
 _RESERVED_OR_PERCENT = frozenset("%:/?#[]@!&'()+,;=")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_NO_ORIGIN = "\n"  # no URL begins with it
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -35,13 +37,15 @@ def split_url(url: str) -> tuple[str, str] | None:
     A path has an empty origin. None for what is neither an absolute URL nor a path, or has no
     valid host and port: ``http://[x/y``, ``http://host:abc/``.
     """
+    if "#" in url:
+        url = url[: url.index("#")]
     if url.startswith("/"):
-        return "", url.partition("#")[0]
-    absolute = _ABSOLUTE.match(url)
-    if absolute is None or not _HOST_AND_PORT.fullmatch(absolute[1].rpartition("@")[2]):
+        return "", url
+    origin = _ORIGIN.match(url)
+    if origin is None:
         return None
-    target = absolute[2]
-    return url[: absolute.end(1)], target if target.startswith("/") else "/" + target
+    target = url[origin.end() :]
+    return origin[0], target if target.startswith("/") else "/" + target
 
 
 def normalise(text: str) -> str:
@@ -78,11 +82,9 @@ def google_target(url: str) -> str:
     start = 2 if url.startswith("//") else 0
     scheme = url.find("://", start)
     path = _first_of(url, "/?;", start)
-    if scheme >= 0 and scheme < path:
+    if 0 <= scheme < path:
         path = _first_of(url, "/?;", scheme + 3)
     fragment = url.find("#", start)
-    if path == len(url) or 0 <= fragment < path:
-        return "/"
     target = url[path:] if fragment < 0 else url[path:fragment]
     return target if target.startswith("/") else "/" + target
 
@@ -93,18 +95,20 @@ def _first_of(text: str, characters: str, start: int) -> int:
     return min((at for at in found if at >= 0), default=len(text))
 
 
-@lru_cache(maxsize=64)
-def comparable(dialect: Dialect) -> Callable[[str], str]:
-    """Return what makes a rule's literal text comparable with targets in this dialect."""
-    return google_value if dialect.escapes == "google" else normalise
+#: What makes the literal text of a rule comparable with targets, by `Dialect.escapes`.
+COMPARABLE: dict[str, Callable[[str], str]] = {"rfc3986": normalise, "google": google_value}
 
 
 def read_url(url: str, dialect: Dialect) -> tuple[str, str] | None:
-    """Return the origin (as written, or empty) and the comparable target of `url`.
+    """Return the origin of `url`, as written, and its comparable target.
 
-    None when the URL cannot be parsed; never for Google, which finds a path in anything.
+    Every other URL that begins with that origin and a slash has the rest of it as its target, but
+    for escapes, fragment and characters outside ASCII. None when the URL cannot be parsed; never
+    for Google, which finds a path in anything.
     """
     if dialect.escapes == "google":
-        return "", google_target(url)
+        target = google_target(url)
+        origin, found, _ = url.partition("#")[0].rpartition(target)
+        return origin if found and "://" in origin else _NO_ORIGIN, target
     parts = split_url(url)
     return None if parts is None else (parts[0], normalise(parts[1]))

@@ -8,15 +8,13 @@ Standard for Robot Exclusion" add ``?``, ``[…]``, ``[!…]`` and ``\``, and ma
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """Literal pieces that a target must hold in order, the first at its beginning."""
 
     head: str
@@ -35,23 +33,24 @@ class Pattern:
 
     @property
     def guard(self) -> str:
-        """The longest literal besides the head: a target without it cannot match."""
-        return max((*self.middle, self.tail or ""), key=len)
+        """The last of the longest literals besides the head: without it nothing matches."""
+        return max((self.tail or "", *reversed(self.middle)), key=len)
 
     def matches(self, target: str) -> bool:
         """Whether the target matches, in time linear in its length for each piece."""
-        if self.exact:
-            return target == self.head
-        if not target.startswith(self.head):
+        head, middle, tail, exact = self
+        if exact:
+            return target == head
+        if not target.startswith(head) or (tail is not None and not target.endswith(tail)):
             return False
-        at = len(self.head)
-        for piece in self.middle:
+        if middle and middle[-1] not in target:  # what is missing mostly is the last
+            return False
+        at = len(head)
+        for piece in middle:
             at = target.find(piece, at) + len(piece)
             if at < len(piece):
                 return False
-        return self.tail is None or (
-            len(target) - len(self.tail) >= at and target.endswith(self.tail)
-        )
+        return tail is None or len(target) - len(tail) >= at
 
 
 def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
@@ -60,17 +59,18 @@ def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
     `comparable` makes a literal piece comparable with targets; an escaped ``%2A`` or ``%24`` is
     inside a piece by then, and no wildcard any more.
     """
-    ends = path.endswith("$")
-    head, *rest = (path[:-1] if ends else path).split("*")
-    return _from_pieces(comparable(head), [comparable(piece) for piece in rest], ends=ends)
+    ends = path[-1:] == "$"
+    pieces = (path[:-1] if ends else path).split("*")
+    if "%" in path or not path.isascii():
+        pieces = [comparable(piece) for piece in pieces]
+    return _from_pieces(pieces, ends=ends)
 
 
-def _from_pieces(head: str, rest: list[str], *, ends: bool) -> Pattern:
-    if not rest:
-        return Pattern(head, exact=ends)
-    middle = [piece for piece in rest if piece]
-    tail = middle.pop() if ends and rest[-1] else None
-    return Pattern(head, tuple(middle), tail)
+def _from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
+    if len(pieces) == 1:
+        return Pattern(pieces[0], (), None, ends)
+    tail = pieces.pop() if ends else ""
+    return Pattern(pieces[0], tuple(filter(None, pieces[1:])), tail or None)
 
 
 def prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
@@ -79,35 +79,38 @@ def prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
 
 
 _Step = tuple[str, bool]  # the characters listed, and whether all but these are meant
+_ANY: _Step = ("", True)
 
 
 class Glob:
     """An sh glob with ``?`` or brackets: all states it may be in are kept at once, as bits.
 
     Linear in the target for any pattern that a machine word holds, and never worse than their
-    product: no state is visited twice.
+    product: no state is visited twice. A pattern that is longer than the target costs nothing.
     """
 
-    __slots__ = ("_accepted", "_loops", "_steps", "head")
+    __slots__ = ("_accepted", "_stars", "_steps", "head")
 
     exact = is_prefix = False
+    guard = ""
 
-    def __init__(self, head: str, steps: list[_Step], loops: int) -> None:
+    def __init__(self, head: str, steps: list[_Step], stars: list[int]) -> None:
         self.head = head
         self._steps = steps
-        self._loops = loops
+        self._stars = stars
+        """After how many steps a star stands."""
         self._accepted: dict[str, int] = {}
 
     def matches(self, target: str) -> bool:
         """Whether the whole target matches."""
         if len(target) < len(self._steps):
             return False
-        states = 1
+        states, loops = 1, sum(1 << star for star in set(self._stars))
         for character in target:
             accepted = self._accepted.get(character)
             if accepted is None:
                 accepted = self._accepted[character] = self._accepting(character)
-            states = (states & accepted) << 1 | states & self._loops
+            states = (states & accepted) << 1 | states & loops
             if not states:
                 return False
         return bool(states >> len(self._steps) & 1)
@@ -118,10 +121,10 @@ class Glob:
         return int("".join(bits), 2)
 
 
-# The parts of an sh glob. A bracket that is never closed stands for itself.
+# The parts of an sh glob. A bracket that is empty or never closed stands for itself.
 _GLOB_PARTS = re.compile(
-    r"(?P<star>\*+)|(?P<any>\?)|\[(?P<but>!?)(?P<set>\]?[^\[\]]*)\]|\\(?P<escaped>.)"
-    r"|(?P<text>[^*?\[\\]+|[\[\\])",
+    r"(?P<run>[*?]+)|\[(?P<but>!?)(?P<set>\]?[^\[\]]+|\])\]|\\(?P<escaped>.)"
+    r"|(?P<text>[^*?\[\\]+|\[+(?=\[)|\[|\\)",
     re.DOTALL,
 )
 _LAST_ASCII = 0x7F  # all that comparable targets consist of
@@ -130,29 +133,28 @@ _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 def glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
     """Read an sh glob, which matches the whole target. Without pattern characters it is exact."""
-    pieces: list[str | _Step] = [""]  # literals, and between them "*" or a step
+    literals: list[list[str]] = [[]]
+    between: list[tuple[list[_Step], bool]] = []  # steps, and whether any characters may follow
     for part in _GLOB_PARTS.finditer(path):
         literal = part["escaped"] or part["text"]
-        if literal is not None:
-            pieces[-1] = f"{pieces[-1]}{literal}"
-        elif part["star"]:
-            pieces += ["*", ""]
-        else:
-            listed = part["set"] or ""
-            pieces += [(_listed(listed), bool(part["but"]) or not listed), ""]
-    literals = [comparable(str(literal)) for literal in pieces[::2]]
-    between = pieces[1::2]
-    if all(step == "*" for step in between):
-        return _from_pieces(literals[0], literals[1:], ends=True)
-    steps: list[_Step] = []
-    loops = 0
-    for literal, step in zip(literals, [*between, None], strict=True):
-        steps += [(character, False) for character in literal]
-        if step == "*":
-            loops |= 1 << len(steps)
-        elif isinstance(step, tuple):
-            steps.append(step)
-    return Glob(literals[0], steps, loops)
+        if literal:
+            literals[-1].append(literal)
+            continue
+        run = part["run"] or ""  # "*?*?" is two characters or more, in whatever order
+        bracket = [] if run else [(_listed(part["set"]), bool(part["but"]))]
+        between.append((bracket or [_ANY] * run.count("?"), "*" in run))
+        literals.append([])
+    pieces = [comparable("".join(parts)) for parts in literals]
+    if not any(steps for steps, _ in between):
+        return _from_pieces(pieces, ends=True)
+    steps: list[_Step] = [(character, False) for character in pieces[0]]
+    stars: list[int] = []
+    for (single, star), piece in zip(between, pieces[1:], strict=True):
+        steps += single
+        if star:
+            stars.append(len(steps))
+        steps += [(character, False) for character in piece]
+    return Glob(pieces[0], steps, stars)
 
 
 def _listed(brackets: str) -> str:

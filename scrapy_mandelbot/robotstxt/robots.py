@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt import verdict as reasons
 from scrapy_mandelbot.robotstxt.agents import names_in_order
-from scrapy_mandelbot.robotstxt.dialects import DIALECTS, Dialect
-from scrapy_mandelbot.robotstxt.groups import Selection, select_groups
+from scrapy_mandelbot.robotstxt.decider import ROBOTS_TXT, Decider
+from scrapy_mandelbot.robotstxt.grammar import grammar_of
 from scrapy_mandelbot.robotstxt.lines import (
     WHITE_SPACE,
     clean_bytes,
     decode,
-    field_line,
     searchable,
 )
 from scrapy_mandelbot.robotstxt.paths import read_url
 from scrapy_mandelbot.robotstxt.records import Record, read_records
-from scrapy_mandelbot.robotstxt.rules import Rules
+from scrapy_mandelbot.robotstxt.rules import rule_of
 from scrapy_mandelbot.robotstxt.times import (
     RequestRate,
     TimeWindow,
@@ -30,9 +30,12 @@ from scrapy_mandelbot.robotstxt.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_mandelbot.robotstxt.dialects import Dialect
+    from scrapy_mandelbot.robotstxt.grammar import Grammar
+
     Agent = str | Sequence[str]
 
-_AGENTS_KEPT = 64  # a crawler has one or two; one that invents them must not fill the memory
+_AGENTS_KEPT = 128  # a crawler has one or two; one that invents them must not fill the memory
 
 
 class RobotsTxt:
@@ -42,12 +45,12 @@ class RobotsTxt:
     header, or a sequence of these, tried in order. A `url` is absolute, or a path.
     """
 
-    __slots__ = ("_body", "_dialect", "_robots")
+    __slots__ = ("_body", "_deciders", "_grammar")
 
-    def __init__(self, body: bytes, dialect: Dialect) -> None:
+    def __init__(self, body: bytes, grammar: Grammar) -> None:
         self._body = body
-        self._dialect = dialect
-        self._robots: dict[tuple[str, ...], _Robot] = {}
+        self._grammar = grammar
+        self._deciders: dict[object, Decider] = {}  # by agent as asked for, and by its names
 
     @classmethod
     def parse(
@@ -62,58 +65,68 @@ class RobotsTxt:
         Of a longer body the whole lines within `max_bytes` count; None: all of it. A dialect that
         does not exist is a ValueError.
         """
-        if not isinstance(dialect, Dialect):
-            if dialect not in DIALECTS:
-                raise ValueError(f"no dialect {dialect!r}: there are {', '.join(DIALECTS)}")
-            dialect = DIALECTS[dialect]
-        return cls(clean_bytes(body, dialect, max_bytes), dialect)
+        grammar = grammar_of(dialect)
+        return cls(clean_bytes(body, grammar.dialect, max_bytes), grammar)
 
     def __repr__(self) -> str:
-        return f"<RobotsTxt {self._dialect.name}, {len(self._body)} bytes>"
+        return f"<RobotsTxt {self.dialect.name}, {len(self._body)} bytes>"
 
     @property
     def dialect(self) -> Dialect:
         """How the file is read."""
-        return self._dialect
+        return self._grammar.dialect
 
     # Deciding.
 
     def allowed(self, url: str, agent: Agent) -> bool:
         """Whether the agent may fetch the URL. What is no readable URL is allowed."""
-        return self.verdict(url, agent).allowed
+        try:
+            index = self._deciders[agent].index
+        except (KeyError, TypeError):  # not asked for yet; or a list, which cannot be looked up
+            return self._allowed(url, agent)
+        if index is None or "%" in url or "#" in url or not url.isascii():
+            return self._allowed(url, agent)
+        answer = index.answers[bisect_right(index.bounds, url)]
+        if answer is True or answer is False:
+            return answer
+        return self._allowed(url, agent) if answer is None else answer.decide(url)
+
+    def _allowed(self, url: str, agent: Agent) -> bool:
+        """Decide a URL that cannot be looked up as it is, or for an agent without an index."""
+        parts = read_url(url, self.dialect)
+        return parts is None or self._decider(agent).allowed(*parts)
 
     def verdict(self, url: str, agent: Agent) -> Verdict:
         """Like `allowed`, with the rule that decided, its line, and the group it is from.
 
         Costs a scan of the agent's rules: on a hot path ask `allowed` first.
         """
-        robot = self._robot(agent)
-        name = robot.selection and robot.selection.agent
-        parts = read_url(url, self._dialect)
+        decider = self._decider(agent)
+        name = decider.selection.agent
+        parts = read_url(url, self.dialect)
         if parts is None:
             return Verdict(True, None, name, reasons.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
-        if self._dialect.robots_txt_allowed and parts[1] == "/robots.txt":
-            return Verdict(True, None, name, reasons.ROBOTS_TXT)  # noqa: FBT003
-        if robot.rules is None:
-            return Verdict(True, None, name, reasons.NO_GROUP)  # noqa: FBT003
-        found = robot.rules.deciding(parts[1])
-        if found is None:
-            default = robot.rules.default
-            return Verdict(default, None, name, reasons.NO_RULE if default else reasons.NOT_LISTED)
-        number, allowed = found
-        rule = robot.rules.rule(number, searchable(self._body))
-        return Verdict(allowed, rule, name, reasons.A_RULE)
+        allowed, line = decider.scan(parts[1])
+        if line is not None:
+            return Verdict(allowed, rule_of(line), name, reasons.A_RULE)
+        if parts[1] == ROBOTS_TXT and self.dialect.robots_txt_allowed:
+            reason = reasons.ROBOTS_TXT
+        elif name is None:
+            reason = reasons.NO_GROUP
+        else:
+            reason = reasons.NO_RULE if allowed else reasons.NOT_LISTED
+        return Verdict(allowed, None, name, reason)
 
-    def _robot(self, agent: Agent) -> _Robot:
-        names = names_in_order(agent if isinstance(agent, str) else tuple(agent))
-        robot = self._robots.get(names)
-        if robot is None:
-            if len(self._robots) >= _AGENTS_KEPT:
-                self._robots.clear()
-            text = searchable(self._body)
-            robot = _Robot(text, select_groups(text, self._dialect, names), self._dialect)
-            self._robots[names] = robot
-        return robot
+    def _decider(self, agent: Agent) -> Decider:
+        key = agent if isinstance(agent, str) else tuple(agent)
+        decider = self._deciders.get(key)
+        if decider is None:
+            if len(self._deciders) >= _AGENTS_KEPT:
+                self._deciders.clear()
+            names = names_in_order(key)
+            decider = self._deciders.get(names) or Decider(self._body, self._grammar, names)
+            self._deciders[names] = self._deciders[key] = decider
+        return decider
 
     # What else the file says to an agent.
 
@@ -137,12 +150,10 @@ class RobotsTxt:
         return tuple(self._group_values("comment", agent))
 
     def _group_values(self, field: str, agent: Agent) -> list[str]:
-        selection = self._robot(agent).selection
-        if selection is None:
-            return []
-        if self._dialect.robot_version and selection.version == 1 and field in _VERSION_2:
-            return []
-        return self._values(field, selection.spans)
+        spans = self._decider(agent).selection.spans
+        if self.dialect.robot_version and field in _VERSION_2:
+            spans = [span for span in spans if span.version > 1]
+        return self._values(field, [(span.start, span.end) for span in spans])
 
     # What it says to all.
 
@@ -164,28 +175,18 @@ class RobotsTxt:
     @property
     def records(self) -> tuple[Record, ...]:
         """Every line, numbered, with what is wrong with it."""
-        return tuple(read_records(self._body, self._dialect))
+        return tuple(read_records(self._body, self.dialect))
 
-    def _values(self, field: str, spans: tuple[tuple[int, int], ...] | None = None) -> list[str]:
+    def _values(self, field: str, spans: list[tuple[int, int]] | None = None) -> list[str]:
         """Return the values of a field as written, without empty ones."""
         text = searchable(self._body)
-        line = field_line(self._dialect, field)
+        line = self._grammar.field_line(field)
         found = [
-            decode(value.strip(WHITE_SPACE))
-            for start, end in spans or ((0, len(text)),)
-            for _, value in line.findall(text, start, end)
+            decode(value.rstrip(WHITE_SPACE))
+            for start, end in ([(0, len(text))] if spans is None else spans)
+            for value in line.findall(text, start, end)
         ]
         return [value for value in found if value]
 
 
 _VERSION_2 = frozenset({"request-rate", "visit-time", "comment"})
-
-
-class _Robot:
-    """What is known of one robot: its groups and their rules."""
-
-    __slots__ = ("rules", "selection")
-
-    def __init__(self, text: str, selection: Selection | None, dialect: Dialect) -> None:
-        self.selection = selection
-        self.rules = None if selection is None else Rules(text, selection, dialect)

@@ -297,6 +297,17 @@ CASES = (
     ),
     Case(
         PRECEDENCE,
+        "A stronger wildcard rule decides within what a weaker one begins with.",
+        """
+        User-agent: Mandelbot
+        Disallow: /*secret
+        Allow: /a*b
+        """,
+        forbidden=("/asecret", "/absecret", "/secret"),
+        allowed=("/ab", "/a"),
+    ),
+    Case(
+        PRECEDENCE,
         "The order in the file does not matter.",
         """
         User-agent: Mandelbot

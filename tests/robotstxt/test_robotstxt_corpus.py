@@ -1,0 +1,99 @@
+"""Real files: nothing raises on any, and Google's parser is equalled on all its verdicts.
+
+The corpus is not part of the repository: a folder ``robots/`` of files and
+``google_verdicts.jsonl.gz``, which says of a file, an agent and a URL what Google's parser decided
+and by which line (0: by none).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import robotstxt_reference as reference
+
+from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robotstxt.paths import read_url
+
+REPOSITORY = Path(__file__).parents[2]
+CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or REPOSITORY.parent / "shared" / "corpus")
+
+pytestmark = pytest.mark.skipif(
+    not (CORPUS / "robots").is_dir(),
+    reason=f"no corpus in {CORPUS}: the environment variable MANDELBOT_CORPUS names its folder",
+)
+
+
+@pytest.fixture(scope="module")
+def files():
+    return {path.name: path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())}
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    by_file = defaultdict(list)
+    with gzip.open(CORPUS / "google_verdicts.jsonl.gz", "rt") as lines:
+        for line in map(json.loads, lines):
+            by_file[line["file"]].append(line)
+    return by_file
+
+
+def test_google_decides_as_googles_parser_on_every_line(files, verdicts):
+    """Answer and deciding line are equal, on all of the corpus: no file, no URL is left out."""
+    different, compared = [], 0
+    for name, expected in verdicts.items():
+        robots = RobotsTxt.parse(files[name], dialect="google", max_bytes=None)
+        for line in expected:
+            verdict = robots.verdict(line["url"], line["agent"])
+            answer = (verdict.allowed, verdict.rule.line if verdict.rule else 0)
+            allowed = robots.allowed(line["url"], line["agent"])
+            compared += 1
+            if (*answer, allowed) != (line["allowed"], line["line"], line["allowed"]):
+                different.append((line, str(verdict)))
+    assert compared == 20_327
+    assert different == []
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_nothing_raises_on_any_file(files, verdicts, dialect):
+    """Every file is read, decided by both ways, explained and listed, in every dialect."""
+    assert len(files) >= 1000
+    for name, body in files.items():
+        robots = RobotsTxt.parse(body, dialect=dialect)
+        for line in [*verdicts[name][:3], {"url": "https://www.example.com/a/b?c", "agent": "zz"}]:
+            for url in (line["url"], line["url"] + "%7E"):
+                answer = robots.allowed(url, line["agent"])
+                assert answer == robots.verdict(url, line["agent"]).allowed
+                assert answer == robots.allowed(url, line["agent"])
+        assert isinstance(robots.request_rates("zz"), tuple)
+        assert (robots.crawl_delay("zz") or 0) >= 0
+
+
+def test_every_file_is_listed_line_by_line(files):
+    """Records are as many as the file has lines, and Sitemap lines are where sitemaps are."""
+    for body in files.values():
+        robots = RobotsTxt.parse(body, max_bytes=None)
+        assert [record.number for record in robots.records] == [
+            *range(1, len(robots._body.splitlines()) + 1)
+        ]
+        listed = [r.value for r in robots.records if r.field == "sitemap" and r.value]
+        assert list(robots.sitemaps) == listed
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_small_files_are_decided_as_by_the_reference(files, verdicts, dialect):
+    """On real files the slow obvious reader comes to the same answers and lines."""
+    for name, body in list(files.items())[::8]:
+        if len(body) > 5000:
+            continue
+        robots = RobotsTxt.parse(body, dialect=dialect)
+        for line in verdicts[name][:2]:
+            target = read_url(line["url"], DIALECTS[dialect])[1]
+            agent = line["agent"].lower()
+            expected = reference.decide(body, DIALECTS[dialect], agent, target)
+            verdict = robots.verdict(line["url"], agent)
+            assert (verdict.allowed, verdict.rule and verdict.rule.line) == expected
