@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robotstxt.agents import NAMES
 from scrapy_mandelbot.robotstxt.grammar import BLANK_LINE
-from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
+from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> Select
     everyone = len(robot)  # after all its own names
     found: dict[int, tuple[str, list[Span]]] = {}
     for names, start, after_names, end in read_groups(text, grammar):
-        for name in names:
+        for name in map(decode, names):
             place = everyone if name == "*" else place_of(name.lower(), robot) if name else None
             if place is None:
                 continue

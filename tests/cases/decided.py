@@ -27,6 +27,14 @@ CASES = (
     ),
     Case(
         "Groups",
+        "An agent's name may hold letters outside ASCII, in any case.",
+        "User-agent: UnicödeBöt\nDisallow: /a\n",
+        agent="unicÖdebÖt",
+        forbidden=("/a",),
+        allowed=("/b",),
+    ),
+    Case(
+        "Groups",
         "A repeated * is merged as well.",
         "User-agent: *\nDisallow: /a\nUser-agent: x\nDisallow: /b\nUser-agent: *\nDisallow: /c\n",
         forbidden=("/a", "/c"),
