@@ -75,7 +75,7 @@ class ParkingScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         """Park a request that comes back; hand the others to the project's scheduler."""
-        if self._gates.is_coming_back(request):
+        if self._gates.handouts.is_coming_back(request):
             self._parked.push(request)
             return True
         return bool(self.inner.enqueue_request(request))

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.stores import Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,15 +15,17 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.politeness import Gate
+    from scrapy_mandelbot.stores import Store
 
 logger = logging.getLogger(__name__)
 
 
 class Announcements:
-    """Tells log, stats and signal handlers of a crawl what its gates do."""
+    """Tells log, stats and signal handlers of a crawl what its gates do, and its next run."""
 
-    def __init__(self, crawler: Crawler, waiting: Callable[[str], int]) -> None:
+    def __init__(self, crawler: Crawler, store: Store, waiting: Callable[[str], int]) -> None:
         self._crawler = crawler
+        self._store = store
         self._waiting = waiting
 
     def paused(self, site: str, gate: Gate) -> None:
@@ -35,6 +38,7 @@ class Announcements:
             until=_clock_time(until),
             reason=gate.reason,
         )
+        self._keep(site, gate)
         self._crawler.stats.inc_value("mandelbot/pause/count")
         self._send(signals.site_paused, site=site, until=until, reason=gate.reason)
 
@@ -59,6 +63,7 @@ class Announcements:
             reason=gate.reason,
             tries=gate.failed_probes,
         )
+        self._keep(site, gate)
         self._crawler.stats.inc_value("mandelbot/pause/prolonged")
 
     def resumed(self, site: str, paused_for: float) -> None:
@@ -69,6 +74,7 @@ class Announcements:
             site=site,
             seconds=paused_for,
         )
+        self._store.put_pause(site, None)
         self._crawler.stats.inc_value("mandelbot/pause/resumed")
         self._crawler.stats.inc_value("mandelbot/pause/seconds", paused_for)  # type: ignore[arg-type]  # any number
         self._send(signals.site_resumed, site=site, paused_for=paused_for)
@@ -86,6 +92,9 @@ class Announcements:
             fate="kept for the next run" if kept else "they fail",
         )
         self._crawler.stats.inc_value("mandelbot/pause/given_up")
+
+    def _keep(self, site: str, gate: Gate) -> None:
+        self._store.put_pause(site, Pause(gate.until, gate.reason, gate.failed_probes))
 
     def _send(self, signal: object, **arguments: Any) -> None:
         self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **arguments)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections import OrderedDict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
-from weakref import WeakSet
+from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
-from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.gates.announcements import Announcements
 from scrapy_mandelbot.gates.handouts import Handouts
+from scrapy_mandelbot.gates.queues import Queues
+from scrapy_mandelbot.gates.sites import LatelyWell, SiteState, site_of_request
 from scrapy_mandelbot.gates.waiting import WaitingRoom
-from scrapy_mandelbot.politeness import Gate, GateState, Goodput, Transition, site_of
-from scrapy_mandelbot.stores import Pause
+from scrapy_mandelbot.politeness import Gate, GateState, Transition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,76 +21,19 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.utils.asyncio import CallLaterResult
 
     from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.gates.queues import Queue
     from scrapy_mandelbot.stores import Store
 
 REFUSAL_FLAG = "mandelbot_refused"
 """The flag of a response that answers for a site which was not asked."""
 
-_REMEMBERED_SITES = 10_000  # of which it is known when they last answered well
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
-
-
-class Queue(Protocol):
-    """What the keeper needs of a queue that hands out requests."""
-
-    def waiting(self, site: str) -> int:
-        """Return how many requests of the site are in the queue."""
-
-    def slot_changed(self, slot: str) -> None:
-        """Note that a request was handed out to a download slot, or has left it."""
-
-    def site_changed(self, site: str) -> None:
-        """Note that a site which had to wait may be asked, perhaps."""
 
 
 class SitePausedError(Exception):
     """Ends the wait in a download slot of a request whose site has closed meanwhile."""
-
-
-@dataclass
-class _Refusals:
-    """How often one request was refused."""
-
-    first_sent: int
-    """When it was handed out first, in ticks."""
-    count: int = 0
-
-
-@dataclass
-class _GoodAnswers:
-    """The good answers of a site."""
-
-    goodput: Goodput = field(default_factory=Goodput)
-    latest: int = 0
-    """In ticks of :class:`Handouts`."""
-    unanswered_since: set[bytes] = field(default_factory=set)
-    """The requests that got no answer since then."""
-
-
-@dataclass
-class _Site:
-    """What the keeper knows of a site that is not simply open."""
-
-    gate: Gate
-    scout: Request | None = None
-    """The one request on its way while nobody knows the site's rules."""
-    probe: Request | None = None
-    refusals: dict[bytes, _Refusals] = field(default_factory=dict)
-    refused_since_good: set[bytes] = field(default_factory=set)
-    """The requests refused since the site last answered one well."""
-    last_refused: bytes | None = None
-    last_refusal: Response | None = None
-    may_pass: WeakSet[Request] = field(default_factory=WeakSet)
-    """Requests that never were in the queue, and have waited for their turn."""
-    alarm: CallLaterResult | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing would be lost by forgetting the site."""
-        return self.gate.state is GateState.OPEN and self.scout is None and not self.refusals
 
 
 class Gatekeeper:
@@ -112,25 +52,25 @@ class Gatekeeper:
         self._store = store
         self._now = now
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
-        self._sites: dict[str, _Site] = {}
-        self._queues: list[Queue] = []
-        self._handouts = Handouts(crawler, self._slot_changed)
-        self._good: OrderedDict[str, _GoodAnswers] = OrderedDict()
-        """Of the sites that answered well latest."""
+        self._sites: dict[str, SiteState] = {}
+        self._queues = Queues()
+        self.handouts = Handouts(crawler, self._queues.slot_changed)
+        """The requests that the queues have handed out."""
+        self._lately_well = LatelyWell()
         self._room = WaitingRoom(crawler, config.pause_wait, now)
-        self._announce = Announcements(crawler, self.waiting)
+        self._announce = Announcements(crawler, store, self._queues.waiting)
         self.keeps_given_up = False
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
 
     def add_queue(self, queue: Queue) -> None:
         """Let a queue hear when a site or slot that had to wait may be asked again."""
-        if not self._queues:  # now there is a loop to set alarms on
+        if not len(self._queues):  # now there is a loop to set alarms on
             self._restore_pauses()
-        self._queues.append(queue)
+        self._queues.add(queue)
 
     def waiting(self, site: str) -> int:
         """Return how many requests of the site are in the queues."""
-        return sum(queue.waiting(site) for queue in self._queues)
+        return self._queues.waiting(site)
 
     # Asked and told by the queue.
 
@@ -165,17 +105,9 @@ class Gatekeeper:
             and state.last_refused == self._fingerprint(request)
         )
 
-    def in_slot(self, slot: str) -> int:
-        """Return how many requests the queue has handed out to the download slot."""
-        return self._handouts.in_slot(slot)
-
-    def is_full(self, slot: str) -> bool:
-        """Return whether the download slot transfers as many requests as it may at once."""
-        return self._handouts.is_full(slot)
-
     def hand_out(self, request: Request, site: str, slot: str, *, as_scout: bool) -> None:
         """Note that the queue hands out the request; where a probe is due, this is it."""
-        self._handouts.hand_out(request, slot)
+        self.handouts.hand_out(request, slot)
         state = self._state(site) if as_scout else self._sites.get(site)
         if state is None:
             return
@@ -186,14 +118,6 @@ class Gatekeeper:
             state.probe = request
         elif state.gate.state is GateState.RECOVERING:
             state.gate.sent(self._now())
-
-    def is_coming_back(self, request: Request) -> bool:
-        """Return whether the request was sent back, and has not arrived in the queue yet."""
-        return self._handouts.is_coming_back(request)
-
-    def take_back(self, request: Request) -> None:
-        """Make a request that comes back to the queue what it was when it was handed out."""
-        self._handouts.take_back(request)
 
     def sites_given_up(self) -> set[str]:
         """Return the sites that are not asked again in this run."""
@@ -220,7 +144,7 @@ class Gatekeeper:
             return False
         if state.gate.state is GateState.RECOVERING:
             # Who comes from the queue was handed out by the pace, the others wait their turn.
-            return request not in self._handouts and request not in state.may_pass
+            return request not in self.handouts and request not in state.may_pass
         return state.gate.state is not GateState.OPEN
 
     def is_probe(self, request: Request) -> bool:
@@ -236,12 +160,12 @@ class Gatekeeper:
     def can_go_back(self, request: Request) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""
         kept = self.keeps_given_up or not self.has_given_up(request)
-        return kept and request in self._handouts
+        return kept and request in self.handouts
 
     def send_back(self, request: Request) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
         self._crawler.stats.inc_value("mandelbot/pause/bounced")
-        return self._handouts.send_back(request)
+        return self.handouts.send_back(request)
 
     async def wait(self, request: Request) -> bool:
         """Wait at the gate, for a request that never was in the queue.
@@ -275,7 +199,10 @@ class Gatekeeper:
         """Return whether the URL was tried often enough: it is refused, and no other is."""
         site = site_of_request(request)
         state = self._sites.get(site)
-        return state is not None and self._times_alone(request, site, state) >= self._tries
+        if state is None:
+            return False
+        good = self._lately_well.get(site)
+        return state.times_alone(self._fingerprint(request), good) >= self._tries
 
     # Told by the middlewares, of what became of it.
 
@@ -300,7 +227,7 @@ class Gatekeeper:
         """
         if self.is_shut_for(request):
             return True
-        good = self._good.get(site_of_request(request))
+        good = self._lately_well.get(site_of_request(request))
         if good is None:
             return False
         good.unanswered_since.add(self._fingerprint(request))
@@ -310,18 +237,15 @@ class Gatekeeper:
         """Note that the site answered the request, and asked for no pause."""
         site = site_of_request(request)
         now = self._now()
-        self._note_good_answer(site, now)
+        self._lately_well.note(site, now, self.handouts.tick())
         state = self._sites.get(site)
         if state is None:
             return
-        state.refused_since_good.clear()
-        if state.refusals:
-            state.refusals.pop(self._fingerprint(request), None)
+        state.note_good_answer(self._fingerprint(request))
         if state.probe is request:
             state.probe = None
             if state.gate.probe_answered(now) is Transition.RESUMED:
                 self._announce.resumed(site, state.gate.paused_for(now))
-                self._store.put_pause(site, None)
                 self._go_on(site, state)
         elif state.gate.answered(now):
             self._go_on(site, state)
@@ -344,9 +268,11 @@ class Gatekeeper:
         """
         site = site_of_request(request)
         state = self._state(site)
-        self._count_refusal(request, state)
+        fingerprint = self._fingerprint(request)
+        state.note_refusal(fingerprint, self.handouts.sent_at(request))
         state.last_refusal = response or state.last_refusal
         jitter = self._random.uniform(-_JITTER, _JITTER)
+        good = self._lately_well.get(site)
         if state.probe is request:
             state.probe = None
             transition = state.gate.probe_refused(
@@ -354,10 +280,9 @@ class Gatekeeper:
                 reason,
                 retry_after,
                 jitter,
-                times_alone=self._times_alone(request, site, state),
+                times_alone=state.times_alone(fingerprint, good),
             )
         else:
-            good = self._good.get(site)
             good_rate = good.goodput.rate(self._now()) if good else 0.0
             transition = state.gate.refused(
                 self._now(), reason, retry_after, jitter, good_rate=good_rate
@@ -371,12 +296,10 @@ class Gatekeeper:
             self._given_up(site, state)
         if state.gate.state is GateState.CLOSED:
             self._set_alarm(site, state)
-            if transition is not None:
-                self._keep_pause(site, state.gate)
 
     def let_go(self, request: Request) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
-        self._handouts.let_go(request)
+        self.handouts.let_go(request)
         self._room.forget(request)
         self.has_scouted(request)
         site = site_of_request(request)
@@ -392,7 +315,7 @@ class Gatekeeper:
         site = site_of_request(request)
         state = self._sites.get(site)
         if state is not None:
-            state.refusals.pop(self._fingerprint(request), None)
+            state.forget_refusals(self._fingerprint(request))
             self._forget_if_plain(site, state)
 
     def close(self) -> None:
@@ -404,10 +327,10 @@ class Gatekeeper:
 
     # The rest is the keeper's own.
 
-    def _state(self, site: str) -> _Site:
+    def _state(self, site: str) -> SiteState:
         state = self._sites.get(site)
         if state is None:
-            state = self._sites[site] = _Site(Gate(self._law))
+            state = self._sites[site] = SiteState(Gate(self._law))
         return state
 
     def _restore_pauses(self) -> None:
@@ -416,65 +339,29 @@ class Gatekeeper:
             gate = Gate(self._law)
             gate.restore(self._now(), pause.until, pause.reason, pause.failed_probes)
             if gate.state is GateState.CLOSED:
-                self._sites[site] = _Site(gate)
+                self._sites[site] = SiteState(gate)
                 self._set_alarm(site, self._sites[site])
                 self._announce.restored(site, gate)
             else:
                 self._store.put_pause(site, None)
 
-    def _keep_pause(self, site: str, gate: Gate) -> None:
-        self._store.put_pause(site, Pause(gate.until, gate.reason, gate.failed_probes))
-
     def _sites_that_are(self, *states: GateState) -> set[str]:
         return {site for site, state in self._sites.items() if state.gate.state in states}
 
-    def _given_up(self, site: str, state: _Site) -> None:
+    def _given_up(self, site: str, state: SiteState) -> None:
         paused_for = state.gate.paused_for(self._now())
         self._announce.given_up(site, state.gate, paused_for, kept=self.keeps_given_up)
         self._room.release_all(site, may_go=False)
         self._site_changed(site)
 
-    def _forget_if_plain(self, site: str, state: _Site) -> None:
+    def _forget_if_plain(self, site: str, state: SiteState) -> None:
         if state.is_plain:
             self._sites.pop(site, None)
 
     def _fingerprint(self, request: Request) -> bytes:
         return self._crawler.request_fingerprinter.fingerprint(request)
 
-    def _count_refusal(self, request: Request, state: _Site) -> None:
-        fingerprint = self._fingerprint(request)
-        first_sent = self._handouts.sent_at(request)
-        refusals = state.refusals.setdefault(fingerprint, _Refusals(first_sent))
-        refusals.count += 1
-        state.refused_since_good.add(fingerprint)
-        state.last_refused = fingerprint
-
-    def _times_alone(self, request: Request, site: str, state: _Site) -> int:
-        """Return how often the site refused this request while it answered all others well.
-
-        0: it answered none well since this one was first sent, or has refused others as well.
-        """
-        fingerprint = self._fingerprint(request)
-        refusals = state.refusals.get(fingerprint)
-        if refusals is None or state.refused_since_good != {fingerprint}:
-            return 0
-        good = self._good.get(site)
-        return refusals.count if good is not None and good.latest > refusals.first_sent else 0
-
-    def _note_good_answer(self, site: str, now: float) -> None:
-        good = self._good.get(site)
-        if good is None:
-            good = self._good[site] = _GoodAnswers()
-            if len(self._good) > _REMEMBERED_SITES:
-                self._good.popitem(last=False)
-        else:
-            self._good.move_to_end(site)
-        good.goodput.answered(now)
-        good.latest = self._handouts.tick()
-        if good.unanswered_since:
-            good.unanswered_since.clear()
-
-    def _keeps_pace(self, site: str, state: _Site) -> bool:
+    def _keeps_pace(self, site: str, state: SiteState) -> bool:
         """Return whether a recovering site may be asked now; if not, see that it is later."""
         now = self._now()
         due = state.gate.due(now)
@@ -482,28 +369,23 @@ class Gatekeeper:
             state.alarm = call_later(due - now, self._ring, site, state)
         return due <= now
 
-    def _lose_probe(self, site: str, state: _Site) -> None:
+    def _lose_probe(self, site: str, state: SiteState) -> None:
         """Let another probe go where one ended without a word of the site: dropped, forbidden."""
         state.probe = None
         state.gate.probe_lost(self._now())
         self._set_alarm(site, state)
 
     def _site_changed(self, site: str) -> None:
-        for queue in self._queues:
-            queue.site_changed(site)
+        self._queues.site_changed(site)
         engine.wake(self._crawler)
 
-    def _slot_changed(self, slot: str) -> None:
-        for queue in self._queues:
-            queue.slot_changed(slot)
-
-    def _set_alarm(self, site: str, state: _Site) -> None:
+    def _set_alarm(self, site: str, state: SiteState) -> None:
         if state.alarm is not None:
             state.alarm.cancel()
         delay = max(0.0, state.gate.due(self._now()) - self._now())
         state.alarm = call_later(delay, self._ring, site, state)
 
-    def _ring(self, site: str, state: _Site) -> None:
+    def _ring(self, site: str, state: SiteState) -> None:
         state.alarm = None
         if state.gate.state not in {GateState.CLOSED, GateState.RECOVERING}:
             return
@@ -519,7 +401,7 @@ class Gatekeeper:
         if state.gate.state is GateState.RECOVERING:
             self._set_alarm(site, state)
 
-    def _go_on(self, site: str, state: _Site) -> None:
+    def _go_on(self, site: str, state: SiteState) -> None:
         """Let go on who waits for the site: at its pace, or all of them."""
         if state.gate.state is GateState.OPEN:
             self._room.release_all(site, may_go=True)
@@ -527,7 +409,7 @@ class Gatekeeper:
             self._set_alarm(site, state)
         self._site_changed(site)
 
-    def _let_pass(self, request: Request, state: _Site) -> None:
+    def _let_pass(self, request: Request, state: SiteState) -> None:
         """Let a request go that never was in the queue, its turn having come."""
         if state.gate.state is GateState.RECOVERING:
             state.gate.sent(self._now())
@@ -544,8 +426,3 @@ class Gatekeeper:
         )
         if evicted:
             self._crawler.stats.inc_value("mandelbot/pause/evicted", evicted)
-
-
-def site_of_request(request: Request) -> str:
-    """Return the site that the request goes to."""
-    return site_of(urlparse_cached(request))

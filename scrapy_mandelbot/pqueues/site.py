@@ -87,7 +87,7 @@ class SiteQueue:
             return queue
 
         self._shelf = Shelf(open_queue, key, _OPEN_DISK_QUEUES)
-        self._turns = Turns(self._gates.in_slot)
+        self._turns = Turns(self._gates.handouts.in_slot)
         self._by_site: dict[str, set[str]] = {}
         self._waits_for_an_end: set[str] = set()
         """Names out of line until a request under way has ended: a full slot, a scout, a probe."""
@@ -109,7 +109,7 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        self._gates.take_back(request)
+        self._gates.handouts.take_back(request)
         site = site_of_request(request)
         name = queue_name(site, engine.slot_key(self._crawler, request))
         self._shelf.push(name, request)
@@ -202,7 +202,7 @@ class SiteQueue:
                 self._turns.step_out(name)
                 if self._gates.awaits_an_end(site_of_name(name)):
                     self._waits_for_an_end.add(name)
-            elif self._gates.is_full(slot_of_name(name)):
+            elif self._gates.handouts.is_full(slot_of_name(name)):
                 self._turns.step_out(name)
                 self._waits_for_an_end.add(name)
             else:

@@ -157,10 +157,10 @@ def test_no_count_leaks(clock):
         answered(request)
 
     assert set(fates) == {fate.__name__ for fate in outcomes}
-    handouts = gates._handouts
+    handouts = gates.handouts
     for slot in list(handouts._in_slots):  # what was swallowed is found out when somebody looks
         crawler.engine.downloader.domain_concurrency = 1
-        gates.is_full(slot)
+        gates.handouts.is_full(slot)
     assert not handouts._in_slots
     assert not [one for one in handouts._outside if one in active]
     queue = scheduler.mqs
