@@ -32,12 +32,10 @@ LAWS = {
 }
 LIMITS = [
     ("limit:5:0", 100),
-    ("limit:5:5", 100),
     ("limit:30:0", 600),
     ("limit:30:5", 150),
     ("limit:30:5", 600),
     ("limit:200:0", 2000),
-    ("limit:200:50", 2000),
 ]
 ODDITIES = [
     ("one-page", 300),
