@@ -23,15 +23,13 @@ ROBOTSTXT_OBEY = True
 # The demo web runs on this machine and takes what it gets. For the web out there, be gentler.
 DOWNLOAD_DELAY = 0
 
-# Each run's web is on new ports: a copy kept from another run would be another web's.
-MANDELBOT_STORE = "memory"
-
 # Everything below serves the demo: the web that it crawls, the table at its end, its exit code.
 EXTENSIONS = {
     "sample_project.extensions.DemoWeb": 100,
     "sample_project.extensions.CrawlTable": 200,
 }
 COMMANDS_MODULE = "sample_project.commands"
+MANDELBOT_STORE = "memory"  # the next run's web may have this run's ports, but not its rules
 DEMO_OUTAGE = 3  # seconds for which a site of the demo web answers 503
 DEMO_CHECK = True  # `scrapy crawl` fails unless the table agrees with the demo web's own count
 CLOSESPIDER_TIMEOUT = 25  # a demo that hangs is a demo that failed
