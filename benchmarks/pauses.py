@@ -24,7 +24,7 @@ import scrapy
 from scrapy.crawler import CrawlerProcess
 
 HERE = Path(__file__).parent
-MOST_SECONDS = 40
+MOST_SECONDS = 60
 LAWS = {
     "stock Scrapy": {},
     "pause, then open": {"ours": True, "MANDELBOT_RECOVERY": False},
@@ -39,7 +39,7 @@ LIMITS = [
 ]
 ODDITIES = [
     ("one-page", 300),
-    ("flapping", 600),
+    ("flapping", 3000),
     ("down:10", 300),
     ("closed:5", 300),
     ("halving:30:5", 600),
@@ -71,7 +71,7 @@ def crawl(urls: list[str], settings: dict) -> None:
             "DOWNLOAD_DELAY": 0,
             "ROBOTSTXT_OBEY": True,
             "MANDELBOT_PAUSE_BASE": 2,
-            # A law that pauses a second for every page would take ten minutes for 600 pages.
+            # A law that pauses a second for every page would take ten minutes for 600.
             "CLOSESPIDER_TIMEOUT": MOST_SECONDS,
             "MANDELBOT_STORE": "memory",
             **({"ADDONS": {"scrapy_mandelbot.Addon": 500}} if ours else {}),

@@ -28,6 +28,7 @@ from math import inf
 from scrapy_mandelbot.politeness.recovery import Recovery
 
 _NEWS = 1.0  # seconds by which a pause has to grow for anyone to hear of it
+_LONGEST_FOR_ONE = 5  # first pauses; one broken page must not keep a crawl open for minutes
 
 
 class GateState(Enum):
@@ -89,7 +90,7 @@ class PauseLaw:
         """
         if retry_after is not None:
             return min(retry_after, self.retry_after_longest)
-        return self._grown(self.first, times)
+        return min(self._grown(self.first, times), _LONGEST_FOR_ONE * self.first)
 
     def _grown(self, first: float, times: int) -> float:
         # The exponent is bounded: the pause has long been the longest, and 2**2000 is no float.
