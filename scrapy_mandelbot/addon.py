@@ -42,7 +42,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict(middlewares, PauseMiddleware, 950)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", SpiderHooks, 500)
         _put_site_queue(settings)
-        if not Config.from_settings(settings).obey:
+        if not settings.getbool("ROBOTSTXT_OBEY"):
             logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")
 
 

@@ -66,6 +66,20 @@ async def test_a_pause_costs_the_site_only_what_was_under_way(webs):
 
 
 @ensureDeferred
+async def test_what_waits_in_the_download_slot_goes_back_too(webs):
+    """With DOWNLOAD_DELAY requests wait in the slot; none of them is sent into the pause."""
+    web = site(webs, 8)
+    web.refuse = closed = Closed(seconds=2, after=3, retry_after="2", robots_too=False)
+
+    result = await crawl(LinksSpider, {"DOWNLOAD_DELAY": 0.2}, start_urls=[web.url + "/"])
+
+    assert result.urls() == urls_of(web, 8)
+    assert web.statuses().count(503) == 1
+    assert [hit for hit in web.hits if closed.began + 0.1 < hit.at < closed.began + 2] == []
+    assert result.stats["mandelbot/pause/evicted"] >= 1
+
+
+@ensureDeferred
 async def test_one_probe_goes_first(webs):
     """When the pause is over a single request asks, and the others follow its answer."""
     web = site(webs, 30)
