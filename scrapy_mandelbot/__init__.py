@@ -14,6 +14,7 @@ from scrapy_mandelbot._version import __version__
 if TYPE_CHECKING:
     from scrapy_mandelbot.addon import Addon
     from scrapy_mandelbot.config import SettingsError
+    from scrapy_mandelbot.console import PauseConsole, pause_site, paused_sites, resume_site
     from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
     from scrapy_mandelbot.extensions import SpiderHooks
     from scrapy_mandelbot.politeness import Outcome, OutcomeKind
@@ -29,6 +30,7 @@ _HOMES = {
     "Outcome": "politeness",
     "OutcomeKind": "politeness",
     "ParkingScheduler": "schedulers",
+    "PauseConsole": "console",
     "PauseMiddleware": "downloadermiddlewares",
     "RobotsTxt": "robotstxt",
     "RobotsTxtMiddleware": "downloadermiddlewares",
@@ -37,6 +39,9 @@ _HOMES = {
     "SiteQueue": "pqueues",
     "SpiderHooks": "extensions",
     "Verdict": "robotstxt",
+    "pause_site": "console",
+    "paused_sites": "console",
+    "resume_site": "console",
 }
 
 __all__ = [
@@ -46,6 +51,7 @@ __all__ = [
     "Outcome",
     "OutcomeKind",
     "ParkingScheduler",
+    "PauseConsole",
     "PauseMiddleware",
     "RobotsTxt",
     "RobotsTxtMiddleware",
@@ -55,6 +61,9 @@ __all__ = [
     "SpiderHooks",
     "Verdict",
     "__version__",
+    "pause_site",
+    "paused_sites",
+    "resume_site",
 ]
 
 

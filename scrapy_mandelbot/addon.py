@@ -12,6 +12,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.pqueues import SiteQueue
@@ -41,6 +42,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict(middlewares, RobotsTxtMiddleware, 100)
         settings.setdefault_in_component_priority_dict(middlewares, PauseMiddleware, 950)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", SpiderHooks, 500)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", PauseConsole, 500)
         _put_site_queue(settings)
         if not settings.getbool("ROBOTSTXT_OBEY"):
             logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")

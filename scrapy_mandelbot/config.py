@@ -179,6 +179,9 @@ class Config:
     pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
     pause_idle: bool = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _flag, default=False))
     pause_close: bool = field(metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False))
+    pause_per_proxy: bool = field(
+        metadata=_setting("MANDELBOT_PAUSE_PER_PROXY", _flag, default=False)
+    )
     recovers: bool = field(metadata=_setting("MANDELBOT_RECOVERY", _flag, default=True))
     inner_queue: type[ScrapyPriorityQueue] = field(
         metadata=_setting(

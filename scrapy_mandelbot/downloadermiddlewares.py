@@ -201,7 +201,7 @@ class PauseMiddleware:
         gates = self._crawl.gates
         if request.meta.get("dont_pause"):
             return None
-        while gates.is_shut_for(request):
+        while not gates.passes.admits(request):
             if gates.can_go_back(request):
                 return gates.send_back(request)
             if not await gates.wait(request):
@@ -244,7 +244,7 @@ class PauseMiddleware:
             is_down = failure in _NO_ANSWER and gates.is_silent(
                 request, is_certain=failure is Failure.REFUSED
             )
-            if not is_down and (not gates.is_probe(request) or failure is Failure.DROPPED):
+            if not is_down and (not gates.passes.is_probe(request) or failure is Failure.DROPPED):
                 gates.let_go(request)
                 return None
             gates.refused(request, f"{failure.value} for {request}")

@@ -49,10 +49,10 @@ class Patience:
         if not engine.is_idle_but_for_the_scheduler(self._crawler):
             return
         held = engine.scheduler_length(self._crawler)
-        if not held or held != sum(map(self._gates.waiting, self._gates.sites_shut())):
+        if not held or held != sum(map(self._gates.waiting, self._gates.shut())):
             self._go_on()
             return
-        given_up = sum(map(self._gates.waiting, self._gates.sites_given_up()))
+        given_up = sum(map(self._gates.waiting, self._gates.given_up()))
         if self._closes or (self._gates.keeps_given_up and held == given_up):
             self._close(SITES_PAUSED)
             return

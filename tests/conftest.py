@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from jobs import Job
 from webs import Web
 
 
@@ -18,3 +19,9 @@ def webs():
     yield start
     for web in started:
         web.close()
+
+
+@pytest.fixture
+def job(tmp_path) -> Job:
+    """A spider of its own process, with JOBDIR."""
+    return Job(tmp_path)

@@ -1,4 +1,4 @@
-"""One line in settings.py, and what it leaves alone. (DESIGN, section 11)"""
+"""One line in settings.py, and what it leaves alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting: its default, what it takes, and what it says to anything else. (DESIGN, 12)"""
+"""Every setting: its default, what it takes, and what it says to anything else."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from scrapy_mandelbot.politeness import (
     Known,
     Outcome,
     OutcomeKind,
+    Refusal,
     is_fresh,
     kept_outcome,
     may_be_misreported,
@@ -217,7 +218,8 @@ class RobotsFetcher:
             return SiteRules(outcome, nothing, None, now, asked.response)
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles[site]
-            wait = self._config.pause_law.pause(trouble.times, outcome.retry_after, 0.0)
+            refusal = Refusal(now, outcome.reason, outcome.retry_after)
+            wait = self._config.pause_law.pause(trouble.times, refusal)
             trouble.ask_again_at = now + wait
             if not trouble.is_told:
                 trouble.is_told = True

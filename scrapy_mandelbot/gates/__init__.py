@@ -5,6 +5,14 @@ The law of one gate is in ``politeness.gate``. Here stands which request did wha
 
 from scrapy_mandelbot.gates.handouts import Handouts
 from scrapy_mandelbot.gates.keeper import REFUSAL_FLAG, Gatekeeper, SitePausedError
+from scrapy_mandelbot.gates.proxies import site_of_gate
 from scrapy_mandelbot.gates.sites import site_of_request
 
-__all__ = ["REFUSAL_FLAG", "Gatekeeper", "Handouts", "SitePausedError", "site_of_request"]
+__all__ = [
+    "REFUSAL_FLAG",
+    "Gatekeeper",
+    "Handouts",
+    "SitePausedError",
+    "site_of_gate",
+    "site_of_request",
+]

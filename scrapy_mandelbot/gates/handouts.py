@@ -3,7 +3,8 @@
 A request goes back by being returned from a middleware. On its way it passes the dupe filter
 again, so it is marked ``dont_filter`` until it is back in the queue; left on it, the mark would be
 copied by redirects and would switch the off-site filter off. The downloader writes
-``download_slot`` into every request that it takes, and redirects copy that too.
+``download_slot`` into every request that it takes, and redirects copy that too. A middleware may
+have given it a proxy, and may have to give it another one.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-_UNSET = object()
+_CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 
 
 @dataclass(frozen=True)
 class _Looks:
-    """What the way out changes about a request."""
+    """What a request looked like when it was handed out, and where to."""
 
     dont_filter: bool
-    download_slot: object
-    """As the request said, or ``_UNSET``."""
+    meta: dict[str, object]
+    """Of the keys that the way out changes, those that it had."""
     slot: str
     """Through which it goes."""
+    gate: str
+    """Which let it through."""
     sent_at: int
     """In ticks: what happened before what."""
 
@@ -50,17 +53,22 @@ class Handouts:
         self._ticks = 0
         self._in_slots: dict[str, set[Request]] = {}
         self._outside: WeakKeyDictionary[Request, _Looks] = WeakKeyDictionary()
-        self._coming_back: WeakKeyDictionary[Request, _Looks] = WeakKeyDictionary()
+        self._coming_back: WeakKeyDictionary[Request, tuple[_Looks, float]] = WeakKeyDictionary()
 
     def __contains__(self, request: Request) -> bool:
         return request in self._outside
 
-    def hand_out(self, request: Request, slot: str) -> None:
-        """Note what the request looks like as the queue hands it out to a download slot."""
-        original_slot = request.meta.get("download_slot", _UNSET)
-        self._outside[request] = _Looks(request.dont_filter, original_slot, slot, self.tick())
+    def hand_out(self, request: Request, slot: str, gate: str) -> None:
+        """Note what the request looks like as a gate lets it out to a download slot."""
+        meta = {key: request.meta[key] for key in _CHANGED_ON_THE_WAY if key in request.meta}
+        self._outside[request] = _Looks(request.dont_filter, meta, slot, gate, self.tick())
         self._in_slots.setdefault(slot, set()).add(request)
         self._slot_changed(slot)
+
+    def gate(self, request: Request) -> str | None:
+        """Return the gate that let the request out; None: the queue did not hand it out."""
+        looks = self._outside.get(request)
+        return None if looks is None else looks.gate
 
     def tick(self) -> int:
         """Return a number that grows with every call."""
@@ -90,14 +98,19 @@ class Handouts:
                 self._leave_slot(slot, request)
         return self.in_slot(slot) >= most
 
-    def send_back(self, request: Request) -> Request:
+    def send_back(self, request: Request, not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back.
+
+        Args:
+            request: one that the queue has handed out.
+            not_before: seconds since the epoch; the queue sets it aside until then.
 
         Raises:
             KeyError: the queue did not hand it out. Returned all the same, it would be sent again
                 at once by whoever sent it.
         """
-        looks = self._coming_back[request] = self._outside.pop(request)
+        looks = self._outside.pop(request)
+        self._coming_back[request] = looks, not_before
         self._leave_slot(looks.slot, request)
         request.dont_filter = True
         return request
@@ -106,16 +119,22 @@ class Handouts:
         """Return whether the request was sent back and has not arrived."""
         return request in self._coming_back
 
-    def take_back(self, request: Request) -> None:
-        """Make a request that comes back to the queue what it was when it was handed out."""
-        looks = self._coming_back.pop(request, None)
+    def take_back(self, request: Request) -> float:
+        """Make a request that comes back to the queue what it was when it was handed out.
+
+        Returns:
+            When it may be handed out again, in seconds since the epoch; 0: at once.
+        """
+        looks, not_before = self._coming_back.pop(request, (None, 0.0))
         if looks is None:
-            return
+            return 0.0
         request.dont_filter = looks.dont_filter
-        if looks.download_slot is _UNSET:
-            request.meta.pop("download_slot", None)
-        else:
-            request.meta["download_slot"] = looks.download_slot
+        for key in _CHANGED_ON_THE_WAY:
+            if key in looks.meta:
+                request.meta[key] = looks.meta[key]
+            else:
+                request.meta.pop(key, None)
+        return not_before
 
     def let_go(self, request: Request) -> None:
         """Forget a request that has its answer, or never gets one."""

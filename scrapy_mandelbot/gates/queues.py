@@ -8,14 +8,14 @@ from typing import Protocol
 class Queue(Protocol):
     """What the gates need of a queue that hands out requests."""
 
-    def waiting(self, site: str) -> int:
-        """Return how many requests of the site are in the queue."""
+    def waiting(self, gate: str) -> int:
+        """Return how many requests in the queue have to pass this gate."""
 
     def slot_changed(self, slot: str) -> None:
         """Note that a request was handed out to a download slot, or has left it."""
 
-    def site_changed(self, site: str) -> None:
-        """Note that a site which had to wait may be asked, perhaps."""
+    def gate_changed(self, gate: str) -> None:
+        """Note that a gate which was shut may let requests through, perhaps."""
 
 
 class Queues:
@@ -31,16 +31,16 @@ class Queues:
         """Let a queue hear when a site or slot that had to wait may be asked again."""
         self._queues.append(queue)
 
-    def waiting(self, site: str) -> int:
-        """Return how many requests of the site are in the queues."""
-        return sum(queue.waiting(site) for queue in self._queues)
+    def waiting(self, gate: str) -> int:
+        """Return how many requests in the queues have to pass this gate."""
+        return sum(queue.waiting(gate) for queue in self._queues)
 
     def slot_changed(self, slot: str) -> None:
         """Tell them that a request was handed out to a download slot, or has left it."""
         for queue in self._queues:
             queue.slot_changed(slot)
 
-    def site_changed(self, site: str) -> None:
-        """Tell them that a site which had to wait may be asked, perhaps."""
+    def gate_changed(self, gate: str) -> None:
+        """Tell them that a gate which was shut may let requests through, perhaps."""
         for queue in self._queues:
-            queue.site_changed(site)
+            queue.gate_changed(gate)

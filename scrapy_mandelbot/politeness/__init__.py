@@ -5,7 +5,7 @@ random number or touches a socket, so that all of it is tested without a crawl.
 """
 
 from scrapy_mandelbot.politeness.freshness import IMPOSSIBLE_PATH, conditions, is_fresh
-from scrapy_mandelbot.politeness.gate import Gate, GateState, PauseLaw, Transition
+from scrapy_mandelbot.politeness.gate import Gate, GateState, PauseLaw, Refusal, Transition
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
@@ -34,6 +34,7 @@ __all__ = [
     "OutcomeLaw",
     "PauseLaw",
     "Recovery",
+    "Refusal",
     "Transition",
     "conditions",
     "is_fresh",

@@ -37,6 +37,7 @@ class Shelf:
         self._most_open = most_open if directory else 0
         self._open: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
         self._closed: dict[str, list[int]] = {}  # priorities
+        self._at_hand: dict[str, list[Request]] = {}
         self._lengths: dict[str, int] = {}
         self._total = 0
 
@@ -76,8 +77,16 @@ class Shelf:
         finally:
             self._put_away_if_empty(name)
 
+    def put_at_hand(self, name: str, request: Request) -> None:
+        """Add a request that is to be the next of its queue, and is not written to disk."""
+        self._at_hand.setdefault(name, []).append(request)
+        self._lengths[name] = self._lengths.get(name, 0) + 1
+        self._total += 1
+
     def pop(self, name: str) -> Request | None:
         """Take the next request of a queue, which ends with its last one."""
+        if name in self._at_hand:
+            return self._pop_at_hand(name)
         queue = self._reach(name)
         request = queue.pop()
         # A queue that lost what it held (its file was cut) is believed, not its former length.
@@ -89,7 +98,21 @@ class Shelf:
 
     def peek(self, name: str) -> Request | None:
         """Return what :meth:`pop` would, and leave it."""
+        if name in self._at_hand:
+            return self._at_hand[name][0]
         return self._reach(name).peek()
+
+    def put_down(self) -> list[Request]:
+        """Write what is at hand to disk; return what cannot be written."""
+        unwritable = []
+        for name in list(self._at_hand):
+            while name in self._at_hand:
+                request = self._pop_at_hand(name)
+                try:
+                    self.push(name, request)
+                except ValueError:
+                    unwritable.append(request)
+        return unwritable
 
     def close(self) -> dict[str, list[int]]:
         """Close all; return their priorities by name, for :meth:`restore`."""
@@ -99,6 +122,16 @@ class Shelf:
         self._lengths.clear()
         self._total = 0
         return state
+
+    def _pop_at_hand(self, name: str) -> Request:
+        requests = self._at_hand[name]
+        request = requests.pop(0)
+        if not requests:
+            del self._at_hand[name]
+        self._lengths[name] -= 1
+        self._total -= 1
+        self._put_away_if_empty(name)
+        return request
 
     def _reach(self, name: str) -> ScrapyPriorityQueue:
         queue = self._open.pop(name, None)
@@ -114,6 +147,9 @@ class Shelf:
         if self._lengths[name]:
             return
         del self._lengths[name]
+        if name not in self._open and name not in self._closed:  # all it had was at hand
+            return
+        self._reach(name)
         self._open.pop(name).close()
         if self._directory:
             with suppress(OSError):  # a queue class may leave files of its own there

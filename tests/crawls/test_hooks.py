@@ -1,4 +1,4 @@
-"""The methods that a spider may define to hear of its sites. (DESIGN, section 7)"""
+"""The methods that a spider may define to hear of its sites."""
 
 from __future__ import annotations
 

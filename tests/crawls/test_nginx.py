@@ -2,89 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
 import time
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from nginx import IS_THERE, Nginx
+from scrapy import signals
 from webs import Answer
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("nginx") is None, reason="nginx is not installed (Debian: nginx-light)"
-)
-
-CONFIG = """
-daemon off;
-pid {folder}/nginx.pid;
-error_log {folder}/error.log;
-{user}
-events {{ worker_connections 256; }}
-http {{
-    access_log {folder}/access.log;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    types {{ text/html html; text/plain txt; }}
-    limit_req_zone $server_addr zone=pages:1m rate={rate}r/s;
-    server {{
-        listen 127.0.0.1:{port};
-        root {folder}/www;
-        index index.html;
-        location / {{ limit_req zone=pages burst={burst} {delay}; }}
-    }}
-}}
-"""
-
-
-class Nginx:
-    """An nginx of our own, with a limit, and its own log of what it was asked."""
-
-    def __init__(self, folder, rate: int, burst: int, delay: str = "nodelay") -> None:
-        self.folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        user = "user root;" if os.getuid() == 0 else ""
-        config = CONFIG.format(
-            folder=folder, user=user, port=self.port, rate=rate, burst=burst, delay=delay
-        )
-        (folder / "nginx.conf").write_text(config)
-        (folder / "www").mkdir()
-        self._process: subprocess.Popen | None = None
-
-    def pages(self, count: int) -> None:
-        www = self.folder / "www"
-        links = "".join(f'<a href="/{number}.html">{number}</a>' for number in range(count))
-        (www / "index.html").write_text(f"<html><body>{links}</body></html>")
-        (www / "robots.txt").write_text("User-agent: *\nDisallow:\n")
-        for number in range(count):
-            (www / f"{number}.html").write_text(f"<html><body>{number}</body></html>")
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(
-            ["nginx", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf")],
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-        raise TimeoutError((self.folder / "error.log").read_text())
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(10)
-            self._process = None
-
-    def statuses(self) -> list[int]:
-        lines = (self.folder / "access.log").read_text().splitlines()
-        return [int(line.split('" ')[1].split()[0]) for line in lines]
+pytestmark = pytest.mark.skipif(not IS_THERE, reason="nginx is not installed (Debian: nginx-light)")
 
 
 @pytest.fixture
@@ -129,3 +55,59 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
     assert seconds - pauses <= 1.3 * 600 / 30 + 2
     assert "retry/count" not in result.stats
     assert max(hit.at for hit in healthy.hits) - began < seconds / 2
+
+
+@ensureDeferred
+async def test_taken_down_and_brought_up(nginx):
+    """Nobody listens there for a while: every page once, and none failed."""
+    server = nginx(rate=200, burst=20)
+    server.pages(300)
+    server.start()
+    failed, items = [], []
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            yield {"url": response.url}
+            for link in response.css("a::attr(href)").getall():
+                yield response.follow(link, self.parse, errback=failed.append)
+
+    def take_down(item) -> None:
+        from twisted.internet import reactor
+
+        items.append(item)
+        if len(items) == 60:
+            server.stop()
+            reactor.callLater(1.5, server.start)
+
+    def before(crawler) -> None:
+        crawler.signals.connect(take_down, signal=signals.item_scraped)
+
+    result = await crawl(Spider, start_urls=[server.url + "/"], before=before)
+
+    assert len(result.items) == len(set(result.urls())) == 301
+    assert failed == []
+    assert result.stats["mandelbot/pause/seconds"] >= 1.4
+    assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_interrupted_in_a_pause_and_resumed(nginx, job):
+    """Ctrl-C while nginx refuses, and a second run: over both, every page exactly once."""
+    server = nginx(rate=30, burst=5)
+    server.pages(150)
+    server.start()
+
+    log, seconds = await job.run([server.url + "/"], interrupt_at="PAUSED")
+    assert "Closing spider (shutdown)" in log, log
+    assert seconds < 5, "a pause does not hold up the end"
+    first = job.items()
+    assert 1 <= len(first) < 151
+
+    log, _ = await job.run([server.url + "/"])
+    assert "Closing spider (finished)" in log, log
+    both = job.items()
+    assert len(both) == 151
+    assert both.pop(server.url + "/") in {1, 2}  # Scrapy asks for start URLs again
+    assert set(both.values()) == {1}
+    assert '"retry/count"' not in log
+    assert "not in JOBDIR" not in log

@@ -1,4 +1,4 @@
-"""A crawl whose only work left is of paused sites. (DESIGN, sections 5 and 6)"""
+"""A crawl whose only work left is of paused sites."""
 
 from __future__ import annotations
 

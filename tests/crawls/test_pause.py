@@ -285,9 +285,32 @@ async def test_a_url_that_alone_answers_503_is_handed_on(webs):
         (503, web.url + "/page/4")
     ]
     assert web.asked("/page/4") == 3
+    assert result.stats["mandelbot/pause/count"] == 1, "only its first refusal pauses the site"
+    assert result.stats["mandelbot/pause/set_aside"] == 2
     assert result.stats["mandelbot/pause/handed_on"] == 1
     assert "retry/count" not in result.stats
     assert "mandelbot/pause/given_up" not in result.stats
+
+
+@ensureDeferred
+async def test_a_url_that_alone_answers_503_slows_no_other(webs):
+    """It is asked again later, as the server says; the site's other pages do not wait for that."""
+    web = site(webs, 60, delay=0.01)
+    answers = iter([Answer(b"", 503), Answer(b"", 503, {"Retry-After": "3"}), html()])
+    web.pages["/page/59"] = lambda _request: next(answers)
+
+    result = await crawl(LinksSpider, {"MANDELBOT_PAUSE_FIRST": 0.1}, start_urls=[web.url + "/"])
+
+    assert result.urls() == urls_of(web, 60)
+    tried = [hit.at for hit in web.hits if hit.path == "/page/59"]
+    others = [hit.at for hit in web.hits if hit.path != "/page/59"]
+    assert len(tried) == 3
+    assert tried[2] - tried[1] >= 3
+    assert max(others) < tried[2] - 1
+    assert next(answers, None) is None
+    assert result.stats["mandelbot/pause/count"] == 1
+    (line,) = result.logged("Set aside for 3.0 s")
+    assert "/page/59" in line
 
 
 @ensureDeferred

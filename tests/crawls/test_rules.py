@@ -1,4 +1,4 @@
-"""robots.txt as the middleware gets and obeys it, over real HTTP. (Mandelbot; DESIGN, section 5)"""
+"""robots.txt as the middleware gets and obeys it, over real HTTP. (Mandelbot)"""
 
 from __future__ import annotations
 

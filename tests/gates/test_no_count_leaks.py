@@ -67,7 +67,8 @@ class FakeEngine:
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("scrapy_mandelbot.gates.keeper.call_later", clock.call_later)
+    monkeypatch.setattr("scrapy_mandelbot.gates.alarms.call_later", clock.call_later)
+    monkeypatch.setattr("scrapy_mandelbot.pqueues.aside.call_later", clock.call_later)
     monkeypatch.setattr(Crawl, "now", lambda _: clock.now)
     return clock
 
@@ -166,7 +167,9 @@ def test_no_count_leaks(clock):
     queue = scheduler.mqs
     assert not queue._turns._slots
     assert not queue._turns._lines
-    assert not queue._by_site
+    assert not queue._by_gate
+    assert not queue._aside._lengths
+    assert not queue._shelf._lengths
     assert not queue._waits_for_an_end
     assert crawler.stats.get_value("scheduler/enqueued") >= STEPS
     gates.close()

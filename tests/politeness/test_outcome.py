@@ -1,4 +1,4 @@
-"""What each answer to /robots.txt means. (Mandelbot, "HTTP Status Codes"; DESIGN, section 5)"""
+"""What each answer to /robots.txt means. (Mandelbot, "HTTP Status Codes")"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from scrapy_mandelbot.politeness import Gate, GateState, Goodput, PauseLaw, Recovery
+from scrapy_mandelbot.politeness import Gate, GateState, Goodput, PauseLaw, Recovery, Refusal
 
 WINDOW = 8
 ROUND_TRIP = 0.004  # seconds
@@ -84,12 +84,8 @@ def crawl(server, pages: int, seed: int = 1) -> Crawled:
     left, done, refused, number = pages, 0, 0, 0
     answers: list[tuple[float, int, bool, bool]] = []
     while done < pages:
-        while left and len(answers) < WINDOW and gate.window(now) != 0:
-            is_probe = gate.state is GateState.CLOSED
-            if is_probe:
-                gate.probe_sent()
-            else:
-                gate.sent(now)
+        while left and len(answers) < WINDOW and gate.due(now) <= now:
+            is_probe = gate.sent(now)
             left -= 1
             number += 1
             good = server.answers(now + ROUND_TRIP / 2)
@@ -110,9 +106,9 @@ def crawl(server, pages: int, seed: int = 1) -> Crawled:
                 refused += 1
                 left += 1
                 if is_probe:
-                    gate.probe_refused(now, "503")
+                    gate.probe_refused(Refusal(now, "503"))
                 else:
-                    gate.refused(now, "503", good_rate=goodput.rate(now))
+                    gate.refused(Refusal(now, "503"), goodput.rate(now))
         else:
             now = max(now, due) + 1e-9
     return Crawled(refused, now, paused, gate)
@@ -195,14 +191,14 @@ def test_repr_shows_phase_and_rate():
 def test_a_gate_recovers_and_opens():
     """After a pause one goes at a time, by its pace, until the pace holds nothing back."""
     gate = Gate(PauseLaw(first=1))
-    gate.refused(0.0, "503", good_rate=10.0)
-    gate.probe_sent()
+    gate.refused(Refusal(0.0, "503"), 10.0)
+    gate.sent(1.0)
     gate.probe_answered(1.0)
     assert gate.state is GateState.RECOVERING
     assert repr(gate) == "<Gate recovering, <Recovery ramp at 10.0/s>>"
-    assert gate.window(1.0) == 0
+    assert gate.due(1.0) > 1.0
     assert gate.due(1.0) == pytest.approx(1.1)
-    assert gate.window(1.1) == 1
+    assert gate.due(1.1) == pytest.approx(1.1)
     gate.sent(1.1)
     assert not gate.answered(1.2)
     assert gate.answered(4.0)

@@ -318,7 +318,7 @@ async def test_a_site_without_requests_costs_nothing():
     assert not queue._shelf._open
     assert not queue._turns._slots
     assert not queue._turns._lines
-    assert not queue._by_site
+    assert not queue._by_gate
     assert not queue._turns._by_slot
     assert len(scheduler) == 0
 

@@ -1,4 +1,4 @@
-"""What every store does. (DESIGN, section 10)"""
+"""What every store does."""
 
 from __future__ import annotations
 

@@ -1,0 +1,108 @@
+"""Sites paused by hand: from a project's code, and from Scrapy's telnet console.
+
+An owner writes "please leave us alone until tomorrow"; the crawl need not stop for that.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import NotConfigured
+from scrapy.extensions import telnet
+
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness import site_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+_REASON = "paused by hand"
+
+
+def pause_site(crawler: Crawler, url: str, seconds: float, reason: str = _REASON) -> None:
+    """Leave a site alone for a while: its requests wait in the queue, none is lost.
+
+    Requests that the site has already been sent are answered as ever. The pause is kept over
+    restarts, and is over by itself. Said again, the new time counts.
+
+    Args:
+        crawler: whose requests wait.
+        url: the site, or any URL of it.
+        seconds: how long; ``float("inf")``: until :func:`resume_site`.
+        reason: why, in words for the log and for ``site_paused``.
+
+    Raises:
+        ValueError: the URL has no site, or the seconds are no number from 0 up.
+    """
+    if isnan(seconds) or seconds < 0:
+        raise ValueError(f"seconds = {seconds!r}: a pause takes a number, 0 or more")
+    crawl = Crawl.of(crawler)
+    crawl.gates.hold(_site(url), crawl.now() + seconds, reason)
+
+
+def resume_site(crawler: Crawler, url: str) -> bool:
+    """End the pause of a site, whoever began it.
+
+    After a pause that the site asked for, a single request goes first, as ever.
+
+    Args:
+        crawler: whose requests wait.
+        url: the site, or any URL of it.
+
+    Returns:
+        Whether the site was paused.
+
+    Raises:
+        ValueError: the URL has no site.
+    """
+    return Crawl.of(crawler).gates.end_hold(_site(url))
+
+
+def paused_sites(crawler: Crawler) -> dict[str, str]:
+    """Return the sites that are asked nothing now, and how their gates stand, in words."""
+    return Crawl.of(crawler).gates.shut_in_words()
+
+
+class PauseConsole:
+    """What the telnet console knows as ``mandelbot``."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not Crawl.of(crawler).config.enabled:
+            raise NotConfigured
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> PauseConsole:
+        """Build the extension, which is there when the console asks."""
+        extension = cls(crawler)
+        crawler.signals.connect(extension.add_to, signal=telnet.update_telnet_vars)
+        return extension
+
+    def add_to(self, telnet_vars: dict[str, Any]) -> None:
+        """Add ourselves to what the console's user can name."""
+        telnet_vars["mandelbot"] = self
+
+    def __repr__(self) -> str:
+        return f"<mandelbot: pause(url, seconds), resume(url), paused = {self.paused!r}>"
+
+    @property
+    def paused(self) -> dict[str, str]:
+        """The sites that are asked nothing now, and how their gates stand."""
+        return paused_sites(self._crawler)
+
+    def pause(self, url: str, seconds: float, reason: str = _REASON) -> None:
+        """Leave a site alone for so many seconds."""
+        pause_site(self._crawler, url, seconds, reason)
+
+    def resume(self, url: str) -> bool:
+        """End the pause of a site; return whether it was paused."""
+        return resume_site(self._crawler, url)
+
+
+def _site(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"{url!r} names no site: a site is as https://example.com")
+    return site_of(parts)

@@ -1,0 +1,129 @@
+"""Sites that the operator pauses: from code, and from the telnet console."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import scrapy
+from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
+from scrapy.crawler import Crawler
+from scrapy.extensions import telnet
+from scrapy.settings import Settings
+from webs import Answer
+
+from scrapy_mandelbot import pause_site, paused_sites, resume_site
+
+
+def site(webs, host: str = "127.0.0.1"):
+    web = webs(host)
+    web.chain(20)
+    web.pages["/robots.txt"] = Answer(b"")
+    return web
+
+
+class Pausing(LinksSpider):
+    """Pauses the site of its first page when it has it."""
+
+    seconds = 1.5
+
+    def parse(self, response):
+        if response.url.endswith("/") and "127.0.0.1" in response.url:
+            self.paused_at = time.monotonic()
+            pause_site(self.crawler, response.url, self.seconds, "the owner asked us to")
+        yield from super().parse(response)
+
+
+@ensureDeferred
+async def test_a_paused_site_is_left_alone_and_nothing_is_lost(webs):
+    """No request reaches it until the time is over; another site is crawled meanwhile."""
+    web, other = site(webs), site(webs, "127.0.0.2")
+
+    result = await crawl(Pausing, start_urls=[web.url + "/", other.url + "/"])
+
+    began = result.crawler.spider.paused_at
+    assert len(result.items) == len(set(result.urls())) == 42
+    assert not [hit for hit in web.hits if began + 0.05 < hit.at < began + 1.5]
+    assert max(hit.at for hit in other.hits) < began + 1.5
+    (heard,) = result.signals("site_paused")
+    assert (heard["site"], heard["reason"]) == (web.url, "the owner asked us to")
+    (heard,) = result.signals("site_resumed")
+    assert heard["paused_for"] == pytest.approx(1.5, abs=0.5)
+    assert len(result.logged(f"Paused {web.url} until")) == 1
+    assert result.stats["mandelbot/pause/held"] == 1
+
+
+@ensureDeferred
+async def test_the_next_run_keeps_to_it(webs, tmp_path):
+    """The pause is in the store: a run that begins within it does not knock."""
+    web = site(webs)
+    settings = {"MANDELBOT_STORE": str(tmp_path / "store.db"), "CLOSESPIDER_ITEMCOUNT": 1}
+    await crawl(Pausing, settings, start_urls=[web.url + "/"], seconds=2.5)
+    hits, began = len(web.hits), time.monotonic()
+
+    result = await crawl(
+        LinksSpider, {**settings, "CLOSESPIDER_ITEMCOUNT": 0}, start_urls=[web.url + "/"]
+    )
+
+    assert len(result.items) == 21
+    assert web.hits[hits].at > began + 0.5
+    assert "the owner asked us to" in result.logged("Still pausing")[0]
+
+
+@ensureDeferred
+async def test_the_console_can_do_it_too(webs):
+    """``mandelbot`` there pauses and resumes, and tells what is paused."""
+    web = site(webs)
+    seen = {}
+
+    class Operated(LinksSpider):
+        def parse(self, response):
+            if response.url.endswith("/"):
+                telnet_vars = {}
+                self.crawler.signals.send_catch_log(
+                    telnet.update_telnet_vars, telnet_vars=telnet_vars
+                )
+                seen["console"] = telnet_vars["mandelbot"]
+                seen["console"].pause(response.url, float("inf"))
+                seen["repr"] = repr(seen["console"])
+                from twisted.internet import reactor
+
+                reactor.callLater(0.7, self.resume)
+            yield from super().parse(response)
+
+        def resume(self):
+            seen["paused"] = paused_sites(self.crawler)
+            seen["hits"] = len(web.hits)
+            seen["resumed"] = [seen["console"].resume(web.url) for _ in range(2)]
+
+    result = await crawl(Operated, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 21
+    assert "held until inf" in seen["paused"][web.url]
+    assert web.url in seen["repr"]
+    assert seen["hits"] == 2, "robots.txt and the first page"
+    assert seen["resumed"] == [True, False]
+    assert "until 9999-12-31" in result.logged("Paused")[0]
+
+
+@pytest.mark.parametrize(
+    ("url", "seconds"),
+    [
+        ("example.com", 1),
+        ("ftp://example.com", 1),
+        ("https://example.com", -1),
+        ("https://example.com", float("nan")),
+    ],
+)
+def test_what_is_no_pause_is_refused(url, seconds):
+    """A message says what is wrong, and nothing is paused."""
+    crawler = Crawler(scrapy.Spider, Settings(SETTINGS))
+    with pytest.raises(ValueError, match=r"names no site|a pause takes"):
+        pause_site(crawler, url, seconds)
+
+
+def test_a_site_that_is_not_paused_cannot_be_resumed():
+    """It tells so."""
+    crawler = Crawler(scrapy.Spider, Settings(SETTINGS))
+    crawler._apply_settings()
+    assert not resume_site(crawler, "https://example.com/page")

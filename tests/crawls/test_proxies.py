@@ -1,0 +1,143 @@
+"""A site that is asked through several proxies, and refuses one of them.
+
+The proxies are real, and answer for the site themselves: it needs no address.
+"""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+import pytest
+import scrapy
+from crawling import crawl, ensureDeferred
+from webs import Answer, Closed, html
+
+SHOP = "http://shop.test"
+PAGES = 24
+PER_PROXY = {"MANDELBOT_PAUSE_PER_PROXY": True, "MANDELBOT_PAUSE_TRIES": 1000}
+
+
+@pytest.fixture
+def proxies(webs):
+    both = [webs("127.0.0.1"), webs("127.0.0.2")]
+    for proxy in both:
+        proxy.pages = {f"{SHOP}/{number}": html() for number in range(PAGES)}
+        proxy.pages[f"{SHOP}/robots.txt"] = Answer(b"")
+    return both
+
+
+class ShopSpider(scrapy.Spider):
+    """Asks for each page through the proxy that is its turn, or through any."""
+
+    name = "shop"
+    proxies: tuple[str, ...] = ()
+
+    async def start(self):
+        own = cycle([{"proxy": proxy} for proxy in self.proxies] or [{}])
+        for number in range(PAGES):
+            yield scrapy.Request(f"{SHOP}/{number}", meta=next(own))
+
+    def parse(self, response):
+        yield {"url": response.url}
+
+
+class Rotating:
+    """A downloader middleware that gives each request a proxy, one after the other."""
+
+    def __init__(self, crawler) -> None:
+        self._proxies = cycle(crawler.settings["PROXIES"])
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def process_request(self, request):
+        request.meta.setdefault("proxy", next(self._proxies))
+
+
+def rotating(proxies) -> dict:
+    return {
+        **PER_PROXY,
+        "DOWNLOADER_MIDDLEWARES": {Rotating: 610},
+        "PROXIES": [proxy.url for proxy in proxies],
+    }
+
+
+ALL = sorted(f"{SHOP}/{number}" for number in range(PAGES))
+
+
+@ensureDeferred
+async def test_a_proxy_that_is_refused_pauses_no_other(proxies):
+    """Its requests wait for it; those through the other go on; all arrive, each once."""
+    refused, well = proxies
+    refused.refuse = closed = Closed(seconds=2, after=3, retry_after="2", robots_too=False)
+
+    result = await crawl(ShopSpider, PER_PROXY, proxies=[proxy.url for proxy in proxies])
+
+    assert result.urls() == ALL
+    assert max(hit.at for hit in well.hits) < closed.began + 2
+    assert not [hit for hit in refused.hits if closed.began + 0.5 < hit.at < closed.began + 2]
+    assert [heard["site"] for heard in result.signals("site_paused")] == [SHOP]
+    (line,) = result.logged("Paused http")
+    assert line.startswith(f"Paused {SHOP} via {refused.url} until")
+    assert "retry/count" not in result.stats
+
+
+@ensureDeferred
+async def test_without_the_setting_the_whole_site_pauses(proxies):
+    """A 503 is the site's, through whichever proxy it came."""
+    refused, well = proxies
+    refused.refuse = closed = Closed(seconds=1, after=3, retry_after="1", robots_too=False)
+    result = await crawl(ShopSpider, proxies=[proxy.url for proxy in proxies])
+    assert result.urls() == ALL
+    pause = (closed.began + 0.3, closed.began + 1)
+    assert not [hit for hit in well.hits if pause[0] < hit.at < pause[1]]
+
+
+@ensureDeferred
+async def test_a_request_is_given_another_proxy(proxies):
+    """Where a middleware rotates them: one that is shut for long keeps nothing waiting."""
+    refused, _ = proxies
+    refused.refuse = Closed(seconds=1000, after=3, retry_after="1000", robots_too=False)
+
+    result = await crawl(ShopSpider, rotating(proxies))
+
+    assert result.urls() == ALL
+    assert result.stats["elapsed_time_seconds"] < 10
+    assert refused.statuses().count(503) <= 8
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@ensureDeferred
+async def test_a_site_waits_while_all_its_proxies_are_shut(proxies):
+    """Its requests stay in the queue meanwhile; none goes round and round."""
+    for proxy in proxies:
+        proxy.refuse = Closed(seconds=2, after=3, retry_after="2", robots_too=False)
+
+    result = await crawl(ShopSpider, rotating(proxies))
+
+    assert result.urls() == ALL
+    assert result.stats["elapsed_time_seconds"] >= 2
+    assert result.stats["mandelbot/pause/bounced"] < 20 * PAGES
+    assert "mandelbot/pause/handed_on" not in result.stats
+
+
+@ensureDeferred
+async def test_a_site_whose_proxies_are_all_given_up_is_given_up(proxies):
+    """Then its requests get the last 503, and the crawl ends."""
+    failed = []
+
+    class Failing(ShopSpider):
+        async def start(self):
+            async for request in super().start():
+                yield request.replace(errback=failed.append)
+
+    for proxy in proxies:
+        proxy.refuse = Closed(seconds=1000, after=3, robots_too=False)
+    quick = {"MANDELBOT_PAUSE_FIRST": 0.1, "MANDELBOT_PAUSE_BASE": 0.1}
+
+    result = await crawl(Failing, {**rotating(proxies), **quick, "MANDELBOT_PAUSE_TRIES": 2})
+
+    assert len(result.items) + len(failed) == PAGES
+    assert result.stats["finish_reason"] == "finished"
+    assert result.stats["mandelbot/pause/given_up"] == 2

@@ -1,0 +1,85 @@
+"""A spider run by ``scrapy``, in a process of its own and with JOBDIR, once and again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from twisted.internet.threads import deferToThread
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from twisted.internet.defer import Deferred
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "job"
+    custom_settings = {
+        "ADDONS": {"scrapy_mandelbot.Addon": 500},
+        "TELNETCONSOLE_ENABLED": False,
+        "DOWNLOAD_DELAY": 0,
+    }
+
+    def parse(self, response):
+        yield {"url": response.url}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link, self.parse)
+
+    def site_paused(self, site, until, reason):
+        print("PAUSED", flush=True)
+"""
+
+
+class Job:
+    """A job in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def run(
+        self,
+        start_urls: list[str],
+        *settings: str,
+        interrupt_at: str | None = None,
+        spider: str = SPIDER,
+    ) -> Deferred[tuple[str, float]]:
+        """Run the spider to its end, or send it SIGINT when it prints a line.
+
+        Returns:
+            Its log, and the seconds that it took to end after the interrupt.
+        """
+        return deferToThread(self._run, start_urls, settings, interrupt_at, spider)
+
+    def items(self) -> Counter[str]:
+        """Return how many items all runs have made of each URL."""
+        lines = (self._folder / "items.jsonl").read_text().splitlines()
+        return Counter(json.loads(line)["url"] for line in lines)
+
+    def _run(self, start_urls, settings, interrupt_at, spider) -> tuple[str, float]:
+        (self._folder / "spider.py").write_text(f"{spider}\n    start_urls = {start_urls}\n")
+        command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", "-o", "items.jsonl"]
+        for setting in ("JOBDIR=job", *settings):
+            command += ["-s", setting]
+        interrupted = 0.0
+        with subprocess.Popen(
+            command,
+            cwd=self._folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child:
+            for line in child.stdout:
+                if interrupt_at and line.strip() == interrupt_at:
+                    child.send_signal(signal.SIGINT)
+                    interrupted = time.monotonic()
+                    break
+            _, log = child.communicate(timeout=60)
+        return log, time.monotonic() - interrupted
