@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.schedulers import ParkingScheduler
+    from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
 
 _HOMES = {
     "Addon": "addon",
@@ -35,6 +36,8 @@ _HOMES = {
     "Rule": "robotstxt",
     "SettingsError": "config",
     "SiteQueue": "pqueues",
+    "SitemapEntry": "sitemaps",
+    "SitemapReader": "sitemaps",
     "SpiderHooks": "extensions",
     "Verdict": "robotstxt",
 }
@@ -52,6 +55,8 @@ __all__ = [
     "Rule",
     "SettingsError",
     "SiteQueue",
+    "SitemapEntry",
+    "SitemapReader",
     "SpiderHooks",
     "Verdict",
     "__version__",
