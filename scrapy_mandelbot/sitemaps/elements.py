@@ -22,6 +22,7 @@ _AMPERSAND = re.compile(r"&(?!#?\w{1,60};)")
 
 # Elements that have no children: what follows one that is not closed is its neighbour.
 _LEAVES = frozenset({"loc", "lastmod", "changefreq", "priority", "link", "pubdate", "updated"})
+_DEEPEST = 8  # levels; the deepest that Google's extensions know of is four
 
 
 class Element(NamedTuple):
@@ -52,7 +53,8 @@ def read_elements(text: str) -> Element:
             stack.append(element)
             continue
         stack[-1].children.append(element)
-        if not closed and name not in _LEAVES and not attributes.endswith("/"):
+        is_leaf = closed or name in _LEAVES or attributes.endswith("/")
+        if not is_leaf and len(stack) < _DEEPEST:
             stack.append(element)
     return entry or Element("", "", "", "", [])
 
