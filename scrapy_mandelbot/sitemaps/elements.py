@@ -17,7 +17,7 @@ _TAG = re.compile(
     r"""((?:[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*)|[^<>]*)>([^<]*)(</\2\s*>)?"""
 )
 _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
-_REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][\w.-]{0,60}));")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,9})|#[xX]([0-9A-Fa-f]{1,8})|([A-Za-z][\w.-]{0,60}));")
 _AMPERSAND = re.compile(r"&(?!#?\w{1,60};)")
 
 # Elements that have no children: what follows one that is not closed is its neighbour.

@@ -58,9 +58,10 @@ class EntryMaker:
             self._note("cut-off")
             element = read_elements(text[: text.rfind("<")])  # what no tag follows may be half
             return self._from_elements(element) if self._form.link(element) else None
-        if not piece.is_closed:
+        element = read_elements(text)
+        if not piece.is_closed and not element.attributes.endswith("/"):
             self._note("not-closed")
-        return self._from_elements(read_elements(text))
+        return self._from_elements(element)
 
     def _from_elements(self, element: Element) -> SitemapEntry | None:
         link = self._form.link(element)

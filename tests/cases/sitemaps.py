@@ -180,11 +180,7 @@ CASES = (
            </url>
         </urlset>
         """,
-        (
-            SitemapEntry(
-                "http://www.example.com/", extensions={"example_tag": {"inner": "text"}}
-            ),
-        ),
+        (SitemapEntry("http://www.example.com/", extensions={"example_tag": {"inner": "text"}}),),
     ),
     SitemapCase(
         "Google Search Central, Image sitemaps",
