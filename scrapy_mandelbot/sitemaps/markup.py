@@ -136,7 +136,9 @@ class Cutter:
             rf"[^<]*(?:<(?!/?{prefix}(?:{own}|{root})[\s/>])[^<]*)*(?P<closed>{ends_entry})?",
             re.IGNORECASE,
         )
-        self._root_end = re.compile(rf"<(?:/{prefix}(?:{root})\b|{prefix}(?:{root})[^<>]*/>)", re.IGNORECASE)
+        self._root_end = re.compile(
+            rf"<(?:/{prefix}(?:{root})\b|{prefix}(?:{root})[^<>]*/>)", re.IGNORECASE
+        )
         self._max_length = max_length
         self._held = ""
         self.root_is_closed = False

@@ -12,7 +12,7 @@ from scrapy_mandelbot.sitemaps.entries import EntryMaker
 from scrapy_mandelbot.sitemaps.formats import tell_format
 from scrapy_mandelbot.sitemaps.markup import Simplifier
 from scrapy_mandelbot.sitemaps.problems import Problems
-from scrapy_mandelbot.sitemaps.unpacking import BLOCK, Inbox, Unpacker
+from scrapy_mandelbot.sitemaps.unpacking import Inbox, Unpacker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemaps.entry import SitemapEntry
     from scrapy_mandelbot.sitemaps.problems import Problem
 
+SNIFFED = 65_536  # characters in which the format has to show
 _LATE_DECLARATION = re.compile(r"\s+<\?xml")
 
 
@@ -138,7 +139,7 @@ class SitemapReader:
         self._start = text = ((self._start or "") + text).lstrip()
         told = tell_format(text, self._simplifier.document_type)
         if told is None:
-            if final or len(text) > BLOCK:
+            if final or len(text) > SNIFFED:
                 self._problems.note("not-a-sitemap" if text else "empty")
                 self._finish(stopped=True)
             return ""

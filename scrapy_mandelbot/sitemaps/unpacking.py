@@ -69,18 +69,18 @@ class Inbox:
         """Return the next block."""
         if self._size < BLOCK and not self._closed:
             return b""
-        parts = []
+        block = bytearray()
         wanted = min(BLOCK, self._size)
         self._size -= wanted
         while wanted:
             part = self._pieces[0][self._at : self._at + wanted]
-            parts.append(part)
+            block += part
             wanted -= len(part)
             self._at += len(part)
             if self._at == len(self._pieces[0]):
                 self._pieces.popleft()
                 self._at = 0
-        return b"".join(parts)
+        return bytes(block)
 
 
 class Gunzip:

@@ -11,8 +11,8 @@ LONGEST_URL = 2048  # sitemaps.org, "XML tag definitions": "less than 2,048 char
 
 # What `safe_url_string` returns as it is. Most URLs are such, and it takes ten times as long.
 _SAFE_ALREADY = re.compile(
-    r"https?://[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*(?::[0-9]{1,4})?"
-    r"/[A-Za-z0-9\-._~!$&()*+,;=:@/?]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9\-._~!$&()*+,;=:@/?]*)*"
+    r"https?://[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*(?::[1-9][0-9]{0,3})?"
+    r"/[A-Za-z0-9\-._~!$&()*+,;=:@/?]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9\-._~!$&()*+,;=:@/?]*)*(?<!\?)"
 )
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # The C0 controls and space, as the URL standard strips them, and two that editors leave behind.
