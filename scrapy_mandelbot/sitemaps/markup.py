@@ -111,8 +111,8 @@ class Piece(NamedTuple):
     text: str
     """From its tag to the tag that ends it; empty: it is too long."""
     plain: tuple[str, ...] | None
-    """Where it holds nothing but the fields of `Format.plain`, in order, nothing to unescape in
-    them: what they hold. Most entries do, and need no further reading."""
+    """Where it holds nothing but the fields of `Format.plain`, in their order: what they hold. Most
+    entries do, and need no further reading."""
     is_closed: bool
     """Whether its own closing tag followed."""
     is_cut: bool
@@ -177,6 +177,6 @@ def _plain_pattern(entries: str, fields: tuple[str, ...]) -> str:
     """Return the pattern of an entry of these fields: the first is required, the others are not."""
     if not fields:
         return ""
-    first, *others = (rf"<{field}>([^<&]*)</{field}>\s*" for field in fields)
+    first, *others = (rf"<{field}>([^<]*)</{field}>\s*" for field in fields)
     optional = "".join(rf"(?:{field})?" for field in others)
     return rf"(?P<plain><(?:{entries})>\s*{first}{optional}</(?:{entries})(?=[\s/>]))|"

@@ -338,8 +338,8 @@ BROKEN = (
     ),
     Broken(
         "an entry with no link",
-        b'<rss><channel><item><atom:link href="/1"/></item><item><atom:link href="/no"/>'
-        b"<link>https://example.com/2</link></item></channel></rss>",
+        b"<feed><entry><id>x</id><link rel='edit' href='/e'/></entry>"
+        b"<entry><link href=/1 /></entry><entry><link href='https://example.com/2'/></entry></feed>",
         ONE_TWO,
         ("no-loc", "relative-loc"),
         kind="atom",

@@ -69,7 +69,7 @@ def read(body: bytes, sizes: list[int] = (), **limits: int | None):
 @settings(max_examples=1500, deadline=None)
 @given(body=bodies, sizes=sizes, block=st.sampled_from([16, 100, 65_536]))
 def test_any_pieces_give_the_same(body, sizes, block):
-    """Entries, kind and problems depend on the bytes alone; nothing is raised, whatever they are."""
+    """Entries, kind and problems depend on the bytes alone, and whatever they are, none raise."""
     limits = {"max_bytes": 1500, "max_entries": 8, "max_entry_length": 200}
     with patch.object(unpacking, "BLOCK", block):
         whole = read(body, **limits)
