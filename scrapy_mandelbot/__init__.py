@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.schedulers import ParkingScheduler
+    from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
 
 _HOMES = {
     "Addon": "addon",
@@ -37,6 +38,8 @@ _HOMES = {
     "Rule": "robotstxt",
     "SettingsError": "config",
     "SiteQueue": "pqueues",
+    "SitemapEntry": "sitemaps",
+    "SitemapReader": "sitemaps",
     "SpiderHooks": "extensions",
     "Verdict": "robotstxt",
     "pause_site": "console",
@@ -58,6 +61,8 @@ __all__ = [
     "Rule",
     "SettingsError",
     "SiteQueue",
+    "SitemapEntry",
+    "SitemapReader",
     "SpiderHooks",
     "Verdict",
     "__version__",

@@ -1,0 +1,17 @@
+r"""Read a sitemap, whatever it looks like: pure, in pieces of any size, in memory that stays flat.
+
+No Scrapy, no network, no file, no clock: bytes go in, entries come out.
+
+>>> reader = SitemapReader("https://example.com/sitemap.txt")
+>>> [entry.loc for entry in reader.feed(b"https://example.com/a\nhttps://exam")]
+[]
+>>> [entry.loc for entry in reader.close()]
+['https://example.com/a', 'https://exam']
+"""
+
+from scrapy_mandelbot.sitemaps.entry import SitemapEntry
+from scrapy_mandelbot.sitemaps.problems import Problem
+from scrapy_mandelbot.sitemaps.reader import SitemapReader
+from scrapy_mandelbot.sitemaps.urls import in_its_folder
+
+__all__ = ["Problem", "SitemapEntry", "SitemapReader", "in_its_folder"]

@@ -1,0 +1,135 @@
+"""From the text of an entry to its elements.
+
+Elements are told by their names, not by their namespaces, which many a sitemap declares wrongly or
+not at all. One that is not closed ends where the next one begins.
+"""
+
+from __future__ import annotations
+
+import re
+from html.entities import html5
+from typing import Any, NamedTuple
+
+# A tag, the text after it and, where that follows, the tag that closes it: a leaf is one match. A
+# ">" may stand in a value in quotes, unless the quotes are not closed.
+_TAG = re.compile(
+    r"""<(/?)([^\s<>/"'=]+)(?=[\s<>/"'=])"""
+    r"""((?:[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*)|[^<>]*)>([^<]*)(</\2\s*>)?"""
+)
+_ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,9})|#[xX]([0-9A-Fa-f]{1,8})|([A-Za-z][\w.-]{0,60}));")
+_AMPERSAND = re.compile(r"&(?!#?\w{1,60};)")
+
+# Elements that have no children: what follows one that is not closed is its neighbour.
+_LEAVES = frozenset({"loc", "lastmod", "changefreq", "priority", "link", "pubdate", "updated"})
+_DEEPEST = 8  # levels; the deepest that Google's extensions know of is four
+
+
+class Element(NamedTuple):
+    """An element of an entry."""
+
+    prefix: str
+    name: str
+    """Without prefix, in lower case."""
+    attributes: str
+    """As written; `attributes_of` reads them."""
+    text: str
+    """As written, up to the first child."""
+    children: list[Element]
+
+
+def read_elements(text: str) -> Element:
+    """Return the entry's own element, with its children."""
+    entry: Element | None = None
+    stack: list[Element] = []
+    for slash, full_name, attributes, said, closed in _TAG.findall(text):
+        prefix, _, name = full_name.lower().rpartition(":")
+        if slash:
+            _close(stack, name)
+            continue
+        element = Element(prefix, name, attributes, said, [])
+        if entry is None:
+            entry = element
+            stack.append(element)
+            continue
+        stack[-1].children.append(element)
+        is_leaf = closed or name in _LEAVES or attributes.endswith("/")
+        if not is_leaf and len(stack) < _DEEPEST:
+            stack.append(element)
+    return entry or Element("", "", "", "", [])
+
+
+def _close(stack: list[Element], name: str) -> None:
+    """Close the innermost element of this name, and what is open within it. Never the entry."""
+    for at in range(len(stack) - 1, 0, -1):
+        if stack[at].name == name:
+            del stack[at:]
+            return
+
+
+def attributes_of(element: Element) -> dict[str, str]:
+    """Return the attributes by name without prefix, in lower case; declarations are left out."""
+    return {
+        name.lower().rpartition(":")[2]: unescape(one or other or bare)
+        for name, one, other, bare in _ATTRIBUTE.findall(element.attributes)
+        if not name.lower().startswith("xmlns")
+    }
+
+
+def unescape(text: str) -> str:
+    """Return the text that is meant; references to what XML and HTML do not know stay.
+
+    An ampersand that begins no reference is one: a query may hold ``&copy=1``.
+    """
+    return _REFERENCE.sub(_meant, text) if "&" in text else text
+
+
+def _meant(reference: re.Match[str]) -> str:
+    decimal, hexadecimal, name = reference.groups()
+    if name is not None:
+        return html5.get(name + ";", reference[0])
+    number = int(decimal) if decimal else int(hexadecimal, 16)
+    if number > 0x10FFFF or 0xD800 <= number < 0xE000 or not number:  # noqa: PLR2004 - Unicode
+        return "\ufffd"
+    return chr(number)
+
+
+def has_bare_ampersand(text: str) -> bool:
+    """Tell whether there is an ampersand that begins no reference."""
+    return "&" in text and _AMPERSAND.search(text) is not None
+
+
+def has_unknown_entity(text: str) -> bool:
+    """Tell whether there is a reference to an entity that neither XML nor HTML defines."""
+    return "&" in text and any(
+        name and name + ";" not in html5 for _, _, name in _REFERENCE.findall(text)
+    )
+
+
+# Elements of extensions that may stand there several times, and so are lists always.
+# Source: Google Search Central, "Video sitemaps and alternatives".
+_REPEATED = frozenset({"tag", "price", "id", "content_segment_loc"})
+
+
+def plain_data(element: Element) -> Any:
+    """Return the element as strings, lists and dicts, as `SitemapEntry.extensions` says."""
+    text = unescape(element.text).strip()
+    attributes = attributes_of(element) if element.attributes else {}
+    if not attributes and not element.children:
+        return text
+    data: dict[str, Any] = dict(attributes)
+    for child in element.children:
+        add_to(data, child.name, plain_data(child), is_list=child.name in _REPEATED)
+    if text:
+        add_to(data, "text", text)
+    return data
+
+
+def add_to(data: dict[str, Any], name: str, value: Any, *, is_list: bool = False) -> None:
+    """Put a value under a name: in a list where the name may repeat, or does."""
+    if name not in data:
+        data[name] = [value] if is_list else value
+    elif isinstance(data[name], list):
+        data[name].append(value)
+    else:
+        data[name] = [data[name], value]

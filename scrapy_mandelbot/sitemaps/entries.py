@@ -1,0 +1,167 @@
+"""From the text of an entry to the entry, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.sitemaps.dates import read_date
+from scrapy_mandelbot.sitemaps.elements import (
+    add_to,
+    attributes_of,
+    has_bare_ampersand,
+    has_unknown_entity,
+    plain_data,
+    read_elements,
+    unescape,
+)
+from scrapy_mandelbot.sitemaps.entry import SitemapEntry
+from scrapy_mandelbot.sitemaps.urls import LONGEST_URL, absolute_url, is_relative
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from scrapy_mandelbot.sitemaps.elements import Element
+    from scrapy_mandelbot.sitemaps.formats import Format
+    from scrapy_mandelbot.sitemaps.markup import Piece
+    from scrapy_mandelbot.sitemaps.problems import Problems
+
+_FREQUENCIES = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+_LISTS = frozenset({"image", "video", "news"})  # extensions of which an entry may have several
+_FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority", "link"})
+
+
+class EntryMaker:
+    """Makes the entries of one sitemap, in order."""
+
+    __slots__ = ("_base", "_entities", "_form", "_max_length", "_number", "_problems")
+
+    def __init__(
+        self, base: str, form: Format, problems: Problems, max_length: int, *, entities: bool
+    ) -> None:
+        self._base = base
+        self._form = form
+        self._problems = problems
+        self._max_length = max_length
+        self._entities = entities  # whether the file declares some of its own
+        self._number = 0
+
+    def entry_of(self, piece: Piece) -> SitemapEntry | None:
+        """Return the entry; None: it names no URL that can be asked for."""
+        self._number += 1
+        text = piece.text
+        if not text:
+            self._note("entry-too-long", self._max_length)
+            return None
+        if piece.plain is not None:
+            return self._entry(piece.plain)
+        if piece.is_cut:
+            self._note("cut-off")
+            element = read_elements(text[: text.rfind("<")])  # what no tag follows may be half
+            return self._from_elements(element) if self._form.link(element) else None
+        element = read_elements(text)
+        if not piece.is_closed and not element.attributes.endswith("/"):
+            self._note("not-closed")
+        return self._from_elements(element)
+
+    def _from_elements(self, element: Element) -> SitemapEntry | None:
+        link = self._form.link(element)
+        texts: dict[str, str] = {}
+        for child in element.children:
+            texts.setdefault(child.name, child.text)
+        lastmod = next((texts[name] for name in self._form.dates if name in texts), "")
+        if self._form.is_feed:
+            return self._entry((link, lastmod, "", ""))
+        alternates: list[tuple[str, str]] = []
+        extensions: dict[str, Any] = {}
+        for child in element.children:
+            if child.name == "link":
+                alternates += self._alternate(child)
+            elif child.name not in _FIELDS:
+                add_to(extensions, child.name, plain_data(child), is_list=child.name in _LISTS)
+        fields = (link, lastmod, texts.get("changefreq", ""), texts.get("priority", ""))
+        return self._entry(fields, tuple(alternates), extensions)
+
+    def _entry(
+        self,
+        fields: tuple[str, ...],
+        alternates: tuple[tuple[str, str], ...] = (),
+        extensions: dict[str, Any] | None = None,
+    ) -> SitemapEntry | None:
+        """Return the entry with these fields, as written and in the order of `Format.plain`."""
+        link, lastmod, changefreq, priority = fields
+        loc = self._loc(link)
+        if loc is None:
+            return None
+        written = self._value(lastmod)
+        return SitemapEntry(
+            loc,
+            self._lastmod(written),
+            written,
+            self._changefreq(changefreq) if changefreq else None,
+            self._priority(priority) if priority else None,
+            alternates,
+            {} if extensions is None else extensions,
+        )
+
+    def _loc(self, text: str) -> str | None:
+        value = self._value(text)
+        if not value:
+            self._note("no-loc")
+            return None
+        loc = absolute_url(value, self._base)
+        if loc is None:
+            self._note("bad-loc")
+        elif len(loc) >= LONGEST_URL:
+            self._note("long-loc")
+        elif loc != value and is_relative(value):
+            self._note("relative-loc")
+        return loc
+
+    def _lastmod(self, written: str) -> datetime | None:
+        date = read_date(written) if written else None
+        if written and date is None:
+            self._note("bad-lastmod", written)
+        return date
+
+    def _changefreq(self, text: str) -> str | None:
+        value = self._value(text)
+        if value and value.lower() not in _FREQUENCIES:
+            self._note("bad-changefreq", value)
+            return None
+        return value.lower() or None
+
+    def _priority(self, text: str) -> float | None:
+        value = self._value(text)
+        if not value:
+            return None
+        try:
+            priority = float(value)
+        except ValueError:
+            priority = -1.0
+        if not 0.0 <= priority <= 1.0:
+            self._note("bad-priority", value)
+            return None
+        return priority
+
+    def _alternate(self, link: Element) -> list[tuple[str, str]]:
+        attributes = attributes_of(link)
+        if attributes.get("rel", "alternate") != "alternate" or "href" not in attributes:
+            return []
+        url = absolute_url(attributes["href"], self._base)
+        if url is None:
+            self._note("bad-alternate")
+            return []
+        return [(attributes.get("hreflang", ""), url)]
+
+    def _value(self, text: str) -> str:
+        if "&" in text:
+            if self._entities and has_unknown_entity(text):
+                self._note("entity")
+                return ""
+            if has_bare_ampersand(text):
+                self._note("ampersand")
+            text = unescape(text)
+        return text.strip()
+
+    def _note(self, code: str, detail: str | int = "") -> None:
+        self._problems.note(code, f"entry {self._number}", detail)

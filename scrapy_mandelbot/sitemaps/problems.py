@@ -1,0 +1,88 @@
+"""What can be wrong with a sitemap, and what becomes of it: a table.
+
+However much is wrong with a file, each code is told once, with the first place and how often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MESSAGES = {
+    # The file as a whole.
+    "empty": "there is nothing in it",
+    "html": "this is an HTML page, not a sitemap: the first tag is <{}>",
+    "not-a-sitemap": "neither a sitemap nor a feed nor a list of URLs",
+    "no-root": "there is no <urlset>, <sitemapindex>, <rss> or <feed> around the entries",
+    "late-start": "something stands before the XML declaration or the root",
+    "cut-off": "the file ends within an entry or before its root is closed",
+    # Limits.
+    "too-many-bytes": "unpacked, it is longer than {:,} bytes: the rest is not read",
+    "too-many-entries": "there are more than {:,} entries: the rest is not read",
+    "entry-too-long": "an entry is longer than {:,} characters: it is left out",
+    # Bytes and characters.
+    "gzip-cut": "the gzip data end too early: what came before counts",
+    "gzip-damaged": "the gzip data are damaged: what came before counts",
+    "gzip-followed": "something follows the gzip data that is not gzip: it is left out",
+    "gzip-nested": "it is packed more than {} times: it is not read",
+    "encoding": "the encoding that it declares, {!r}, is not the one it is in: read as UTF-8",
+    "not-utf8": "there are bytes that are not UTF-8: they are read as Windows-1252",
+    # Markup.
+    "open-section": "a comment, a declaration or a CDATA section is not closed",
+    "entity": "an entity of the file's own is used: none is expanded, the value does not count",
+    "ampersand": "an ampersand is not written as &amp;",
+    "not-closed": "an entry is not closed",
+    # Entries.
+    "no-loc": "an entry has no URL: it is left out",
+    "bad-loc": "an entry's URL cannot be read, or is not of http or https: it is left out",
+    "relative-loc": "an entry's URL is relative: it is read as relative to the sitemap",
+    "long-loc": "an entry's URL is longer than 2,048 characters",
+    "bad-alternate": "an alternate's URL cannot be read, or is not of http or https",
+    "bad-lastmod": "a date cannot be read: {!r}",
+    "bad-changefreq": "a change frequency is none of the seven: {!r}",
+    "bad-priority": "a priority is not a number from 0.0 to 1.0: {!r}",
+    "not-a-url": "a line is not a URL: {!r}",
+}
+
+_SHOWN = 80  # characters of what is quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a sitemap, however often it is."""
+
+    code: str
+    """A key of `MESSAGES`."""
+    message: str
+    """What was found and what became of it; quotes the first one."""
+    where: str
+    """Where it was first: ``entry 17``, ``line 3``, ``byte 52428800``; empty: the whole file."""
+    count: int = 1
+    """How often it was found."""
+
+    def __str__(self) -> str:
+        often = f" ({self.count:,} times)" if self.count > 1 else ""
+        return f"{self.where}: {self.message}{often}" if self.where else f"{self.message}{often}"
+
+
+class Problems:
+    """The problems of one file, in the order in which they were found first."""
+
+    __slots__ = ("_found", "_times")
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[str, str]] = {}
+        self._times: dict[str, int] = {}
+
+    def note(self, code: str, where: str = "", detail: str | int = "") -> None:
+        """Remember a problem. `detail` goes into the message, shortened."""
+        if code not in self._found:
+            shown = detail[:_SHOWN] if isinstance(detail, str) else detail
+            self._found[code] = (MESSAGES[code].format(shown), where)
+        self._times[code] = self._times.get(code, 0) + 1
+
+    def found(self) -> tuple[Problem, ...]:
+        """Return them; no more than there are codes."""
+        return tuple(
+            Problem(code, message, where, self._times[code])
+            for code, (message, where) in self._found.items()
+        )

@@ -1,0 +1,176 @@
+"""The reader: bytes in pieces go in, entries come out."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.sitemaps.bodies import ListOfUrls, XmlBody
+from scrapy_mandelbot.sitemaps.decoding import Decoder
+from scrapy_mandelbot.sitemaps.entries import EntryMaker
+from scrapy_mandelbot.sitemaps.formats import tell_format
+from scrapy_mandelbot.sitemaps.markup import Simplifier
+from scrapy_mandelbot.sitemaps.problems import Problems
+from scrapy_mandelbot.sitemaps.unpacking import Inbox, Unpacker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.sitemaps.entry import SitemapEntry
+    from scrapy_mandelbot.sitemaps.problems import Problem
+
+SNIFFED = 65_536  # characters in which the format has to show
+_LATE_DECLARATION = re.compile(r"\s+<\?xml")
+
+
+class SitemapReader:
+    """Reads one sitemap, whatever it looks like, in pieces of any size.
+
+    It takes a sitemap or an index in XML, a list of URLs, RSS or Atom, packed with gzip or not, in
+    any encoding, broken or not. What is wrong with it becomes a problem, never an exception. The
+    memory that it takes does not grow with the file: some blocks of 64 KiB, and one entry.
+
+    Entries are read as they are taken. Who stops in the middle loses nothing: the next iterator
+    goes on from there, and ``feed(b"")`` is one that adds nothing.
+    """
+
+    __slots__ = (
+        *("_body", "_decoder", "_entries", "_inbox", "_is_closed", "_is_done", "_max_entries"),
+        *("_max_entry_length", "_problems", "_seen", "_simplifier", "_start", "_unpacker"),
+        *("entries_read", "kind", "stopped", "url"),
+    )
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        max_bytes: int = 52_428_800,
+        max_entries: int | None = 50_000,
+        max_entry_length: int = 1_048_576,
+    ) -> None:
+        """Begin to read the sitemap at `url`.
+
+        Args:
+            url: where it is; its URLs are resolved against this one.
+            max_bytes: as much is read of it, unpacked; sitemaps.org allows 50 MiB.
+            max_entries: as many are read, with those that are left out because they are broken;
+                sitemaps.org allows 50,000; None: as many as there are.
+            max_entry_length: an entry of more characters is left out.
+        """
+        self.url = url
+        self.kind = "unknown"
+        """``urlset``, ``index``, ``text``, ``rss``, ``atom``; ``unknown`` until that is seen."""
+        self.stopped = False
+        """Whether nothing that may still come is read: a limit was hit, or it is no sitemap."""
+        self.entries_read = 0
+        """How many entries were handed out."""
+        self._max_entries = max_entries
+        self._max_entry_length = max_entry_length
+        self._problems = Problems()
+        self._inbox = Inbox()
+        self._unpacker = Unpacker(self._inbox, max_bytes, self._problems)
+        self._decoder = Decoder(self._problems)
+        self._simplifier = Simplifier(self._problems)
+        self._start: str | None = None  # what came before the format was seen; None: nothing yet
+        self._body: XmlBody | ListOfUrls | None = None
+        self._entries: deque[SitemapEntry] = deque()  # of the last block
+        self._seen = 0  # with those left out
+        self._is_closed = False
+        self._is_done = False  # whether nothing more is read
+
+    def __repr__(self) -> str:
+        state = "stopped" if self.stopped else "done" if self._is_done else "reading"
+        return f"<SitemapReader {self.kind}, {state}, {self.entries_read} entries, {self.url}>"
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What was found to be wrong so far, each kind of problem once."""
+        return self._problems.found()
+
+    def feed(self, data: bytes) -> Iterator[SitemapEntry]:
+        """Take the next bytes; return the entries that they complete, to be read as they are taken.
+
+        Raises:
+            ValueError: the reader was closed.
+        """
+        if self._is_closed:
+            raise ValueError("the reader is closed: no more can be fed to it")
+        if not self._is_done:
+            self._inbox.put(data)
+        return self._read()
+
+    def close(self) -> Iterator[SitemapEntry]:
+        """Say that the file ends here; return what entries are left."""
+        self._is_closed = True
+        self._inbox.close()
+        return self._read()
+
+    def _read(self) -> Iterator[SitemapEntry]:
+        while True:
+            while self._entries:
+                self.entries_read += 1
+                yield self._entries.popleft()
+            if self._is_done or not self._read_block():
+                return
+
+    def _read_block(self) -> bool:
+        """Read the entries of the next block. False: more has to be fed first."""
+        block = self._unpacker.read()
+        final = self._unpacker.ended
+        if not block and not final:
+            return False
+        text = self._decoder.decode(block, final=final)
+        if self._start is None:
+            self._start = ""
+            if _LATE_DECLARATION.match(text):
+                self._problems.note("late-start")
+        text = self._simplifier.feed(text, final=final)
+        if self._body is None:
+            text = self._begin(text, final=final)
+        if self._body is not None:
+            self._take(self._body, text, final=final)
+        if final and not self._is_done:
+            self._finish(stopped=self._unpacker.is_full or not self._is_closed)
+        return True
+
+    def _begin(self, text: str, *, final: bool) -> str:
+        """Look what it is; return the text from the start, once that is seen."""
+        self._start = text = ((self._start or "") + text).lstrip()
+        told = tell_format(text, self._simplifier.document_type)
+        if told is None:
+            if final or len(text) > SNIFFED:
+                self._problems.note("not-a-sitemap" if text else "empty")
+                self._finish(stopped=True)
+            return ""
+        self._start = ""
+        if told.problem:
+            self._problems.note(told.problem, "", told.detail)
+        limit = self._max_entry_length
+        if told.form is not None:
+            entities = self._simplifier.declares_entities
+            maker = EntryMaker(self.url, told.form, self._problems, limit, entities=entities)
+            self._body = XmlBody(told.form, maker, self._problems, limit)
+        elif told.is_text:
+            self._body = ListOfUrls(self.url, self._problems, limit)
+        else:
+            self._finish(stopped=True)
+            return ""
+        self.kind = self._body.kind
+        return text
+
+    def _take(self, body: XmlBody | ListOfUrls, text: str, *, final: bool) -> None:
+        final = final and not self._unpacker.is_full
+        for entry in body.entries(text, final=final):
+            if self._seen == self._max_entries:
+                self._problems.note("too-many-entries", "", self._max_entries)
+                self._finish(stopped=True)
+                return
+            self._seen += 1
+            if entry is not None:
+                self._entries.append(entry)
+
+    def _finish(self, *, stopped: bool) -> None:
+        self._is_done = True
+        self.stopped = stopped
+        self._inbox.clear()

@@ -1,0 +1,228 @@
+"""From the bytes as they come to blocks of unpacked bytes, in bounded steps.
+
+Whether something is packed is seen from its first two bytes (RFC 1952, section 2.3.1), not from a
+name or a header: `sitemap.xml.gz` is often sent unpacked, and packed once more by the server.
+
+Every step hands on blocks of one size, whatever the size of the pieces that were fed. So all that
+comes after sees the same blocks of the same file, and no chunking gives other entries than another.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.sitemaps.problems import Problems
+
+BLOCK = 65_536  # bytes
+
+_MAGIC = b"\x1f\x8b"
+_GZIP = 16 + zlib.MAX_WBITS
+_MOST_LAYERS = 3
+
+
+class Source(Protocol):
+    """Where bytes come from."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will come any more."""
+
+    def read(self) -> bytes:
+        """Return some bytes, at most a block; none: more has to be fed first."""
+
+
+class Inbox:
+    """What was fed and not yet read; it is handed on in blocks and a shorter last one."""
+
+    __slots__ = ("_at", "_closed", "_pieces", "_size")
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._at = 0  # what of the first piece was read
+        self._size = 0
+        self._closed = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether all was read and nothing more will be fed."""
+        return self._closed and not self._size
+
+    def put(self, data: bytes) -> None:
+        """Add bytes; they are not copied."""
+        if data:
+            self._pieces.append(bytes(data))
+            self._size += len(data)
+
+    def close(self) -> None:
+        """Say that this was all."""
+        self._closed = True
+
+    def clear(self) -> None:
+        """Forget what was not read."""
+        self._pieces.clear()
+        self._at = self._size = 0
+
+    def read(self) -> bytes:
+        """Return the next block."""
+        if self._size < BLOCK and not self._closed:
+            return b""
+        block = bytearray()
+        wanted = min(BLOCK, self._size)
+        self._size -= wanted
+        while wanted:
+            part = self._pieces[0][self._at : self._at + wanted]
+            block += part
+            wanted -= len(part)
+            self._at += len(part)
+            if self._at == len(self._pieces[0]):
+                self._pieces.popleft()
+                self._at = 0
+        return bytes(block)
+
+
+class Gunzip:
+    """Unpacks gzip data: one member after the other, as far as they are sound."""
+
+    __slots__ = (
+        "_between",
+        "_full",
+        "_inflate",
+        "_input",
+        "_problems",
+        "_source",
+        "_wanted",
+        "ended",
+    )
+
+    def __init__(self, source: Source, head: bytes, max_bytes: int, problems: Problems) -> None:
+        self._source = source
+        self._input = head
+        self._wanted = max_bytes + 1  # one more, so that who reads sees that there is more
+        self._problems = problems
+        self._inflate = zlib.decompressobj(_GZIP)
+        self._full = False  # whether the last step gave a whole block: more may be ready
+        self._between = False  # whether a member has ended and no other begun
+        self.ended = False
+
+    def read(self) -> bytes:
+        """Return at most a block."""
+        while not self.ended:
+            if self._between:
+                self._input = self._input.lstrip(b"\0")
+            short = len(self._input) < (len(_MAGIC) if self._between else 1)
+            if short and not self._full and not self._source.ended:
+                if not self._has_more():
+                    return b""
+            elif self._between:
+                self._next_member()
+            elif short and not self._full:
+                self._end("gzip-cut")
+            elif block := self._step():
+                self._wanted -= len(block)
+                self.ended = self.ended or self._wanted <= 0
+                return block
+        return b""
+
+    def _has_more(self) -> bool:
+        """Read on. False: more has to be fed first."""
+        more = self._source.read()
+        self._input += more
+        return bool(more) or self._source.ended
+
+    def _step(self) -> bytes:
+        before = self._inflate.copy()
+        try:
+            block = self._inflate.decompress(self._input, BLOCK)
+        except zlib.error:
+            self._end("gzip-damaged")
+            return _sound_part(before, self._input)
+        self._full = len(block) == BLOCK
+        self._input = self._inflate.unconsumed_tail
+        if self._inflate.eof:
+            self._input, self._between, self._full = self._inflate.unused_data, True, False
+        return block
+
+    def _next_member(self) -> None:
+        """Begin the next member, or end where none follows. Zeros may pad the last one."""
+        if self._input.startswith(_MAGIC):
+            self._inflate, self._between = zlib.decompressobj(_GZIP), False
+        else:
+            self._end("gzip-followed" if self._input else None)
+
+    def _end(self, problem: str | None) -> None:
+        self.ended = True
+        if problem:
+            self._problems.note(problem)
+
+
+def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
+    """Return what `data` gives before the damage: a step that fails keeps all it had to itself."""
+    parts = []
+    try:
+        for at in range(len(data)):
+            parts.append(inflate.decompress(data[at : at + 1]))  # noqa: PERF401 - it ends by failing
+    except zlib.error:
+        pass
+    return b"".join(parts)
+
+
+class Unpacker:
+    """What was fed, unpacked where it is packed, in blocks of one size and a shorter last one."""
+
+    __slots__ = (
+        "_held",
+        "_layers",
+        "_left",
+        "_max_bytes",
+        "_problems",
+        "_source",
+        "ended",
+        "is_full",
+    )
+
+    def __init__(self, source: Source, max_bytes: int, problems: Problems) -> None:
+        self._source = source
+        self._max_bytes = self._left = max_bytes
+        self._problems = problems
+        self._held = bytearray()
+        self._layers: int | None = 0  # None: the innermost is reached
+        self.ended = False
+        self.is_full = False  # whether there was more than `max_bytes`
+
+    def read(self) -> bytes:
+        """Return a block; nothing: more has to be fed first, or the end is reached."""
+        while self._layers is not None and not self.ended:
+            if not self._fill(len(_MAGIC)):
+                return b""
+            if not self._held.startswith(_MAGIC):
+                self._layers = None
+            elif self._layers == _MOST_LAYERS:
+                self._problems.note("gzip-nested", "", _MOST_LAYERS)
+                self.ended = True
+            else:
+                self._layers += 1
+                head = bytes(self._held)
+                self._source = Gunzip(self._source, head, self._max_bytes, self._problems)
+                self._held.clear()
+        if self.ended or not self._fill(BLOCK):
+            return b""
+        block = bytes(self._held[:BLOCK])
+        del self._held[:BLOCK]
+        if len(block) > self._left:
+            self._problems.note("too-many-bytes", f"byte {self._max_bytes}", self._max_bytes)
+            self.is_full = True
+        self._left -= len(block)
+        self.ended = self.is_full or (self._source.ended and not self._held)
+        return block[: self._left] if self._left < 0 else block
+
+    def _fill(self, size: int) -> bool:
+        """Hold `size` bytes, or all there are. False: more has to be fed first."""
+        while len(self._held) < size and not self._source.ended:
+            more = self._source.read()
+            if not more and not self._source.ended:
+                return False
+            self._held += more
+        return True

@@ -1,0 +1,69 @@
+"""The URLs of a sitemap: made absolute and safe, and whether the sitemap may speak for them."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urljoin, urlsplit
+
+from w3lib.url import safe_url_string
+
+LONGEST_URL = 2048  # sitemaps.org, "XML tag definitions": "less than 2,048 characters"
+
+# What `safe_url_string` returns as it is. Most URLs are such, and it takes ten times as long.
+_SAFE_ALREADY = re.compile(
+    r"https?://[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*(?::[1-9][0-9]{0,3})?"
+    r"/[A-Za-z0-9\-._~!$&()*+,;=:@/?]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9\-._~!$&()*+,;=:@/?]*)*(?<!\?)"
+)
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# The C0 controls and space, as the URL standard strips them, and two that editors leave behind.
+_AROUND = "".join(map(chr, range(0x21))) + "\x7f\xa0\ufeff"
+_SCHEMES = frozenset({"http", "https"})  # a page from the web may not send us to file: or data:
+
+
+def is_relative(text: str) -> bool:
+    """Tell whether a URL as written has no scheme."""
+    return _HAS_SCHEME.match(text.lstrip(_AROUND)) is None
+
+
+def absolute_url(text: str, base: str) -> str | None:
+    """Return the URL that `text` means in a document at `base`, as Scrapy would request it.
+
+    None: there is no way to read it, or it is not of http or https.
+    """
+    url = text.strip(_AROUND)
+    if _SAFE_ALREADY.fullmatch(url):
+        return url
+    if not url:
+        return None
+    try:
+        if is_relative(url):
+            url = urljoin(base, url)
+        url = safe_url_string(url)
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises where it is no number
+    except ValueError:
+        return None
+    return url if parts.scheme in _SCHEMES and parts.hostname else None
+
+
+def in_its_folder(url: str, sitemap_url: str) -> bool:
+    """Tell whether a sitemap may list the URL by where it lies.
+
+    It may list what has its own scheme, host and port, in its own folder and below. For any other
+    URL the robots.txt of the URL's site has to cite the sitemap.
+
+    Source: sitemaps.org, "Sitemap file location" and "Sitemaps & Cross Submits".
+    """
+    try:
+        page, sitemap = urlsplit(url), urlsplit(sitemap_url)
+        same = (page.scheme, page.hostname, page.port or _PORTS.get(page.scheme)) == (
+            *(sitemap.scheme, sitemap.hostname),
+            sitemap.port or _PORTS.get(sitemap.scheme),
+        )
+    except ValueError:
+        return False
+    folder = sitemap.path[: sitemap.path.rfind("/") + 1] or "/"
+    return same and (page.path or "/").startswith(folder)
+
+
+_PORTS = {"http": 80, "https": 443}

@@ -1,0 +1,516 @@
+"""Sitemaps as they are found: what is broken costs what is broken, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import suppress
+from dataclasses import dataclass
+
+import lxml.etree
+import pytest
+from scrapy.utils.gz import gunzip
+from scrapy.utils.sitemap import Sitemap
+
+from scrapy_mandelbot import SitemapReader
+from scrapy_mandelbot.sitemaps.problems import MESSAGES
+
+URL = "https://example.com/maps/sitemap.xml"
+HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
+OPEN = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+END = b"</urlset>\n"
+
+
+def url(number: int) -> bytes:
+    return b"<url><loc>https://example.com/%d</loc></url>\n" % number
+
+
+def around(broken: bytes) -> bytes:
+    """Return a sitemap of two sound entries, 1 and 2, with something between them."""
+    return HEAD + OPEN + url(1) + broken + url(2) + END
+
+
+ONE_TWO = ("https://example.com/1", "https://example.com/2")
+
+
+def with_one_between(loc: str) -> tuple[str, ...]:
+    return (ONE_TWO[0], loc, ONE_TWO[1])
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A file, what it lists all the same, and what is said of it."""
+
+    name: str
+    body: bytes
+    locs: tuple[str, ...]
+    codes: tuple[str, ...] = ()
+    kind: str = "urlset"
+
+
+BROKEN = (
+    # One entry.
+    Broken(
+        "a tag closed by another",
+        around(b"<url><loc>/3</lo></url>"),
+        with_one_between("https://example.com/3"),
+        ("relative-loc",),
+    ),
+    Broken(
+        "a tag not closed",
+        around(b"<url><loc>https://example.com/3</url>"),
+        with_one_between("https://example.com/3"),
+    ),
+    Broken(
+        "no tag closed",
+        around(b"<url><loc>https://example.com/3<lastmod>2020"),
+        with_one_between("https://example.com/3"),
+        ("not-closed",),
+    ),
+    Broken(
+        "a tag not ended",
+        around(b"<url><loc>https://example.com/3</loc<priority>1</priority></url>"),
+        with_one_between("https://example.com/3"),
+    ),
+    Broken(
+        "a tag not begun",
+        around(b"<url>loc>https://example.com/3</loc></url>"),
+        ONE_TWO,
+        ("no-loc",),
+    ),
+    Broken("an entry not begun", around(b"<loc>https://example.com/3</loc></url>"), ONE_TWO),
+    Broken(
+        "no URL",
+        around(b"<url><lastmod>2020-01-01</lastmod></url><url/><url><loc/></url>"),
+        ONE_TWO,
+        ("no-loc",),
+    ),
+    Broken("an empty URL", around(b"<url><loc> </loc></url>"), ONE_TWO, ("no-loc",)),
+    Broken(
+        "no readable URL",
+        around(b"<url><loc>http://[/</loc></url><url><loc>http://a:b/</loc></url>"),
+        ONE_TWO,
+        ("bad-loc",),
+    ),
+    Broken(
+        "schemes that are not the web's",
+        around(
+            b"".join(
+                b"<url><loc>%s</loc></url>" % loc
+                for loc in (
+                    b"file:///etc/passwd",
+                    b"javascript:alert(1)",
+                    b"mailto:a@b",
+                    b"ftp://a/b",
+                )
+            )
+        ),
+        ONE_TWO,
+        ("bad-loc",),
+    ),
+    Broken(
+        "a markup sign in the URL",
+        around(b"<url><loc>https://example.com/3<4</loc></url>"),
+        with_one_between("https://example.com/3"),
+    ),
+    Broken(
+        "an image's URL astray",
+        around(
+            b"<url><image:loc>https://example.com/i.png</image:loc><loc>https://example.com/3</loc></url>"
+        ),
+        with_one_between("https://example.com/3"),
+    ),
+    Broken(
+        "stray quotes",
+        around(b'<url><loc id="a>https://example.com/3</loc></url>'),
+        with_one_between("https://example.com/3"),
+    ),
+    Broken(
+        "tags across one another",
+        around(b"<url><a><b><loc>https://example.com/3</loc></a></b></url>"),
+        ONE_TWO,
+        ("no-loc",),
+    ),
+    Broken(
+        "an image not closed",
+        around(b"<url><loc>https://example.com/3</loc><image:image><image:loc>/i.png</url>"),
+        with_one_between("https://example.com/3"),
+    ),
+    # Characters.
+    Broken(
+        "bare ampersands",
+        around(b"<url><loc>https://example.com/?a=1&b=2&copy=3&amp;d&</loc></url>"),
+        with_one_between("https://example.com/?a=1&b=2&copy=3&d&"),
+        ("ampersand",),
+    ),
+    Broken(
+        "HTML's entities",
+        around(b"<url><loc>https://example.com/caf&eacute;?a&nbsp;b</loc></url>"),
+        with_one_between("https://example.com/caf%C3%A9?a%C2%A0b"),
+    ),
+    Broken(
+        "references to no character",
+        around(b"<url><loc>https://example.com/&#xD800;&#0;&#x110000;&#99999999;</loc></url>"),
+        with_one_between("https://example.com/%EF%BF%BD%EF%BF%BD%EF%BF%BD%EF%BF%BD"),
+        (),
+    ),
+    Broken(
+        "white space in a URL",
+        around(b"<url><loc>\n\t https://example.com/a b\n </loc></url>"),
+        with_one_between("https://example.com/a%20b"),
+    ),
+    Broken(
+        "control characters",
+        around(b"<url><loc>\x01https://example.com/\x023\x00</loc>\x05</url>\x06"),
+        with_one_between("https://example.com/%023"),
+    ),
+    Broken(
+        "octets that are no UTF-8",
+        around(b"<url><loc>https://example.com/\xe9\x81</loc></url>"),
+        with_one_between("https://example.com/%C3%A9%EF%BF%BD"),
+        ("not-utf8",),
+    ),
+    Broken(
+        "a CDATA section",
+        around(b"<url><loc><![CDATA[https://example.com/?a&b<c>&amp;]]></loc></url>"),
+        with_one_between("https://example.com/?a&b%3Cc%3E&amp;"),
+    ),
+    Broken(
+        "a CDATA section not closed",
+        around(b"<url><loc><![CDATA[https://example.com/3</loc></url>"),
+        with_one_between("https://example.com/3"),
+    ),
+    Broken(
+        "a CDATA section that holds tags",
+        around(
+            b"<url><loc>https://example.com/3</loc><a><![CDATA[</url><url><loc>/no</loc></url>]]></a></url>"
+        ),
+        with_one_between("https://example.com/3"),
+    ),
+    Broken(
+        "entries in comments",
+        around(
+            b"<!-- "
+            + url(8)
+            + b" --> <!----><!-- > -->"
+            + b"<url><loc>https://<!-- x -->example.com/3</loc></url>"
+        ),
+        with_one_between("https://example.com/3"),
+    ),
+    Broken("instructions", around(b"<?php echo '<url><loc>/no</loc></url>' ?>"), ONE_TWO),
+    Broken("blank lines first", b"\r\n \n" + around(b""), ONE_TWO, ("late-start",)),
+    Broken(
+        "complaints first",
+        b"<br />\n<b>Warning</b>: x in <b>/a.php</b><br />\n" + around(b""),
+        ONE_TWO,
+        ("late-start",),
+    ),
+    Broken("no root", url(1) + url(2), ONE_TWO, ("no-root", "cut-off")),
+    Broken(
+        "another root",
+        HEAD + b"<map>" + url(1) + url(2) + b"</map>",
+        ONE_TWO,
+        ("no-root", "cut-off"),
+    ),
+    Broken(
+        "two files in one", around(b"").replace(url(2), b"") + HEAD + OPEN + url(2) + END, ONE_TWO
+    ),
+    Broken("a declaration not closed", around(b"").replace(b"?>", b">"), ONE_TWO),
+    Broken("no namespace", around(b"").replace(OPEN, b"<urlset>"), ONE_TWO),
+    Broken(
+        "a namespace of Google's",
+        around(b"").replace(
+            b"www.sitemaps.org/schemas/sitemap/0.9", b"www.google.com/schemas/sitemap/0.84"
+        ),
+        ONE_TWO,
+    ),
+    Broken(
+        "a prefix",
+        around(b"").replace(b"<", b"<sm:").replace(b"<sm:/", b"</sm:").replace(b"<sm:?", b"<?"),
+        ONE_TWO,
+    ),
+    Broken(
+        "prefixes here and there", OPEN + url(1) + url(2).replace(b"url>", b"s:url>") + END, ONE_TWO
+    ),
+    Broken("upper case", around(b"").replace(b"url", b"URL").replace(b"loc>", b"LOC>"), ONE_TWO),
+    Broken(
+        "attributes",
+        around(b"").replace(b"<url>", b"<url id='1>2'\n>").replace(b"<loc>", b'<loc a="b>c" >'),
+        ONE_TWO,
+    ),
+    Broken(
+        "an index of <url>", around(b"").replace(b"urlset", b"sitemapindex"), ONE_TWO, kind="index"
+    ),
+    Broken("no entries", HEAD + OPEN + END, ()),
+    Broken("no entries, in short", HEAD + b"<urlset />", ()),
+    # Cut off.
+    Broken("cut between entries", OPEN + url(1) + url(2), ONE_TWO, ("cut-off",)),
+    Broken("cut in a URL", OPEN + url(1) + url(2) + url(3)[:-18], ONE_TWO, ("cut-off",)),
+    Broken("cut after a URL", OPEN + url(1) + url(2)[:-8], ONE_TWO, ("cut-off",)),
+    Broken("cut in a tag", OPEN + url(1) + url(2)[:-3], ONE_TWO, ("cut-off",)),
+    Broken(
+        "cut in a comment",
+        OPEN + url(1) + url(2) + b"<!-- " + url(3),
+        ONE_TWO,
+        ("open-section", "cut-off"),
+    ),
+    # Encodings.
+    Broken("a byte-order mark", b"\xef\xbb\xbf" + around(b""), ONE_TWO),
+    *(
+        Broken(name, text.encode(name), ONE_TWO)
+        for text in (around(b"").decode(),)
+        for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
+    ),
+    Broken(
+        "an honest declaration",
+        around("<url><loc>https://example.com/д</loc></url>".encode("cp1251")).replace(
+            b"UTF-8", b"windows-1251"
+        ),
+        with_one_between("https://example.com/%D0%B4"),
+    ),
+    Broken(
+        "Latin-1 that says UTF-8",
+        around("<url><loc>https://example.com/é</loc></url>".encode("latin-1")),
+        with_one_between("https://example.com/%C3%A9"),
+        ("not-utf8",),
+    ),
+    Broken(
+        "UTF-8 that says Latin-1",
+        around("<url><loc>https://example.com/é</loc></url>".encode()).replace(
+            b"UTF-8", b"ISO-8859-1"
+        ),
+        with_one_between("https://example.com/%C3%A9"),
+    ),
+    Broken(
+        "UTF-8 that says UTF-16", around(b"").replace(b"UTF-8", b"UTF-16"), ONE_TWO, ("encoding",)
+    ),
+    Broken(
+        "an encoding that is none",
+        around(b"").replace(b"UTF-8", b"UTF8-bogus"),
+        ONE_TWO,
+        ("encoding",),
+    ),
+    Broken(
+        "a codec that is no encoding",
+        around(b"").replace(b"UTF-8", b"unicode_escape"),
+        ONE_TWO,
+        ("encoding",),
+    ),
+    # Text.
+    Broken(
+        "a list with a mark, a comment and junk",
+        b"\xef\xbb\xbf# ours\r\nhttps://example.com/1\r\n\r\n  https://example.com/2\t\r\nexample.com/3\r\n",
+        ONE_TWO,
+        ("not-a-url",),
+        kind="text",
+    ),
+    Broken(
+        "a list with the line ends of old",
+        b"https://example.com/1\rhttps://example.com/2\r",
+        ONE_TWO,
+        kind="text",
+    ),
+    Broken(
+        "a list in UTF-16",
+        "https://example.com/1\nhttps://example.com/2".encode("utf-16"),
+        ONE_TWO,
+        kind="text",
+    ),
+    Broken(
+        "a list with ampersands",
+        b"https://example.com/1?a=1&amp;b\nhttps://example.com/2?a=1&b",
+        ("https://example.com/1?a=1&amp;b", "https://example.com/2?a=1&b"),
+        kind="text",
+    ),
+    # Feeds.
+    Broken(
+        "a feed not closed",
+        b"<rss><channel><item><link>/1</link><item><link>/2",
+        ("https://example.com/1",),
+        ("not-closed", "relative-loc", "cut-off"),
+        kind="rss",
+    ),
+    Broken(
+        "a feed of another's links",
+        b'<rss><channel><item><atom:link href="/1"/></item><item><atom:link href="/no"/><link>https://example.com/2</link></item></channel></rss>',
+        ONE_TWO,
+        ("relative-loc",),
+        kind="rss",
+    ),
+    Broken(
+        "an entry with no link",
+        b"<feed><entry><id>x</id><link rel='edit' href='/e'/></entry>"
+        b"<entry><link href=/1 /></entry><entry><link href='https://example.com/2'/></entry></feed>",
+        ONE_TWO,
+        ("no-loc", "relative-loc"),
+        kind="atom",
+    ),
+    # Packed.
+    Broken("packed twice", gzip.compress(gzip.compress(around(b""))), ONE_TWO),
+    Broken(
+        "in two members and padded",
+        gzip.compress(around(b"")[:99]) + gzip.compress(around(b"")[99:]) + bytes(512),
+        ONE_TWO,
+    ),
+    Broken(
+        "followed by something",
+        gzip.compress(around(b"")) + b"\0\0<html>",
+        ONE_TWO,
+        ("gzip-followed",),
+    ),
+    Broken("cut in the packing", gzip.compress(around(b""))[:-8], ONE_TWO, ("gzip-cut",)),
+    Broken(
+        "cut in the packing's head",
+        gzip.compress(around(b""))[:5],
+        (),
+        ("gzip-cut", "empty"),
+        kind="unknown",
+    ),
+    Broken(
+        "a wrong checksum", gzip.compress(around(b""))[:-8] + b"\0" * 8, ONE_TWO, ("gzip-damaged",)
+    ),
+    Broken(
+        "no packing behind its magic",
+        b"\x1f\x8bnothing",
+        (),
+        ("gzip-damaged", "empty"),
+        kind="unknown",
+    ),
+    Broken(
+        "packed without end",
+        gzip.compress(gzip.compress(gzip.compress(gzip.compress(around(b""))))),
+        (),
+        ("gzip-nested", "empty"),
+        kind="unknown",
+    ),
+    # What is no sitemap.
+    Broken("nothing", b"", (), ("empty",), kind="unknown"),
+    Broken("white space", b" \r\n\n", (), ("empty",), kind="unknown"),
+    Broken("a page", b"<!DOCTYPE html>\n<html><body><p>Not found", (), ("html",), kind="unknown"),
+    Broken(
+        "a page without a type",
+        b"\n<!-- x --><HTML lang='en'><p>No".ljust(99, b" "),
+        (),
+        ("html",),
+        kind="unknown",
+    ),
+    Broken("words", b"404 page not found\n", (), ("not-a-sitemap",), kind="unknown"),
+    Broken(
+        "other XML",
+        HEAD + b"<Error><Code>AccessDenied</Code></Error>",
+        (),
+        ("not-a-sitemap",),
+        kind="unknown",
+    ),
+    Broken("JSON", b'{"url": "https://example.com/1"}', (), ("not-a-sitemap",), kind="unknown"),
+    Broken(
+        "a picture",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0",
+        (),
+        ("not-utf8", "not-a-sitemap"),
+        kind="unknown",
+    ),
+)
+EACH = pytest.mark.parametrize("case", BROKEN, ids=[case.name for case in BROKEN])
+
+
+def read(body: bytes) -> tuple[tuple[str, ...], SitemapReader]:
+    reader = SitemapReader(URL)
+    return tuple(entry.loc for entry in (*reader.feed(body), *reader.close())), reader
+
+
+@EACH
+def test_what_is_broken_costs_what_is_broken(case):
+    """Every sound entry is found, and the rest is told by its code; nothing is raised."""
+    locs, reader = read(case.body)
+    assert locs == case.locs
+    assert tuple(problem.code for problem in reader.problems) == case.codes
+    assert reader.kind == case.kind
+    assert reader.stopped == (case.kind == "unknown")
+
+
+@EACH
+def test_scrapy_finds_no_more(case):
+    """Scrapy's Sitemap, which reads what libxml2 recovers, finds no more URLs in the same bytes."""
+    body = case.body
+    while body[:2] == b"\x1f\x8b" and case.kind != "unknown":
+        body = gunzip(body)
+    theirs = []
+    with suppress(lxml.etree.XMLSyntaxError, StopIteration, UnicodeDecodeError):
+        theirs = [entry["loc"].strip() for entry in Sitemap(body)]
+    theirs = [loc for loc in theirs if loc.startswith("https://example.com/")]
+    assert len(theirs) <= len(case.locs) + (case.name in HALF_A_URL)
+
+
+HALF_A_URL = {"cut in a URL"}  # Scrapy hands out what there is of it
+
+
+def test_every_problem_is_shown_somewhere():
+    """Each code but those of limits, dates and values comes up in the table above."""
+    elsewhere = {"too-many-bytes", "too-many-entries", "entry-too-long", "long-loc", "entity"}
+    elsewhere |= {"bad-lastmod", "bad-changefreq", "bad-priority", "bad-alternate"}
+    assert {code for case in BROKEN for code in case.codes} == MESSAGES.keys() - elsewhere
+
+
+def test_problems_are_counted_not_heaped_up():
+    """A thousand broken entries are one problem, with the first place and how often it came up."""
+    body = OPEN + url(1) + b"<url><loc/></url>" * 1000 + b"<url><loc>http://[</loc></url>" + END
+    _, reader = read(body)
+    assert [str(problem) for problem in reader.problems] == [
+        "entry 2: an entry has no URL: it is left out (1,000 times)",
+        "entry 1002: an entry's URL cannot be read, or is not of http or https: it is left out",
+    ]
+    assert [problem.count for problem in reader.problems] == [1000, 1]
+
+
+def test_what_is_quoted_is_cut_short():
+    """A value of a megabyte does not become a line of the log of a megabyte."""
+    _, reader = read(OPEN + b"<url><loc>/</loc><priority>" + b"x" * 10**6 + b"</priority></url>")
+    assert all(len(str(problem)) < 200 for problem in reader.problems)
+
+
+@pytest.mark.parametrize(
+    ("element", "field", "value", "code"),
+    [
+        ("<lastmod>yesterday</lastmod>", "lastmod", None, "bad-lastmod"),
+        ("<lastmod>yesterday</lastmod>", "lastmod_text", "yesterday", "bad-lastmod"),
+        ("<lastmod> </lastmod>", "lastmod", None, ""),
+        ("<changefreq> Daily </changefreq>", "changefreq", "daily", ""),
+        ("<changefreq>often</changefreq>", "changefreq", None, "bad-changefreq"),
+        ("<priority>1.0</priority>", "priority", 1.0, ""),
+        ("<priority>0</priority>", "priority", 0.0, ""),
+        ("<priority>1.1</priority>", "priority", None, "bad-priority"),
+        ("<priority>-0.1</priority>", "priority", None, "bad-priority"),
+        ("<priority>nan</priority>", "priority", None, "bad-priority"),
+        ("<priority>high</priority>", "priority", None, "bad-priority"),
+        ("<priority>0.1</priority><priority>0.2</priority>", "priority", 0.1, ""),
+        ('<link rel="alternate" href="/de"/>', "alternates", (("", "https://example.com/de"),), ""),
+        ('<link rel="alternate" href="data:x"/>', "alternates", (), "bad-alternate"),
+        ('<link rel="amphtml" href="/amp"/>', "alternates", (), ""),
+        ("<link>/de</link>", "alternates", (), ""),
+        ("<a:mobile/>", "extensions", {"mobile": ""}, ""),
+        ("<x>1</x><x>2</x><x>3</x>", "extensions", {"x": ["1", "2", "3"]}, ""),
+        ("<x a='1' xmlns:b='2'>&lt;</x>", "extensions", {"x": {"a": "1", "text": "<"}}, ""),
+        ("<x text='1'>2</x>", "extensions", {"x": {"text": ["1", "2"]}}, ""),
+        ("<video/>", "extensions", {"video": [""]}, ""),
+    ],
+)
+def test_fields(element, field, value, code):
+    """A field that makes no sense is None and a problem; the entry stays."""
+    body = f"<urlset><url><loc>https://example.com/1</loc>{element}</url></urlset>".encode()
+    reader = SitemapReader(URL)
+    (entry,) = [*reader.feed(body), *reader.close()]
+    assert getattr(entry, field) == value
+    assert [problem.code for problem in reader.problems] == [code] * bool(code)
+
+
+def test_fields_in_any_order_and_with_any_prefix():
+    """What is read the short way and what is read element by element come to the same."""
+    fields = ["<loc>/1</loc>", "<lastmod>2020-01-01</lastmod>", "<changefreq>daily</changefreq>"]
+    fields += ["<priority>0.5</priority>"]
+    short, turned = "".join(fields), "".join(reversed(fields))
+    prefixed = short.replace("<", "<s:").replace("<s:/", "</s:")
+    body = f"<urlset><url>{short}</url><url>{turned}</url><s:url>{prefixed}</s:url></urlset>"
+    reader = SitemapReader(URL)
+    entries = [*reader.feed(body.encode()), *reader.close()]
+    assert entries == entries[:1] * 3
+    assert (entries[0].changefreq, entries[0].priority) == ("daily", 0.5)

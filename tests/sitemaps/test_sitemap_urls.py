@@ -1,0 +1,112 @@
+"""The URLs of a sitemap, and which of them it may list."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scrapy import Request
+from w3lib.url import safe_url_string
+
+from scrapy_mandelbot.sitemaps import in_its_folder
+from scrapy_mandelbot.sitemaps.urls import _SAFE_ALREADY, absolute_url, is_relative
+
+BASE = "https://example.com/maps/sitemap.xml"
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://example.com/a", "https://example.com/a"),
+        ("HTTPS://Example.COM/A", "https://example.com/A"),
+        ("https://example.com", "https://example.com"),
+        ("/a", "https://example.com/a"),
+        ("a", "https://example.com/maps/a"),
+        ("../a", "https://example.com/a"),
+        ("?a", "https://example.com/maps/sitemap.xml?a"),
+        ("//example.org/a", "https://example.org/a"),
+        ("https://example.com/?", "https://example.com/"),
+        ("https://example.com/#a", "https://example.com/#a"),
+        (" \n\t\ufeff\xa0https://example.com/a\x00 ", "https://example.com/a"),
+        ("https://example.com/a\n b", "https://example.com/a%20b"),
+        ("https://example.com/é?é", "https://example.com/%C3%A9?%C3%A9"),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+        ("https://example.com/%zz%41", "https://example.com/%zz%41"),
+        ("http://user:pass@example.com:8080/", "http://user:pass@example.com:8080/"),
+        ("http://[::1]:80/", "http://[::1]:80/"),
+    ],
+)
+def test_urls_become_absolute_and_safe(text, url):
+    """A URL is resolved against the sitemap's, and written as Scrapy's Request writes it."""
+    assert absolute_url(text, BASE) == url
+    assert Request(url).url == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", "http://", "https:///a", "http:a", "http:/a", "http://[", "http://[x]/"),
+        *("http://a:b/", "http://a:99999/", "javascript:alert(1)", "data:,a", "file:///etc/passwd"),
+        *("mailto:a@example.com", "ftp://example.com/a", "s3://bucket/key", "http://\u2100/"),
+    ],
+)
+def test_what_the_web_cannot_be_asked_for_is_none(text):
+    """What is no URL, or is of another scheme, is no entry: file: least of all."""
+    assert absolute_url(text, BASE) is None
+
+
+hosts = st.lists(st.text("ab-0x", min_size=1, max_size=4), max_size=3).map(".".join)
+ports = st.sampled_from(["", ":80", ":443", ":08", ":0", ":99999", ":"])
+paths = st.text("aZ09-._~!$&'()*+,;=:@/?#%|^ ", max_size=12)
+urls = st.builds("{}://{}{}/{}".format, st.sampled_from(["http", "https"]), hosts, ports, paths)
+
+
+@settings(max_examples=1000)
+@given(urls)
+def test_what_is_taken_as_safe_is_safe(url):
+    """The short way gives what w3lib gives, which is the URL as it is."""
+    if _SAFE_ALREADY.fullmatch(url):
+        assert safe_url_string(url) == url == absolute_url(url, BASE)
+
+
+@given(st.one_of(st.text(), st.text("htps:/[]@#?%.é\0 \ud800", max_size=20)))
+def test_no_url_raises(text):
+    """Whatever is written there, the answer is None or a URL that a Request takes."""
+    url = absolute_url(text, BASE)
+    assert is_relative(text) in {True, False}
+    if url is not None:
+        assert re.match("https?://", url)
+        assert Request(url).url == url
+
+
+@pytest.mark.parametrize(
+    ("url", "sitemap", "inside"),
+    [
+        # sitemaps.org, "Sitemap file location": its own examples.
+        ("http://example.com/catalog/show?item=23", "http://example.com/catalog/sitemap.xml", True),
+        (
+            "http://example.com/catalog/show?item=233&user=3453",
+            *("http://example.com/catalog/sitemap.xml", True),
+        ),
+        ("http://example.com/image/show?item=23", "http://example.com/catalog/sitemap.xml", False),
+        (
+            "https://example.com/catalog/page1.php",
+            *("http://example.com/catalog/sitemap.xml", False),
+        ),
+        ("http://example.com/", "http://www.example.com/sitemap.xml", False),
+        ("http://www.example.com:100/a", "http://www.example.com:100/sitemap.xml", True),
+        ("http://www.example.com/a", "http://www.example.com:100/sitemap.xml", False),
+        # What follows from them.
+        ("http://www.example.com/a", "http://www.example.com:80/sitemap.xml", True),
+        ("http://EXAMPLE.com", "http://example.com/sitemap.xml", True),
+        ("http://example.com/catalogue", "http://example.com/catalog/sitemap.xml", False),
+        ("http://example.com/a", "http://example.com", True),
+        ("http://[/", "http://example.com", False),
+        ("http://example.com/a", "http://example.com:b/", False),
+    ],
+)
+def test_a_sitemap_lists_its_own_folder(url, sitemap, inside):
+    """By where it lies a sitemap may list what has its origin and is in its folder or below."""
+    assert in_its_folder(url, sitemap) is inside
