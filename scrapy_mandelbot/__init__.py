@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.console import PauseConsole, pause_site, paused_sites, resume_site
     from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
     from scrapy_mandelbot.extensions import SpiderHooks
+    from scrapy_mandelbot.following import SitemapFollower
     from scrapy_mandelbot.politeness import Outcome, OutcomeKind
     from scrapy_mandelbot.pqueues import SiteQueue
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
@@ -39,6 +40,7 @@ _HOMES = {
     "SettingsError": "config",
     "SiteQueue": "pqueues",
     "SitemapEntry": "sitemaps",
+    "SitemapFollower": "following",
     "SitemapReader": "sitemaps",
     "SpiderHooks": "extensions",
     "Verdict": "robotstxt",
@@ -62,6 +64,7 @@ __all__ = [
     "SettingsError",
     "SiteQueue",
     "SitemapEntry",
+    "SitemapFollower",
     "SitemapReader",
     "SpiderHooks",
     "Verdict",

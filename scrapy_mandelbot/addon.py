@@ -15,6 +15,7 @@ from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
+from scrapy_mandelbot.following import SitemapFollower
 from scrapy_mandelbot.pqueues import SiteQueue
 from scrapy_mandelbot.schedulers import ParkingScheduler
 
@@ -43,6 +44,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict(middlewares, PauseMiddleware, 950)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", SpiderHooks, 500)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", PauseConsole, 500)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", SitemapFollower, 500)
         _put_site_queue(settings)
         if not settings.getbool("ROBOTSTXT_OBEY"):
             logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from datetime import date
 from http import HTTPStatus
 from math import isfinite
 from pathlib import Path
@@ -13,6 +14,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.politeness import OutcomeLaw, PauseLaw
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
+from scrapy_mandelbot.sitemaps import read_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 STORES = ("memory", "sqlite")
 _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
-SITEMAP_MODES = ("off", "signal")
+SITEMAP_MODES = ("off", "signal", "follow")
+LAST_RUN = "last_run"
 
 
 class SettingsError(ValueError):
@@ -89,6 +92,21 @@ def _statuses(name: str, value: object) -> frozenset[int]:
     if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
         raise SettingsError(name, value, takes)
     return statuses
+
+
+def _count_or_none(name: str, value: object) -> int | None:
+    return None if value in (None, "") else _count(1)(name, value)
+
+
+def _moment(name: str, value: object) -> float | str | None:
+    """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
+    if value in (None, "", LAST_RUN):
+        return str(value) if value else None
+    takes = f"a date as 2026-11-20 or 2026-11-20T08:00:00+01:00, a datetime, or {LAST_RUN!r}"
+    moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
+    if moment is None:
+        raise SettingsError(name, value, takes)
+    return moment.timestamp()
 
 
 def _one_of(*choices: str) -> Callable[[str, object], str]:
@@ -195,6 +213,13 @@ class Config:
     )
     sitemaps: str = field(
         metadata=_setting("MANDELBOT_SITEMAPS", _one_of(*SITEMAP_MODES), "signal")
+    )
+    sitemap_since: float | str | None = field(metadata=_setting("MANDELBOT_SITEMAP_SINCE", _moment))
+    sitemap_max_bytes: int = field(
+        metadata=_setting("MANDELBOT_SITEMAP_MAX_BYTES", _count(1), 52_428_800)
+    )
+    sitemap_max_entries: int | None = field(
+        metadata=_setting("MANDELBOT_SITEMAP_MAX_ENTRIES", _count_or_none, 50_000)
     )
 
     @classmethod

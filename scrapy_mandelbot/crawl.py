@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
@@ -16,12 +16,12 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.fetching import RobotsFetcher
-from scrapy_mandelbot.gates import Gatekeeper
+from scrapy_mandelbot.gates import Gatekeeper, site_of_request
 from scrapy_mandelbot.patience import Patience
 from scrapy_mandelbot.stores import MemoryStore, SqliteStore
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -40,6 +40,7 @@ class Crawl:
         self._crawler = crawler
         self.config = Config.from_settings(crawler.settings)
         self._started_at = time.time() - time.monotonic()
+        self._began_at = self.now()
         self.store = _store(crawler.settings, self.config, self.now())
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
         self.gates = Gatekeeper(crawler, self.config, self.store, self.now)
@@ -70,8 +71,19 @@ class Crawl:
             self.config.obey
             and not request.meta.get("dont_obey_robotstxt")
             and site.startswith("http")
-            and not self.fetcher.knows(site)
+            and self.fetcher.known(site) is None
         )
+
+    def forbids(self, request: Request) -> bool:
+        """Return whether the request is forbidden, as far as its site's rules are known."""
+        if not self.config.obey or request.meta.get("dont_obey_robotstxt"):
+            return False
+        rules = self.fetcher.known(site_of_request(request))
+        if rules is None or rules.parser is None:
+            return False
+        spider_agent = getattr(self._crawler.spider, "user_agent", None)
+        agent: Any = self.config.agent or spider_agent or self._crawler.settings["USER_AGENT"]
+        return not rules.parser.allowed(request.url, agent)
 
     def is_for_a_person(self, request: Request) -> bool:
         """Return whether somebody waits for the answer at a terminal, so that nothing may hang.
@@ -84,7 +96,9 @@ class Crawl:
         is_a_commands = str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
         return is_a_commands or isinstance(getattr(request.callback, "__self__", None), Deferred)
 
-    def _spider_closed(self) -> None:
+    def _spider_closed(self, spider: Spider, reason: str) -> None:
+        if reason == "finished":
+            self.store.put_run(spider.name, self._began_at)
         self.gates.close()
         self.store.close()
 

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from twisted.internet.defer import Deferred
 
+LONGEST = 60  # seconds that a run may take
 SPIDER = """
 import scrapy
 
@@ -69,17 +71,20 @@ class Job:
         for setting in ("JOBDIR=job", *settings):
             command += ["-s", setting]
         interrupted = 0.0
-        with subprocess.Popen(
-            command,
-            cwd=self._folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as child:
+        log = self._folder / "log.txt"
+        with (
+            log.open("w") as file,
+            subprocess.Popen(
+                command, cwd=self._folder, stdout=subprocess.PIPE, stderr=file, text=True
+            ) as child,
+        ):
+            watchdog = threading.Timer(LONGEST, child.kill)
+            watchdog.start()
             for line in child.stdout:
                 if interrupt_at and line.strip() == interrupt_at:
                     child.send_signal(signal.SIGINT)
                     interrupted = time.monotonic()
                     break
-            _, log = child.communicate(timeout=60)
-        return log, time.monotonic() - interrupted
+            child.communicate()
+            watchdog.cancel()
+        return log.read_text(), time.monotonic() - interrupted

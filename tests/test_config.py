@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,12 @@ BAD = [
     ("MANDELBOT_INNER_PRIORITY_QUEUE", "builtins.dict", "ScrapyPriorityQueue"),
     ("MANDELBOT_INNER_SCHEDULER", "no.such.Scheduler", "a scheduler class"),
     ("MANDELBOT_INNER_SCHEDULER", 7, "a scheduler class"),
-    ("MANDELBOT_SITEMAPS", "folow", "'off' or 'signal'"),
+    ("MANDELBOT_SITEMAPS", "folow", "'off' or 'signal' or 'follow'"),
+    ("MANDELBOT_SITEMAP_SINCE", "yesterday", "a date as 2026-11-20"),
+    ("MANDELBOT_SITEMAP_SINCE", 7, "'last_run'"),
+    ("MANDELBOT_SITEMAP_MAX_BYTES", 0, "a whole number, 1 or more"),
+    ("MANDELBOT_SITEMAP_MAX_ENTRIES", "many", "a whole number, 1 or more"),
+    ("MANDELBOT_PAUSE_PER_PROXY", "each", "True or False"),
     ("ROBOTSTXT_USER_AGENT", 7, "a product token"),
     ("ROBOTSTXT_OBEY", "perhaps", "True or False"),
 ]
@@ -90,6 +96,11 @@ GOOD = [
     ("MANDELBOT_PAUSE_TOTAL", None, "pause_total", None),
     ("MANDELBOT_PAUSE_TRIES", "3", "pause_tries", 3),
     ("MANDELBOT_DIALECT", DIALECTS["mandelbot"], "dialect", DIALECTS["mandelbot"]),
+    ("MANDELBOT_SITEMAP_SINCE", "2026-11-20", "sitemap_since", 1795132800.0),
+    ("MANDELBOT_SITEMAP_SINCE", date(2026, 11, 20), "sitemap_since", 1795132800.0),
+    ("MANDELBOT_SITEMAP_SINCE", "2026-11-20T01:00:00+01:00", "sitemap_since", 1795132800.0),
+    ("MANDELBOT_SITEMAP_SINCE", "last_run", "sitemap_since", "last_run"),
+    ("MANDELBOT_SITEMAP_MAX_ENTRIES", "", "sitemap_max_entries", None),
     ("ROBOTSTXT_USER_AGENT", "", "agent", None),
     ("ROBOTSTXT_USER_AGENT", ["a", "b"], "agent", ("a", "b")),
 ]

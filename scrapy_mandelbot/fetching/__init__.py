@@ -4,6 +4,7 @@ What an answer means is in ``politeness.outcome``, where copies are kept in ``st
 """
 
 from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.fetching.limits import Limits
 from scrapy_mandelbot.fetching.rules import RobotsFetcher, SiteRules
 
-__all__ = ["RobotsFetcher", "SiteRules", "failure_of"]
+__all__ = ["Limits", "RobotsFetcher", "SiteRules", "failure_of"]

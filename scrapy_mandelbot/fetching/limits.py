@@ -1,4 +1,4 @@
-"""How long and how large an answer to /robots.txt may be. What was read until then counts.
+"""How long and how large a download of our own may be. What was read until then counts.
 
 A download handler that sends Scrapy's ``headers_received`` and ``bytes_received``, as Scrapy's
 own do, ends the download there; of another one the whole body comes.
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 _PART_FOR_THE_BODY = 0.9
 """Of the timeout; at its end the handler drops what it has, so a slow body is cut before."""
 
-_INFLATED = 20
-"""Times the size limit: what a compressed body may come to. HttpCompressionMiddleware drops one
-that comes to more."""
+_INFLATED = 20  # times the size limit
 
 
 @dataclass
@@ -34,6 +32,8 @@ class Reading:
 
     most_bytes: int
     seconds: float
+    most_inflated: int
+    """Bytes that a compressed body may come to; HttpCompressionMiddleware drops one of more."""
     began: float
     received: int = 0
     cut: str = ""
@@ -54,17 +54,27 @@ class Limits:
     @contextmanager
     def watch(self, request: Request, most_bytes: int, seconds: float) -> Iterator[Reading]:
         """Hold a request that is downloaded within to a size and a time; 0 bytes: headers only."""
+        try:
+            yield self.begin(request, most_bytes, seconds, _INFLATED * most_bytes)
+        finally:
+            self.end(request)
+
+    def begin(
+        self, request: Request, most_bytes: int, seconds: float, most_inflated: int
+    ) -> Reading:
+        """Hold a request to a size and a time from now on."""
         if not self._readings:
             for signal, handler in self._handlers():
                 self._crawler.signals.connect(handler, signal=signal)
-        reading = self._readings[request] = Reading(most_bytes, seconds, self._now())
-        try:
-            yield reading
-        finally:
-            self._readings.pop(request, None)
-            if not self._readings:
-                for signal, handler in self._handlers():
-                    self._crawler.signals.disconnect(handler, signal=signal)
+        reading = Reading(most_bytes, seconds, most_inflated, self._now())
+        self._readings[request] = reading
+        return reading
+
+    def end(self, request: Request) -> None:
+        """Hold it no longer: it has its answer, or never gets one."""
+        if self._readings.pop(request, None) is not None and not self._readings:
+            for signal, handler in self._handlers():
+                self._crawler.signals.disconnect(handler, signal=signal)
 
     def _handlers(self) -> tuple[tuple[object, Callable[..., None]], ...]:
         return (
@@ -88,7 +98,7 @@ class Limits:
             return
         reading.received += len(data)
         # The handler has read it by now, for the size on the wire; what inflates will read it.
-        request.meta["download_maxsize"] = _INFLATED * reading.most_bytes
+        request.meta["download_maxsize"] = reading.most_inflated
         if reading.received > reading.most_bytes:
             reading.cut = f"is longer than {reading.most_bytes} bytes"
         elif self._now() - reading.began >= _PART_FOR_THE_BODY * reading.seconds:

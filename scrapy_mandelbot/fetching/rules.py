@@ -9,7 +9,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from scrapy_mandelbot.fetching.announcements import Announcements
+from scrapy_mandelbot.fetching.announcements import Announcements, absolute_urls
 from scrapy_mandelbot.fetching.asking import Asked, RobotsAsker
 from scrapy_mandelbot.politeness import (
     Answer,
@@ -21,6 +21,7 @@ from scrapy_mandelbot.politeness import (
     kept_outcome,
     may_be_misreported,
     outcome_of,
+    robots_url,
 )
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.stores import Copy, Recent
@@ -95,9 +96,14 @@ class RobotsFetcher:
         self._under_way: dict[str, list[Deferred[SiteRules]]] = {}
         self._troubles: dict[str, _Trouble] = {}
 
-    def knows(self, site: str) -> bool:
-        """Return whether the site's rules need not be fetched now."""
-        return self._recall(site) is not None
+    def known(self, site: str) -> SiteRules | None:
+        """Return the site's rules, if they need not be fetched now."""
+        return self._recall(site)
+
+    def sitemaps(self, site: str) -> tuple[str, ...]:
+        """Return what the site's robots.txt cites, absolute, as far as that is known."""
+        rules = self._recall(site)
+        return () if rules is None else absolute_urls(robots_url(site), rules.robots.sitemaps)
 
     async def rules(self, site: str, request: Request, priority: int) -> SiteRules:
         """Return the site's rules, from memory, from its copy or from one fetch that all share.

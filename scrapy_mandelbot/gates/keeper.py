@@ -48,6 +48,7 @@ class Gatekeeper:
     ) -> None:
         self._crawler = crawler
         self._tries = config.pause_tries
+        self._is_parking = config.inner_scheduler is not None
         self._store = store
         self._now = now
         self.gate_of = gate_by_proxy if config.pause_per_proxy else site_of_request
@@ -124,6 +125,11 @@ class Gatekeeper:
             entry.probe = request
 
     # Asked by who wants to know how the crawl stands.
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether all requests of the crawl are in queues that ask the gates."""
+        return bool(len(self._queues)) and not self._is_parking
 
     def waiting(self, gate: str) -> int:
         """Return how many requests in the queues have to pass this gate."""

@@ -53,5 +53,11 @@ class Store(Protocol):
     def put_pause(self, site: str, pause: Pause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""
 
+    def get_run(self, spider: str) -> float | None:
+        """Return when the spider's last run that finished began, in seconds since the epoch."""
+
+    def put_run(self, spider: str, began_at: float) -> None:
+        """Keep when a run of the spider began that has finished."""
+
     def close(self) -> None:
         """Save what is not saved, and let go of what the store holds open."""

@@ -26,6 +26,7 @@ class MemoryStore:
     def __init__(self, limit: int = LIMIT) -> None:
         self._copies: Recent[Copy] = Recent(limit)
         self._pauses: dict[str, Pause] = {}
+        self._runs: dict[str, float] = {}
 
     def __len__(self) -> int:
         return len(self._copies)
@@ -51,6 +52,14 @@ class MemoryStore:
         else:
             self._pauses[site] = pause
 
+    def get_run(self, spider: str) -> float | None:
+        """Return when the spider's last run that finished began, in seconds since the epoch."""
+        return self._runs.get(spider)
+
+    def put_run(self, spider: str, began_at: float) -> None:
+        """Keep when a run of the spider began that has finished."""
+        self._runs[spider] = began_at
+
     def packed_copies(self) -> Iterator[tuple[str, Copy]]:
         """Iterate over the copies, their bodies as they are kept."""
         return self._copies.items()
@@ -59,3 +68,4 @@ class MemoryStore:
         """Forget all."""
         self._copies.clear()
         self._pauses.clear()
+        self._runs.clear()

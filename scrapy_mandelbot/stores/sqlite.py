@@ -42,6 +42,12 @@ UPGRADES = (
         failed_probes INTEGER NOT NULL
     )
     """,
+    """
+    CREATE TABLE runs (
+        spider TEXT PRIMARY KEY,
+        began_at REAL NOT NULL
+    )
+    """,
 )
 """What takes a file from each version of its format to the next. The first is version 0: empty."""
 
@@ -62,7 +68,7 @@ class _UnknownFormatError(sqlite3.DatabaseError):
 
 
 class SqliteStore:
-    """Copies and pauses in a file.
+    """Copies, pauses and the last runs in a file.
 
     The file is opened when it is first asked for, and tried again later where it was locked.
 
@@ -85,6 +91,7 @@ class SqliteStore:
         self._forget_before = forget_before
         self._unsaved = MemoryStore()
         self._unsaved_pauses: dict[str, Pause | None] = {}
+        self._unsaved_runs: dict[str, float] = {}
         self._timer: Timer | None = None
         self._database: sqlite3.Connection | None = None
         self._is_usable = True
@@ -141,6 +148,24 @@ class SqliteStore:
         self._unsaved_pauses[_text(site)] = pause
         self._set_timer(_SAVE_AFTER)
 
+    def get_run(self, spider: str) -> float | None:
+        """Return when the spider's last run that finished began, in seconds since the epoch."""
+        began_at = self._unsaved_runs.get(_text(spider))
+        try:
+            database = self._open()
+            if database is not None and began_at is None:
+                query = "SELECT began_at FROM runs WHERE spider = ?"
+                row = database.execute(query, (_text(spider),)).fetchone()
+                began_at = None if row is None else float(row[0])
+        except sqlite3.Error as error:
+            self._complain(error)
+        return began_at
+
+    def put_run(self, spider: str, began_at: float) -> None:
+        """Keep when a run of the spider began that has finished; saved about a second later."""
+        self._unsaved_runs[_text(spider)] = began_at
+        self._set_timer(_SAVE_AFTER)
+
     def save(self) -> None:
         """Write what is not yet in the file, all at once. What cannot be written stays."""
         rows = [
@@ -183,12 +208,15 @@ class SqliteStore:
                 )
                 over = [(site,) for site, one in self._unsaved_pauses.items() if one is None]
                 database.executemany("DELETE FROM pauses WHERE site = ?", over)
+                runs = self._unsaved_runs.items()
+                database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", runs)
         except sqlite3.Error as error:
             self._complain(error)
         else:
             self._forget_before = 0.0
             self._unsaved.close()
             self._unsaved_pauses.clear()
+            self._unsaved_runs.clear()
 
     def close(self) -> None:
         """Save what is not saved, and close the file."""
@@ -212,7 +240,7 @@ class SqliteStore:
 
     @property
     def _has_unsaved(self) -> bool:
-        return bool(len(self._unsaved) or self._unsaved_pauses)
+        return bool(len(self._unsaved) or self._unsaved_pauses or self._unsaved_runs)
 
     def _open(self) -> sqlite3.Connection | None:
         """Return the open file, or None where it is beyond use.

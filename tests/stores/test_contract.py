@@ -23,9 +23,10 @@ COPY = Copy(
 def store(request, tmp_path):
     store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "copies.db")
     if request.param == "sqlite, saved":
-        put_copy, put_pause = store.put_copy, store.put_pause
+        put_copy, put_pause, put_run = store.put_copy, store.put_pause, store.put_run
         store.put_copy = lambda site, copy: (put_copy(site, copy), store.save())
         store.put_pause = lambda site, pause: (put_pause(site, pause), store.save())
+        store.put_run = lambda spider, began_at: (put_run(spider, began_at), store.save())
     yield store
     store.close()
 
@@ -92,3 +93,13 @@ def test_a_pause_is_kept_until_it_is_over(store):
     }
     store.put_pause(SITE, None)
     assert set(store.get_pauses()) == {"http://other.example"}
+
+
+def test_the_last_run_of_each_spider_is_kept(store):
+    """When it began; the later in place of the earlier."""
+    assert store.get_run("links") is None
+    store.put_run("links", 100.5)
+    store.put_run("links", 200.5)
+    store.put_run("other \udc80", 50.0)
+    assert store.get_run("links") == 200.5
+    assert store.get_run("other \udc80") == 50

@@ -1,0 +1,73 @@
+"""What the world hears of sitemaps that are followed: log lines and stats."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.following.reading import Reading
+
+logger = logging.getLogger(__name__)
+
+_MOST_TOLD = 1_000  # lines that are said once each
+
+
+class Fate(Enum):
+    """What becomes of a page that a sitemap lists, and the stat that counts it."""
+
+    FED = "mandelbot/sitemaps/fed"
+    FORBIDDEN = "mandelbot/sitemaps/forbidden"
+    FOREIGN = "mandelbot/sitemaps/foreign"
+
+
+class Announcements:
+    """Tells log and stats of a crawl what sitemaps hold, and what becomes of it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._told: set[str] = set()
+
+    def read(self, reading: Reading, wanted: int) -> None:
+        """Tell that a sitemap was read, and what was wrong with it."""
+        reader = reading.reader
+        self._count("mandelbot/sitemaps/read")
+        self._count("mandelbot/sitemaps/entries", reader.entries_read)
+        self._count("mandelbot/sitemaps/older", reading.older)
+        self._log(
+            logging.DEBUG,
+            f"The sitemap {reading.url} ({reader.kind}) has {reader.entries_read} entries,"
+            f" {wanted} of them wanted",
+        )
+        for problem in reader.problems:
+            self._count("mandelbot/sitemaps/problems")
+            self._log(logging.WARNING, f"The sitemap {reading.url}: {problem}")
+
+    def missed(self, url: str, reason: object) -> None:
+        """Tell that a sitemap could not be had."""
+        self._count("mandelbot/sitemaps/failed")
+        self._log(logging.WARNING, f"The sitemap {url} could not be had: {reason}")
+
+    def page(self, fate: Fate) -> None:
+        """Count what became of the request for a page."""
+        self._count(fate.value)
+
+    def once(self, message: str) -> None:
+        """Tell operators something that they need hear once."""
+        if message not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(message)
+            self._log(logging.WARNING, message)
+
+    def left_to_spider(self) -> None:
+        """Tell that the spider reads sitemaps itself."""
+        self._log(logging.INFO, "Sitemaps are left to the spider: it is a SitemapSpider")
+
+    def _count(self, stat: str, by: int = 1) -> None:
+        if by:
+            self._crawler.stats.inc_value(stat, by)
+
+    def _log(self, level: int, message: str) -> None:
+        logger.log(level, "%s", message, extra={"spider": self._crawler.spider})

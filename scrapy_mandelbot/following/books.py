@@ -1,0 +1,124 @@
+"""Which sitemaps of which site were asked for, are being read, and are still to be asked for."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.following.spool import Cited, Spool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+_STATE = "state.json"
+
+
+@dataclass
+class SiteBook:
+    """The sitemaps of one site.
+
+    One is asked for at a time, when no entry of the last one is left: of a site with a thousand
+    sitemaps, few are on disk at a time.
+    """
+
+    to_ask: deque[Cited] = field(default_factory=deque)
+    asked: Cited | None = None
+    """The one whose request is in the crawl."""
+    spools: list[Spool] = field(default_factory=list)
+    """Those with entries left; the last is used up first, an index after what it lists."""
+    known: set[str] = field(default_factory=set)
+    """URLs of all that were cited, so that none is read twice."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing of the site is left to ask for or to feed."""
+        return not (self.to_ask or self.asked or self.spools)
+
+
+class Books:
+    """The books of all sites, in a folder; with JOBDIR they outlast the run.
+
+    They are written when the crawl closes and gone when it has begun again, as is what Scrapy
+    writes of its queues: after a kill -9 both begin from nothing, and the dupe filter knows what
+    is done.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sites: dict[str, SiteBook] = {}
+        self._number = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        self._load()
+
+    def __getitem__(self, site: str) -> SiteBook:
+        return self._sites.setdefault(site, SiteBook())
+
+    def get(self, site: str) -> SiteBook | None:
+        """Return a site's book, if it has one."""
+        return self._sites.get(site)
+
+    def unfinished(self) -> list[str]:
+        """Return the sites of which something is left to do."""
+        return [site for site, book in self._sites.items() if not book.is_done]
+
+    def new_spool(self, cited: Cited, *, is_index: bool) -> Spool:
+        """Return a new, empty spool."""
+        self._number += 1
+        return Spool(cited, is_index, self._folder / f"{self._number}.jsonl")
+
+    def save(self) -> None:
+        """Write the books to their folder."""
+        sites = {
+            site: {
+                "to_ask": [asdict(one) for one in book.to_ask],
+                "asked": book.asked and asdict(book.asked),
+                "spools": [
+                    {
+                        "cited": asdict(one.cited),
+                        "is_index": one.is_index,
+                        "file": one.path.name,
+                        "offset": one.offset,
+                    }
+                    for one in book.spools
+                ],
+                "known": sorted(book.known),
+            }
+            for site, book in self._sites.items()
+        }
+        state = {"number": self._number, "sites": sites}
+        new = self._folder / f"{_STATE}.new"
+        new.write_text(json.dumps(state), encoding="ascii")
+        new.replace(self._folder / _STATE)
+
+    def _load(self) -> None:
+        path = self._folder / _STATE
+        try:
+            state = json.loads(path.read_text(encoding="ascii"))
+            self._number = state["number"]
+            self._sites = {site: self._book(data) for site, data in state["sites"].items()}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            logger.warning("Sitemaps are asked for again, as %s cannot be read: %r", path, error)
+            self._sites = {}
+        path.unlink(missing_ok=True)
+        files = {spool.path for book in self._sites.values() for spool in book.spools}
+        for left in set(self._folder.glob("*.jsonl")) - files:  # by a run that was killed
+            left.unlink()
+
+    def _book(self, data: dict[str, Any]) -> SiteBook:
+        spools = [
+            Spool(Cited(**one["cited"]), one["is_index"], self._folder / one["file"], one["offset"])
+            for one in data["spools"]
+        ]
+        return SiteBook(
+            to_ask=deque(Cited(**one) for one in data["to_ask"]),
+            asked=Cited(**data["asked"]) if data["asked"] else None,
+            spools=spools,
+            known=set(data["known"]),
+        )

@@ -1,0 +1,304 @@
+"""The extension that follows sitemaps."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from itertools import islice
+from pathlib import Path
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import scrapy.signals
+from scrapy import Request
+from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.spiders import SitemapSpider
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.job import job_dir
+from twisted.internet.defer import Deferred
+
+from scrapy_mandelbot import engine, signals
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fetching import Limits
+from scrapy_mandelbot.following.announcements import Announcements, Fate
+from scrapy_mandelbot.following.books import Books
+from scrapy_mandelbot.following.reading import Reading
+from scrapy_mandelbot.following.spool import Cited
+from scrapy_mandelbot.following.wishes import Wishes
+from scrapy_mandelbot.gates import site_of_request
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.following.books import SiteBook
+    from scrapy_mandelbot.following.spool import Spool
+
+_CITED = "mandelbot_sitemap"  # meta key of a request for a sitemap
+_FOLDER = "mandelbot.sitemaps"  # in JOBDIR
+_CALLBACK, _ERRBACK = "_mandelbot_read_sitemap", "_mandelbot_missed_sitemap"
+
+_FEW, _ENOUGH = 50, 100
+"""Requests of a site in the queue: at fewer it is fed, up to as many."""
+_MOST = 10_000  # requests in the scheduler, beyond which it is not fed
+_SLICE = 200  # entries that are read without letting anyone else have a turn
+_DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
+_MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have
+
+
+class SitemapFollower:
+    """Asks for the sitemaps that robots.txt files cite, and crawls what they list.
+
+    A sitemap's request goes through the scheduler as any other: by the rules, gate and pace of its
+    site. What it lists is kept on disk, and becomes requests when few of the site are left.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        crawl = Crawl.of(crawler)
+        if not crawl.config.enabled or crawl.config.sitemaps != "follow":
+            raise NotConfigured
+        self._crawler = crawler
+        self._crawl = crawl
+        self._announce = Announcements(crawler)
+        self._limits = Limits(crawler, crawl.now)
+        self._hungry: set[str] = set()
+        """Sites that were not fed, as the scheduler held enough of others."""
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> SitemapFollower:
+        """Build the extension; it begins when the spider is there."""
+        follower = cls(crawler)
+        crawler.signals.connect(follower.spider_opened, signal=scrapy.signals.spider_opened)
+        return follower
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Begin, with what a former run has left."""
+        if isinstance(spider, SitemapSpider):
+            self._announce.left_to_spider()
+            return
+        self._wishes = Wishes(spider)
+        folder = job_dir(self._crawler.settings)
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
+            folder = self._temporary.name
+        self._books = Books(Path(folder, _FOLDER))
+        since = self._crawl.config.sitemap_since
+        if isinstance(since, str):
+            since = self._crawl.store.get_run(spider.name)
+        self._since = since
+        # As methods of the spider they can be written to JOBDIR.
+        setattr(spider, _CALLBACK, MethodType(_read, spider))
+        setattr(spider, _ERRBACK, MethodType(_missed, spider))
+        for handler, signal in (
+            (self._discovered, signals.sitemaps_discovered),
+            (self._reached_downloader, scrapy.signals.request_reached_downloader),
+            (self._scheduler_empty, scrapy.signals.scheduler_empty),
+            (self._idle, scrapy.signals.spider_idle),
+            (self._closed, scrapy.signals.spider_closed),
+        ):
+            self._crawler.signals.connect(handler, signal=signal)
+        self._hungry.update(self._books.unfinished())
+
+    # What is heard.
+
+    def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
+        book = self._books[site]
+        for url in urls:
+            self._add(book, Cited(url, site, root=url))
+        self._go_on(site)
+
+    def _reached_downloader(self, request: Request) -> None:
+        if _CITED in request.meta:
+            most = self._crawl.config.sitemap_max_bytes
+            self._limits.begin(request, most, float("inf"), 2 * most)
+        site = site_of_request(request)
+        if self._books.get(site) is not None:
+            self._go_on(site)
+        elif self._hungry:
+            self._feed_hungry()
+
+    def _scheduler_empty(self) -> None:
+        if not engine.scheduler_length(self._crawler):
+            self._hungry.update(self._books.unfinished())
+        self._feed_hungry()
+
+    def _idle(self) -> None:
+        unfinished = self._books.unfinished()
+        if not engine.scheduler_length(self._crawler):
+            for site in unfinished:
+                self._miss_lost(self._books[site])
+        self._hungry.update(unfinished)
+        self._feed_hungry()
+        if self._books.unfinished():
+            raise DontCloseSpider
+
+    def _miss_lost(self, book: SiteBook) -> None:
+        """Wait no longer for a sitemap whose request somebody has dropped, and told nobody."""
+        if book.asked is not None:
+            self._announce.missed(book.asked.url, "its request was dropped")
+            book.asked = None
+
+    def _closed(self) -> None:
+        if self._temporary is None:
+            self._books.save()
+        else:
+            self._temporary.cleanup()
+
+    # What is done: ask for one, read it, feed the crawl.
+
+    def _add(self, book: SiteBook, cited: Cited) -> None:
+        """Note a sitemap that is to be asked for, unless that would lead nowhere."""
+        if cited.url in book.known:
+            return
+        if len(book.known) >= _MOST_SITEMAPS:
+            self._announce.once(
+                f"{cited.site} has more than {_MOST_SITEMAPS} sitemaps: no more are read"
+            )
+        elif cited.depth > _DEEPEST:
+            self._announce.once(
+                f"{cited.site} has indexes of sitemaps within indexes, more than {_DEEPEST} deep:"
+                " what is deeper is not read"
+            )
+        else:
+            book.known.add(cited.url)
+            book.to_ask.append(cited)
+
+    def _go_on(self, site: str) -> None:
+        """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
+        book, budget = self._books[site], _SLICE
+        room = 0 if engine.is_closing(self._crawler) else self._room(site)
+        while room > 0 and book.asked is None and (book.spools or book.to_ask):
+            if not book.spools:
+                self._ask(book)
+                return
+            if budget <= 0:
+                call_later(0, self._go_on, site)
+                return
+            spool = book.spools[-1]
+            if spool.is_index:
+                budget -= 1
+                self._take_sitemap(book, spool)
+                continue
+            entries = spool.take(min(room, budget))
+            if not entries:
+                book.spools.pop().remove()
+            budget -= len(entries)
+            room -= self._feed(spool, entries)
+
+    def _take_sitemap(self, book: SiteBook, index: Spool) -> None:
+        """Ask for the next sitemap that an index lists; an index at its end is done with."""
+        entries = index.take(1)
+        if not entries:
+            book.spools.remove(index)
+            index.remove()
+            return
+        url, cited = entries[0]["loc"], index.cited
+        if not self._wishes.follows(url):
+            return
+        others = book.to_ask
+        book.to_ask = deque()
+        self._add(book, Cited(url, cited.site, cited.root, cited.depth + 1))
+        if book.to_ask:
+            self._ask(book)
+        book.to_ask = others
+
+    def _room(self, site: str) -> int:
+        """Return how many requests of the site the crawl has room for."""
+        held = engine.scheduler_length(self._crawler)
+        if held >= _MOST:
+            self._hungry.add(site)
+            return 0
+        waiting = self._crawl.gates.waiting(site) if self._crawl.gates.has_queue else held
+        return _ENOUGH - waiting if waiting < _FEW else 0
+
+    def _feed_hungry(self) -> None:
+        for site in list(self._hungry):
+            if engine.scheduler_length(self._crawler) >= _MOST:
+                return
+            self._hungry.discard(site)
+            self._go_on(site)
+
+    def _feed(self, spool: Spool, entries: list[dict[str, Any]]) -> int:
+        """Schedule the requests of entries; return how many there were."""
+        count = 0
+        for entry in entries:
+            for request in self._wishes.requests(entry):
+                fate = self._fate(request, spool.cited)
+                self._announce.page(fate)
+                if fate is Fate.FED:
+                    self._crawler.engine.crawl(request)
+                    count += 1
+        return count
+
+    def _fate(self, request: Request, cited: Cited) -> Fate:
+        """Return whether a request is made; the others could lead nowhere."""
+        site = site_of_request(request)
+        if site != cited.site and cited.root not in self._crawl.fetcher.sitemaps(site):
+            self._announce.once(
+                f"{cited.root} lists pages of {site}, whose robots.txt does not cite it: they are"
+                " left out"
+            )
+            return Fate.FOREIGN
+        return Fate.FORBIDDEN if self._crawl.forbids(request) else Fate.FED
+
+    def _ask(self, book: SiteBook) -> None:
+        cited = book.asked = book.to_ask.popleft()
+        spider = self._crawler.spider
+        self._crawler.engine.crawl(
+            Request(
+                cited.url,
+                callback=getattr(spider, _CALLBACK),
+                errback=getattr(spider, _ERRBACK),
+                dont_filter=True,
+                meta={_CITED: dict(vars(cited)), "allow_offsite": True},
+            )
+        )
+
+    async def read(self, response: Response) -> None:
+        """Put the entries of a sitemap on disk, letting others have their turns meanwhile."""
+        self._limits.end(response.request)  # type: ignore[arg-type]  # it has one here
+        cited = Cited(**response.meta[_CITED])
+        book = self._books[cited.site]
+        reading = Reading(response, self._crawl.config, self._since)
+        spool = None
+        count = 0
+        try:
+            entries = reading.chosen(self._wishes)
+            while some := list(islice(entries, _SLICE)):
+                if spool is None:
+                    spool = self._books.new_spool(cited, is_index=reading.is_index)
+                count += spool.write(some)
+                await _others_turn()
+        finally:
+            self._announce.read(reading, count)
+            if spool is not None:
+                book.spools.append(spool)
+            book.asked = None
+            self._go_on(cited.site)
+
+    def missed(self, request: Request, reason: object) -> None:
+        """Go on without a sitemap that could not be had."""
+        self._limits.end(request)
+        cited = Cited(**request.meta[_CITED])
+        self._announce.missed(cited.url, reason)
+        self._books[cited.site].asked = None
+        self._go_on(cited.site)
+
+
+async def _read(spider: Any, response: Response) -> None:
+    """Callback of a sitemap's request."""
+    await spider.crawler.get_extension(SitemapFollower).read(response)
+
+
+def _missed(spider: Any, failure: Any) -> None:
+    """Errback of a sitemap's request."""
+    spider.crawler.get_extension(SitemapFollower).missed(failure.request, failure.value)
+
+
+async def _others_turn() -> None:
+    turn: Deferred[None] = Deferred()
+    call_later(0, turn.callback, None)
+    await maybe_deferred_to_future(turn)
