@@ -30,6 +30,7 @@ from collections import deque
 from itertools import takewhile
 from math import exp, inf
 
+_SLOWEST = 0.1  # requests a second
 _RAMP_FROM = 4.0  # requests a second, at least
 _GROWTH = 1.4  # of the rate, for each good answer of a ramp
 _LATELY = 0.3  # seconds; what came in less says little of a rate
@@ -40,8 +41,9 @@ _ABOUT = 1.25  # times; so much larger is about as large
 _BELOW = 0.95  # of the bound, where a cruise starts
 _AT_LEAST = 0.55  # of the rate, after a refusal: the bound may rest on little evidence
 _FIRST_TRUST = 50  # answers, at the rate of the cruise; but
-_FIRST_TRUST_BETWEEN = (0.5, 15.0)  # seconds
+_FIRST_TRUST_BETWEEN = (0.5, 10.0)  # seconds
 _TRUST_BETWEEN = (1.0, 60.0)  # seconds, later
+_LEAST_TRUST = 6  # answers
 _SURPRISE = 0.7  # of the time of trust: a refusal before is one
 _AFTER_SURPRISE = 0.25  # of the time of trust is left
 _PROVEN = 0.9  # of what is proven; answers come at odd times
@@ -121,7 +123,8 @@ class Recovery:
         self._good.append(now)
         self._answers += 1
         if self._knows_limit:
-            passed = max(0.0, now - self._started_at) / self._trust
+            trust = max(self._trust, _LEAST_TRUST / self._start)
+            passed = max(0.0, now - self._started_at) / trust
             self.rate = max(self.rate, self._start * (1.0 + (1.0 / _BELOW - 1.0) * passed**3))
             return False
         since = now - _LATELY
@@ -166,8 +169,7 @@ class Recovery:
             self._cruise_at(proven, at_least=_AT_LEAST)
 
     def _cruise_at(self, bound: float, at_least: float) -> None:
-        # One request a pause is what the probes send anyhow.
-        self.rate = max(_BELOW * bound, at_least * self.rate, 1.0 / self._pause)
+        self.rate = max(_BELOW * bound, at_least * self.rate, _SLOWEST)
 
     def _bound(self, now: float, proven: float) -> float:
         """Return the best lower bound of the limit."""

@@ -188,13 +188,14 @@ def refusals_at_most(pages: int, latency: float) -> int:
 def test_a_rate_limit_is_crawled_just_below_it(rate, burst, latency):
     """Few refusals, and a time of at most 1.3 times what limit and latency allow, and two seconds.
 
-    The time is that outside pauses, of which there is one for each time that the limit is met.
+    The time is that outside pauses, of which there is one for each time that the limit is met. A
+    slow limit takes longer to learn.
     """
     for pages in (150, 600, 2000):
         crawled = crawl(LeakyBucket(rate, burst), pages, latency)
         assert crawled.refused <= refusals_at_most(pages, latency)
         least = max(pages / rate, pages * 1.1 * latency / WINDOW)
-        assert crawled.busy <= 1.3 * least + 2
+        assert crawled.busy <= (1.3 if rate >= 5 else 1.4) * least + 2
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -304,8 +305,8 @@ def test_a_crawl_that_has_nothing_to_send_learns_nothing():
 
 def test_a_refusal_at_a_rate_that_is_proven_makes_all_void():
     """A server that refuses less than it has let through has changed, or is down: a ramp begins."""
-    recovery, now = recovery_in_cruise(rate=20.0, seconds=3.0)
-    for _ in range(200):
+    recovery, now = recovery_in_cruise(rate=6.0, seconds=3.0)
+    for _ in range(60):
         now = recovery.next_at
         recovery.sent(now)
         recovery.answered(now)
@@ -316,6 +317,26 @@ def test_a_refusal_at_a_rate_that_is_proven_makes_all_void():
         recovery.resume(now + 1.0)
         now += 1.1
     assert phases == ["cruise", "cruise", "ramp"]
+    assert recovery.rate >= 4.0
+
+
+def test_a_refusal_at_the_very_moment_of_the_probe():
+    """No time has passed, so nothing is learnt but that there is a limit; nothing fails."""
+    recovery = Recovery(5.0)
+    recovery.resume(0.0)
+    recovery.refused(0.0)
+    recovery.resume(0.0)
+    recovery.refused(0.0)
+    assert recovery.rate > 0
+
+
+@pytest.mark.parametrize("burst", [0, 3])
+@pytest.mark.parametrize("pause", [1.0, 5.0])
+def test_a_limit_far_below_one_a_second(pause, burst):
+    """15 requests a minute: even this is learnt, and is not overstepped again and again."""
+    crawled = crawl(LeakyBucket(0.25, burst), 300, NEAR, pause=pause)
+    assert crawled.refused <= 0.12 * 300
+    assert crawled.seconds <= 1.4 * 300 / 0.25
 
 
 def test_what_was_not_sent_in_time_is_not_caught_up():
@@ -342,7 +363,7 @@ def test_repr_shows_phase_and_rate():
     assert repr(recovery) == "<Recovery ramp at 4.0/s>"
     recovery.resume(0.0)
     recovery.refused(0.1)
-    assert repr(recovery) == "<Recovery cruise at 1.0/s>"
+    assert repr(recovery) == "<Recovery cruise at 0.9/s>"
 
 
 def test_a_gate_recovers_and_opens():
