@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import scrapy
+from loopback import hosts
 from scrapy.crawler import Crawler, CrawlerProcess
 from scrapy.settings import Settings
 from scrapy.statscollectors import StatsCollector
@@ -125,7 +126,7 @@ def crawl(store: str, port: int, sites: int) -> None:
     )
     crawler = process.create_crawler(FrontPages)
     FrontPages.parse = lambda *_: None
-    urls = [f"http://127.0.{n // 250}.{n % 250 + 1}:{port}/" for n in range(sites)]
+    urls = [f"http://{host}:{port}/" for host in hosts(sites)]
     process.crawl(crawler, start_urls=urls)
     process.start()
     stats = crawler.stats.get_stats()
@@ -138,7 +139,9 @@ def restart(sites: int) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(
-            [sys.executable, HERE / "loopback.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, HERE / "loopback.py", str(sites)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         ) as web,
     ):
         port = web.stdout.readline().decode().strip()

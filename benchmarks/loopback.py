@@ -1,13 +1,19 @@
 """A web on loopback for benchmarks: one process, any number of sites, one page for every path.
 
-``http://127.0.0.1:PORT``, ``http://127.0.0.2:PORT`` and so on are sites of it. Each page links to
-the next one, in as many chains as are asked for, so that a crawl has that many requests at hand.
-Prints its port, and ends when its standard input does.
+Its sites are ``http://HOST:PORT`` for each of :func:`hosts`, and it listens on these addresses and
+no others. Each page links to the next one, in as many chains as are asked for, so that a crawl has
+that many requests at hand. Prints its port, and ends when its standard input does.
+
+Usage::
+
+    python benchmarks/loopback.py [SITES]
 """
 
 from __future__ import annotations
 
 import asyncio
+import resource
+import socket
 import sys
 
 ROBOTS = b"".join(
@@ -19,6 +25,17 @@ ROBOTS = b"".join(
     ]
 )
 CHAINS = 16
+
+
+def hosts(sites: int) -> list[str]:
+    """Return the loopback addresses of so many sites."""
+    return [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(sites)]
+
+
+def open_more_files() -> None:
+    """Let this process open as many files as it may: each address and connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def page(path: bytes) -> bytes:
@@ -53,12 +70,24 @@ async def _head(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-async def main() -> None:
+def listen(sites: int) -> list[socket.socket]:
+    """Return a listening socket for each site, all on one free port."""
+    listening: list[socket.socket] = []
+    port = 0
+    for host in hosts(sites):
+        listening.append(socket.create_server((host, port), backlog=128))
+        port = listening[0].getsockname()[1]
+    return listening
+
+
+async def main(sites: int = 1) -> None:
     """Serve until standard input ends."""
-    server = await asyncio.start_server(serve, "0.0.0.0")  # all of 127.x.x.x
-    print(server.sockets[0].getsockname()[1], flush=True)
+    open_more_files()
+    listening = listen(sites)
+    servers = [await asyncio.start_server(serve, sock=sock) for sock in listening]
+    print(servers[0].sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(*map(int, sys.argv[1:])))

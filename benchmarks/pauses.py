@@ -1,41 +1,66 @@
-"""How a crawl fares with servers that refuse: our laws beside stock Scrapy.
+"""How a crawl fares with servers that refuse: laws of recovery beside each other and stock Scrapy.
 
-Each crawl is a process of its own, and so is each server (``refusing_server.py``). Prints, for each
-server and law, pages crawled, refusals as a share of the pages, the time, how much of it was spent
-in pauses, and the rate outside of pauses as a share of what the server allows.
+Each crawl is a process of its own, and so is each server. Prints, for each server and law, pages
+crawled, refusals as a share of the pages, the time, how much of it was spent in pauses, and the
+rate outside of pauses as a share of what the server allows. A crawl is ended after 40 seconds. The
+laws:
 
-Then: what one paused site of ten costs the other nine, and how many requests reach a site that
-pauses with sixteen under way.
+stock Scrapy        RetryMiddleware asks again at once
+pause, then open    MANDELBOT_RECOVERY = False: after the pause all at once, as before
+half, then add      the textbook's: half the rate after a refusal, then 1/s more each second
+pause, then a pace  ours
+
+limits      nginx with limit_req, at a rate a second and a burst (Debian: nginx-light)
+distant     a server 100 ms away, with such a limit, that says Retry-After: 1
+oddities    one page that always answers 503; a server up for two seconds and down for one; one
+            that is down for some seconds; one whose limit halves
+neighbours  what one paused site of ten costs the other nine
+in-flight   how many requests reach a site that pauses with sixteen under way
 
 Usage::
 
-    python benchmarks/pauses.py [limits|oddities|neighbours|in-flight ...]
+    python benchmarks/pauses.py [limits|distant|oddities|neighbours|in-flight ...]
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
+from math import inf
 from pathlib import Path
 
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
+from scrapy_mandelbot.politeness import gate
+
 HERE = Path(__file__).parent
-MOST_SECONDS = 60
+MOST_SECONDS = 40
 LAWS = {
     "stock Scrapy": {},
     "pause, then open": {"ours": True, "MANDELBOT_RECOVERY": False},
+    "half, then add": {"ours": True, "half, then add": True},
     "pause, then a pace": {"ours": True},
 }
 LIMITS = [
-    ("limit:5:0", 100),
-    ("limit:30:0", 600),
-    ("limit:30:5", 150),
-    ("limit:30:5", 600),
-    ("limit:200:0", 2000),
+    ("nginx:5:0", 60),
+    ("nginx:5:5", 60),
+    ("nginx:30:0", 600),
+    ("nginx:30:5", 600),
+    ("nginx:200:0", 2000),
+    ("nginx:200:20", 2000),
+]
+DISTANT = [
+    ("distant:5:0", 60),
+    ("distant:30:0", 600),
+    ("distant:30:5", 600),
 ]
 ODDITIES = [
     ("one-page", 300),
@@ -44,6 +69,51 @@ ODDITIES = [
     ("closed:5", 300),
     ("halving:30:5", 600),
 ]
+NGINX = """
+daemon off;
+{user}
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 256; }}
+http {{
+    access_log {folder}/access.log;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    default_type text/html;
+    limit_req_zone $server_addr zone=pages:1m rate={rate}r/s;
+    server {{
+        listen 127.0.0.1:{port};
+        root {folder}/www;
+        index index;
+        location / {{ limit_req zone=pages {burst}; }}
+    }}
+}}
+"""
+
+
+class HalfThenAdd:
+    """Additive increase, multiplicative decrease: the law to beat, in place of ``Recovery``."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = max(rate / 2, 1.0)
+        self.next_at = -inf
+        self._raised_at = -inf
+
+    def resume(self, now: float) -> None:
+        self._raised_at = now
+        self.next_at = now + 1 / self.rate
+
+    def sent(self, now: float) -> None:
+        self.next_at = max(self.next_at, now) + 1 / self.rate
+
+    def answered(self, now: float) -> bool:
+        self.rate += now - self._raised_at
+        self._raised_at = now
+        return False
+
+    def refused(self, _now: float) -> None:
+        self.rate = max(self.rate / 2, 0.1)
 
 
 def crawl(urls: list[str], settings: dict) -> None:
@@ -63,6 +133,8 @@ def crawl(urls: list[str], settings: dict) -> None:
             yield from response.follow_all(css="a", callback=self.parse)
 
     ours = settings.pop("ours", False)
+    if settings.pop("half, then add", False):
+        gate.Recovery = HalfThenAdd
     process = CrawlerProcess(
         {
             "LOG_LEVEL": "ERROR",
@@ -109,6 +181,48 @@ class Server:
         return json.loads(answered)
 
 
+class Nginx:
+    """An nginx of our own, with a limit."""
+
+    def __init__(self, pages: int, behaviour: str) -> None:
+        _, rate, burst = behaviour.split(":")
+        self._folder = tempfile.TemporaryDirectory()
+        folder = Path(self._folder.name)
+        self._log = folder / "access.log"
+        www = folder / "www"
+        www.mkdir()
+        (www / "index").write_text("".join(f'<a href="/{n}">{n}</a>' for n in range(pages)))
+        (www / "robots.txt").write_text("User-agent: *\nDisallow:\n")
+        for number in range(pages):
+            (www / str(number)).write_text("<html><body>page</body></html>")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        config = NGINX.format(
+            folder=folder,
+            port=port,
+            rate=rate,
+            burst=f"burst={burst} nodelay" if int(burst) else "",
+            user="user root;" if os.getuid() == 0 else "",
+        )
+        (folder / "nginx.conf").write_text(config)
+        self._process = subprocess.Popen(
+            ["nginx", "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL
+        )
+        self.url = f"http://127.0.0.1:{port}/"
+        until = time.monotonic() + 10
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            if time.monotonic() > until:
+                raise TimeoutError((folder / "error.log").read_text())
+            time.sleep(0.01)
+
+    def stop(self) -> dict:
+        self._process.terminate()
+        self._process.wait(10)
+        lines = self._log.read_text().splitlines()
+        self._folder.cleanup()
+        return {"statuses": Counter(line.split('" ')[1].split()[0] for line in lines)}
+
+
 def run(urls: list[str], settings: dict) -> dict:
     """Crawl in a process of its own."""
     command = [sys.executable, __file__, "--crawl", json.dumps([urls, settings])]
@@ -123,12 +237,13 @@ def table(servers: list[tuple[str, int]]) -> None:
     )
     for behaviour, pages in servers:
         for law, settings in LAWS.items():
-            server = Server(pages, behaviour)
+            make = Nginx if behaviour.startswith("nginx") else Server
+            server = make(pages, behaviour)
             result = run([server.url], dict(settings))
             refused = server.stop()["statuses"].get("503", 0)
             got = sum(result["pages"].values())
             share = ""
-            if behaviour.startswith("limit"):
+            if behaviour.startswith(("nginx", "distant")):
                 rate = float(behaviour.split(":")[1])
                 free = max(0.001, result["seconds"] - result["paused"])
                 share = f"{got / free / rate:.0%}"
@@ -174,9 +289,13 @@ def main() -> None:
     if sys.argv[1:2] == ["--crawl"]:
         crawl(*json.loads(sys.argv[2]))
         return
-    wanted = sys.argv[1:] or ["limits", "oddities", "neighbours", "in-flight"]
-    if "limits" in wanted:
+    wanted = sys.argv[1:] or ["limits", "distant", "oddities", "neighbours", "in-flight"]
+    if "limits" in wanted and shutil.which("nginx") is None:
+        print("nginx is not installed (Debian: nginx-light): limits are left out")
+    elif "limits" in wanted:
         table(LIMITS)
+    if "distant" in wanted:
+        table(DISTANT)
     if "oddities" in wanted:
         table(ODDITIES)
     if "neighbours" in wanted:

@@ -7,7 +7,8 @@ Usage::
 
     python benchmarks/refusing_server.py PAGES BEHAVIOUR [HOST]
 
-A behaviour is ``limit:RATE:BURST``, ``halving:RATE:BURST`` (after ten seconds), ``flapping`` (up
+A behaviour is ``limit:RATE:BURST``, ``distant:RATE:BURST`` (the same 50 ms away in either
+direction, with ``Retry-After: 1``), ``halving:RATE:BURST`` (after ten seconds), ``flapping`` (up
 two seconds, down one), ``down:SECONDS`` (after 50 pages), ``closed:SECONDS`` (the same, with
 Retry-After), ``one-page`` (page 7 answers 503), or ``well``.
 """
@@ -22,7 +23,9 @@ from time import monotonic
 from twisted.internet import reactor, stdio
 from twisted.internet.protocol import Protocol
 from twisted.web.resource import Resource
-from twisted.web.server import Site
+from twisted.web.server import NOT_DONE_YET, Site
+
+ONE_WAY = 0.05  # seconds to a distant server, and from it
 
 
 class Refusing(Resource):
@@ -34,6 +37,7 @@ class Refusing(Resource):
         super().__init__()
         kind, *numbers = behaviour.split(":")
         self._refuses = getattr(self, "_" + kind.replace("-", "_"))
+        self._one_way = ONE_WAY if kind == "distant" else 0.0
         self._numbers = [float(number) for number in numbers]
         self._index = "".join(f'<a href="/{n}">{n}</a>' for n in range(pages)).encode()
         self._excess = 0.0
@@ -45,6 +49,20 @@ class Refusing(Resource):
         self.statuses: Counter[int] = Counter()
 
     def render(self, request):
+        if not self._one_way:
+            return self._answer(request)
+        reactor.callLater(self._one_way, self._answer_later, request)
+        return NOT_DONE_YET
+
+    def _answer_later(self, request):
+        reactor.callLater(self._one_way, self._send, request, self._answer(request))
+
+    @staticmethod
+    def _send(request, body):
+        request.write(body)
+        request.finish()
+
+    def _answer(self, request):
         now = monotonic()
         self._began = self._began or now
         path = request.path.decode()
@@ -69,6 +87,9 @@ class Refusing(Resource):
             return True
         self._excess, self._last = excess, now
         return False
+
+    def _distant(self, path, now):
+        return "1" if self._limit(path, now) else False
 
     def _halving(self, path, now):
         if now - self._began > 10 and len(self._numbers) == 2:

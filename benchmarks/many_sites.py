@@ -1,0 +1,176 @@
+"""A crawl of many sites, all scheduled at once: our queue beside Scrapy's own.
+
+Each site on loopback gets three pages: its front page, and two that it links to. The requests for
+all front pages are scheduled before the first is answered. Each crawl is a process of its own, the
+variants in turns. Printed are the pages a second of each, the better of so many rounds, the CPU
+milliseconds a page, and the ratio.
+
+stock  Scrapy as it comes, with DownloaderAwarePriorityQueue
+ours   all of this package: ADDONS = {"scrapy_mandelbot.Addon": 500}
+
+``crawl`` does so with ROBOTSTXT_OBEY off, ``robots`` with it on: a robots.txt a site besides.
+``disk`` crawls nothing: it pushes a request for each site into a queue on disk, and pops them all,
+while the process may have 1,024 files open, as most may.
+
+Usage::
+
+    python benchmarks/many_sites.py crawl|robots [ROUNDS [SITES ...]]
+    python benchmarks/many_sites.py disk [SITES ...]
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import scrapy
+from loopback import hosts, open_more_files
+from scrapy.crawler import Crawler, CrawlerProcess
+from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.settings import Settings
+from scrapy.squeues import PickleLifoDiskQueue
+from scrapy.utils.misc import build_from_crawler
+from site_queue import Engine
+
+from scrapy_mandelbot import SiteQueue
+
+HERE = Path(__file__).parent
+SITES = (500, 2_000, 5_000)
+SITES_ON_DISK = (1_000, 5_000, 50_000)
+LINKS_FOLLOWED = 2
+FILES = 1_024
+VARIANTS = {"stock": {}, "ours": {"ADDONS": {"scrapy_mandelbot.Addon": 500}}}
+COMMON = {
+    "CONCURRENT_REQUESTS": 64,
+    "CONCURRENT_ITEMS": 1,  # Scrapy makes so many tasks for each page
+    "DOWNLOAD_DELAY": 0,
+    "LOG_LEVEL": "ERROR",
+    "TELNETCONSOLE_ENABLED": False,
+    "MANDELBOT_STORE": "memory",
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
+}
+
+
+class ManySites(scrapy.Spider):
+    """Asks each site for its front page and a few that it links to."""
+
+    name = "many_sites"
+
+    def parse(self, response):
+        links = response.css("a::attr(href)").getall()[:LINKS_FOLLOWED]
+        yield from response.follow_all(links, callback=self.parse_page)
+
+    def parse_page(self, response):
+        """Go no further."""
+
+
+def crawl(variant: str, port: int, sites: int, *, robots: bool = False) -> None:
+    """Crawl in this process, and print how long it took for how many pages."""
+    open_more_files()
+    process = CrawlerProcess({**COMMON, **VARIANTS[variant], "ROBOTSTXT_OBEY": robots})
+    crawler = process.create_crawler(ManySites)
+    clocks = []
+
+    def read_clocks():
+        clocks.append((time.monotonic(), time.process_time()))
+
+    crawler.signals.connect(read_clocks, signal=scrapy.signals.spider_opened)
+    crawler.signals.connect(read_clocks, signal=scrapy.signals.spider_closed)
+    process.crawl(crawler, start_urls=[f"http://{host}:{port}/" for host in hosts(sites)])
+    process.start()
+    (began, cpu_before), (ended, cpu_after) = clocks
+    asked = crawler.stats.get_value("robotstxt/request_count", 0)
+    pages = crawler.stats.get_value("response_received_count") - asked
+    print(json.dumps({"pages": pages, "seconds": ended - began, "cpu": cpu_after - cpu_before}))
+
+
+def compare(what: str, rounds: int, sites: int) -> None:
+    """Run the variants in turns; print a line for each."""
+    results: dict[str, list[dict]] = {variant: [] for variant in VARIANTS}
+    with subprocess.Popen(
+        [sys.executable, HERE / "loopback.py", str(sites)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as web:
+        port = web.stdout.readline().decode().strip()
+        for _ in range(rounds):
+            for variant, said in results.items():
+                command = [sys.executable, __file__, "one", variant, port, str(sites), what]
+                run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+                said.append(json.loads(run.stdout))
+        web.stdin.close()
+    rates = {}
+    for variant, said in results.items():
+        pages = said[0]["pages"]
+        rates[variant] = max(one["pages"] / one["seconds"] for one in said)
+        cpu = min(one["cpu"] / one["pages"] for one in said)
+        ratio = ""
+        if variant == "ours":
+            ratio = f"{rates['ours'] / rates['stock']:.2f}"
+        print(
+            f"{sites:>7,}  {variant:<9}{pages:>8,}{rates[variant]:>12.0f}{cpu * 1e3:>12.2f}"
+            f"{ratio:>9}",
+            flush=True,
+        )
+
+
+def on_disk(queue_name: str, folder: str, sites: int) -> None:
+    """Push and pop in this process, with few files; print what came of it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, most), most))
+    crawler = Crawler(
+        ManySites,
+        Settings({"ADDONS": {"scrapy_mandelbot.Addon": 500}, "LOG_ENABLED": False}),
+    )
+    crawler.spider = ManySites()
+    crawler.addons.load_settings(crawler.settings)
+    crawler.engine = Engine()
+    queue_class = {"stock": DownloaderAwarePriorityQueue, "ours": SiteQueue}[queue_name]
+    queue = build_from_crawler(queue_class, crawler, PickleLifoDiskQueue, folder)
+    began = time.perf_counter()
+    pushed = 0
+    try:
+        for number in range(sites):
+            queue.push(scrapy.Request(f"https://site{number}.example/"))
+            pushed += 1
+        push = (time.perf_counter() - began) / sites
+        state = queue.close()
+        queue = build_from_crawler(queue_class, crawler, PickleLifoDiskQueue, folder, state)
+        began = time.perf_counter()
+        popped = sum(1 for _ in iter(queue.pop, None))
+        pop = (time.perf_counter() - began) / max(1, popped)
+        print(f"{pushed:>9,}{popped:>9,}{push * 1e6:>12.0f}{pop * 1e6:>12.0f}")
+    except OSError as error:
+        print(f"{pushed:>9,}{'-':>9}  {error.strerror}")
+
+
+def main(what: str = "--help", *numbers: str) -> None:
+    if what in {"crawl", "robots"}:
+        rounds, *sites = [int(number) for number in numbers or ["2"]]
+        print(f"  sites  {'variant':<9}{'pages':>8}{'pages/s':>12}{'CPU ms/page':>12}{'ratio':>9}")
+        for count in sites or SITES:
+            compare(what, rounds, count)
+    elif what == "disk":
+        print(f"{FILES:,} files may be open\n")
+        print(f"  sites  {'queue':<8}{'pushed':>9}{'popped':>9}{'us a push':>12}{'us a pop':>12}")
+        for count in map(int, numbers or SITES_ON_DISK):
+            for queue_name in ("stock", "ours"):
+                print(f"{count:>7,}  {queue_name:<8}", end="", flush=True)
+                with tempfile.TemporaryDirectory() as folder:
+                    command = [sys.executable, __file__, "on-disk", queue_name, folder, str(count)]
+                    subprocess.run(command, check=True)
+    elif what == "one":
+        crawl(numbers[0], int(numbers[1]), int(numbers[2]), robots=numbers[3] == "robots")
+    elif what == "on-disk":
+        on_disk(numbers[0], numbers[1], int(numbers[2]))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
