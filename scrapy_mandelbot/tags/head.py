@@ -1,0 +1,261 @@
+"""The meta tags of an HTML page's head: found in bytes, without building a tree.
+
+Source: HTML (WHATWG), sections 13.2.5 "Tokenization" and 13.2.6.4 "The rules for parsing tokens in
+HTML content", as far as they bear on what stands in a head.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import lru_cache
+from html import unescape
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEAD_LIMIT = 262_144
+"""Bytes of a page that are looked at: 256 KiB, if its head does not end before."""
+
+
+class Meta(NamedTuple):
+    """A ``<meta name=… content=…>``."""
+
+    name: str
+    """In lower case, without white space around."""
+    content: str
+    line: int
+    """The first is 1."""
+
+
+def meta_tags(body: bytes, names: frozenset[str], charset: str | None = None) -> Iterator[Meta]:
+    """Yield the meta tags of the page's head that have one of the names, in order.
+
+    Tags are read in the head and, as browsers do, after it, up to the first tag that cannot stand
+    in a head. Text out of place ends nothing. The content of comments, scripts, styles, titles,
+    ``<noscript>`` and ``<template>`` is no markup.
+
+    Args:
+        body: bytes of HTML, whole or its first :data:`HEAD_LIMIT` bytes.
+        names: in lower case.
+        charset: as the Content-Type header has it, if it does. It matters for encodings in which
+            markup does not look like ASCII; a byte-order mark goes before it.
+    """
+    page = _as_ascii_shows_it(body, charset)
+    octets = frozenset(name.encode() for name in names)
+    last = _last_mention(page, octets)
+    if last < 0:
+        return
+    line, counted = 1, 0
+    for position, attributes in _metas(page, octets, last):
+        name = _text(attributes.get(b"name", b"")).strip().lower()
+        if name in names and b"content" in attributes:
+            line += page.count(b"\n", counted, position)
+            counted = position
+            yield Meta(name, _text(attributes[b"content"]), line)
+
+
+# A byte-order mark, or the first character of a page: what HTML (13.2.3.2) takes for UTF-16.
+_UTF_16 = (
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (b"<\0", "utf-16-le"),
+    (b"\0<", "utf-16-be"),
+)
+_ESCAPE = b"\x1b"
+
+
+def _as_ascii_shows_it(body: bytes, charset: str | None) -> bytes:
+    """Return the start of the page in an encoding in which markup looks as in ASCII."""
+    start = body[:HEAD_LIMIT]
+    for mark, encoding in _UTF_16:
+        if start.startswith(mark):
+            return _recoded(start, encoding)
+    if start.startswith(codecs.BOM_UTF8):
+        return start
+    if charset and charset.lower().replace("_", "-").startswith(("utf-16", "utf-32")):
+        return _recoded(start, charset)
+    if _ESCAPE in start:  # ISO-2022-JP: its characters are made of ASCII's, "<" and quotes too
+        return _recoded(start, "iso2022_jp")
+    return start
+
+
+def _recoded(start: bytes, encoding: str) -> bytes:
+    try:
+        return start.decode(encoding, "replace").encode("utf-8", "replace")
+    except (LookupError, ValueError):  # "utf-16-nonsense"
+        return start
+
+
+# The cheap test. A page without the names in its meta tags costs one search for what begins with
+# "<", which runs over scripts and styles, however long, at the speed of memchr.
+
+_LANDMARK = rb"""
+    <(?=[mbsnt!/][echiot-])  # first of all: most of what "<" begins is nothing of this
+    (?:
+        meta[\s/]+(?![\s/])
+        (?!  # a whole tag with nothing for us, as nearly all are
+            name="(?!\s*(?:%b)) [^"&]* "
+            | (?:charset|property|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
+        )
+        (?P<meta> [^>"']* (?: (?:"[^"]*"|'[^']*') [^>"']* )* )
+        | (?P<hiding> (?:script|style|noscript|template|title) (?=[\s/>]) (?![^<>]*></script>) )
+        | (?P<comment> !-- )
+        | (?P<end>
+            body[\s/>]
+            | /head\s*>\s*<(?!(?:meta|link|script|style|noscript|template|title|base)\b)[a-z]
+        )
+    )
+"""
+_HIDING_END = re.compile(rb"</(?:script|style|noscript|template|title)[\s/>]", re.IGNORECASE)
+_COMMENT_END = re.compile(rb"--!?>")
+_ESCAPED_NAME = re.compile(rb"name\s*=\s*[\"']?[^\"'\s>]*&")
+_MOST_SPACE = 100  # before "<body": more of it only costs time
+
+
+@lru_cache(maxsize=256)
+def _landmark(names: frozenset[bytes]) -> re.Pattern[bytes]:
+    ours = b"|".join(map(re.escape, sorted(names)))
+    return re.compile(_LANDMARK % ours, re.IGNORECASE | re.VERBOSE)
+
+
+def _last_mention(page: bytes, names: frozenset[bytes]) -> int:
+    """Return where the last meta tag ends that may have one of the names, in the head; or -1.
+
+    The head is taken to end at ``<body>``, or where other markup follows ``</head>``, outside of
+    comments and scripts. (Who has that in the value of an attribute, tag after tag, is misread.)
+    """
+    last, shown_from = -1, 0
+    for found in _landmark(names).finditer(page):
+        kind, start = found.lastgroup, found.start()
+        if kind == "meta":
+            if _may_name(found["meta"], names):
+                last = found.end()
+        elif kind == "end":
+            before = page[max(0, start - _MOST_SPACE) : start].rstrip()
+            if start >= shown_from and before.endswith(b">"):
+                break
+        elif start >= shown_from:
+            end = (_COMMENT_END if kind == "comment" else _HIDING_END).search(page, start)
+            shown_from = end.start() if end else len(page)
+    return last
+
+
+def _may_name(text: bytes, names: frozenset[bytes]) -> bool:
+    """Return False only where the text of meta tags has none of the names."""
+    text = text.lower()
+    for name in names:  # any() would take three times as long
+        if name in text:
+            return True
+    return _ESCAPED_NAME.search(text) is not None
+
+
+# The scanner.
+
+_SPACE = rb"[\t\n\f\r ]"
+_TAG = re.compile(rb"<(/?)([a-z][^\t\n\f\r />]*)", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    rb"[\t\n\f\r /]*([^\t\n\f\r />][^\t\n\f\r />=]*)"
+    rb"(?:" + _SPACE + rb"*=" + _SPACE + rb"*"
+    rb"(?:\"([^\"]*)\"?|'([^']*)'?|([^\t\n\f\r >\"'][^\t\n\f\r >]*)|(?=>)))?"
+)
+_PLAIN_ATTRIBUTES = re.compile(
+    rb"(?:[\t\n ]+[a-z][a-z0-9_:.-]*(?:=(?:\"[^\"]*\"|[a-z0-9_:.-]+(?=[\t\n >])))?)*[\t\n ]*/?>",
+    re.IGNORECASE,
+)
+"""The rest of a tag as it is nearly always written; where it matches it is all of it."""
+_TAG_END = re.compile(rb"[\t\n\f\r /]*>")
+
+_WITHOUT_MARKUP = {
+    name: re.compile(rb"</" + name + rb"[\t\n\f\r />]", re.IGNORECASE)
+    for name in (b"script", b"style", b"title", b"noscript", b"noframes")
+}
+"""Elements of a head whose content is no markup, and where it ends."""
+
+_TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
+_IN_HEAD = frozenset(
+    {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta", b"template"}
+    | _WITHOUT_MARKUP.keys()
+)
+
+
+def _metas(
+    page: bytes, names: frozenset[bytes], last: int
+) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+    """Yield position and attributes of the meta tags, up to the last or the end of the head.
+
+    All that have one of the names are among them.
+    """
+    position = 0
+    while 0 <= (position := page.find(b"<", position)) < last:
+        tag = _TAG.match(page, position)
+        if tag is None:
+            position = _after_other(page, position)
+            continue
+        is_end, name = bool(tag[1]), tag[2].lower()
+        if name not in _IN_HEAD and not (is_end and name not in {b"body", b"html", b"br"}):
+            return
+        plain = _PLAIN_ATTRIBUTES.match(page, tag.end())
+        if plain and not (name == b"meta" and _may_name(plain[0], names)):
+            after = plain.end()
+        else:
+            attributes, after = _attributes(page, tag.end())
+            if after < 0:
+                return
+            if name == b"meta" and not is_end:
+                yield position, attributes
+        position = after if is_end else _after_content(page, name, after)
+        if position < 0:
+            return
+
+
+def _after_other(page: bytes, position: int) -> int:
+    """Return where a comment, a doctype, a processing instruction or a lone "<" ends."""
+    if page.startswith(b"<!--", position):
+        # "<!-->" and "<!--->" are whole comments.
+        end = _COMMENT_END.search(page, position + 2)
+        return end.end() if end else len(page)
+    if page[position + 1 : position + 2] in {b"!", b"?", b"/"}:
+        end_at = page.find(b">", position)
+        return end_at + 1 if end_at >= 0 else len(page)
+    return position + 1
+
+
+def _attributes(page: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
+    """Return a tag's attributes and where it ends; below 0: it does not.
+
+    Of an attribute that is there twice the first counts (13.2.5.33).
+    """
+    attributes: dict[bytes, bytes] = {}
+    while (end := _TAG_END.match(page, position)) is None:
+        attribute = _ATTRIBUTE.match(page, position)
+        if attribute is None:
+            return attributes, -1
+        name, double, single, bare = attribute.groups()
+        attributes.setdefault(name.lower(), double or single or bare or b"")
+        position = attribute.end()
+    return attributes, end.end()
+
+
+def _after_content(page: bytes, name: bytes, position: int) -> int:
+    """Return where the content of an element ends that is no markup; below 0: it does not."""
+    if name in _WITHOUT_MARKUP:
+        end = _WITHOUT_MARKUP[name].search(page, position)
+        return end.start() if end else -1
+    depth = int(name == b"template")
+    while depth:
+        tag = _TEMPLATE.search(page, position)
+        if tag is None:
+            return -1
+        depth += -1 if tag[1] else 1
+        position = tag.end() - 1
+    return position
+
+
+def _text(value: bytes) -> str:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = value.decode("latin-1")
+    return unescape(text)
