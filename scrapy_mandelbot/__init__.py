@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.schedulers import ParkingScheduler
+    from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
 
 _HOMES = {
     "Addon": "addon",
@@ -30,6 +31,8 @@ _HOMES = {
     "OutcomeKind": "politeness",
     "ParkingScheduler": "schedulers",
     "PauseMiddleware": "downloadermiddlewares",
+    "RobotTag": "tags",
+    "RobotTags": "tags",
     "RobotsTxt": "robotstxt",
     "RobotsTxtMiddleware": "downloadermiddlewares",
     "Rule": "robotstxt",
@@ -37,6 +40,7 @@ _HOMES = {
     "SiteQueue": "pqueues",
     "SpiderHooks": "extensions",
     "Verdict": "robotstxt",
+    "robot_tags": "tags",
 }
 
 __all__ = [
@@ -47,6 +51,8 @@ __all__ = [
     "OutcomeKind",
     "ParkingScheduler",
     "PauseMiddleware",
+    "RobotTag",
+    "RobotTags",
     "RobotsTxt",
     "RobotsTxtMiddleware",
     "Rule",
@@ -55,6 +61,7 @@ __all__ = [
     "SpiderHooks",
     "Verdict",
     "__version__",
+    "robot_tags",
 ]
 
 

@@ -54,6 +54,7 @@ _VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
 }
 """Directives with a value: the field that it goes to, and how it is read; None: ignore it."""
 
+_LONGEST = 200  # characters of a directive: what is longer is none, and not kept whole
 _LONGEST_DATE = 3  # parts between commas: "Tuesday, June 25, 2027"
 _AGENT = re.compile(r"[^\s,:;\"]+")
 _NO_AGENT_BEFORE = re.compile(r"\s*-?[0-9.]+\s*")
@@ -98,16 +99,16 @@ def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _listed(text: str, *, has_agents: bool) -> Iterator[tuple[str | None, str]]:
-    parts = text.split(",")
+    parts = text.split(",")[::-1]  # taken from the end, which costs the same however many
     agent: str | None = None
     while parts:
-        part = parts.pop(0).strip()
+        part = parts.pop().strip()
         while has_agents and _names_an_agent(part):
             name, _, part = part.partition(":")
             agent = _agent_name(name)
             part = part.strip()
         if _plain(part.partition(":")[0]) == "unavailable-after":
-            part, parts = _with_whole_date(part, parts)
+            part = _with_whole_date(part, parts)
         for directive in _split_further(part):
             yield agent, directive
 
@@ -136,16 +137,18 @@ def _agent_name(name: str) -> str | None:
     return None if name in {"robots", "*"} else name
 
 
-def _with_whole_date(part: str, rest: list[str]) -> tuple[str, list[str]]:
-    """Return the part with as much of the rest as belongs to its date, and what is left.
+def _with_whole_date(part: str, rest: list[str]) -> str:
+    """Return the part with as much as belongs to its date, taken from the end of the rest.
 
     Dates have commas of their own: ``Tue, 25 Jun 2027 15:00:00 PST``.
     """
     for more in range(min(_LONGEST_DATE - 1, len(rest)), 0, -1):
-        joined = ",".join([part, *rest[:more]])
-        if any(char.isdigit() for char in rest[more - 1]) and effects_of(joined) is not None:
-            return joined, rest[more:]
-    return part, rest
+        added = rest[: -more - 1 : -1]
+        joined = ",".join([part, *added])
+        if any(map(str.isdigit, added[-1])) and effects_of(joined[:_LONGEST]) is not None:
+            del rest[-more:]
+            return joined
+    return part
 
 
 def _split_further(part: str) -> list[str]:
@@ -153,6 +156,7 @@ def _split_further(part: str) -> list[str]:
 
     ``noindex nofollow`` and ``noindex; nofollow`` are in no document, and on many pages.
     """
+    part = part[:_LONGEST]
     if not part:
         return []
     if effects_of(part) is not None:
