@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.schedulers import ParkingScheduler
+    from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
     from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
 
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "PauseMiddleware": "downloadermiddlewares",
     "RobotTag": "tags",
     "RobotTags": "tags",
+    "RobotTagsMiddleware": "spidermiddlewares",
     "RobotsTxt": "robotstxt",
     "RobotsTxtMiddleware": "downloadermiddlewares",
     "Rule": "robotstxt",
@@ -53,6 +55,7 @@ __all__ = [
     "PauseMiddleware",
     "RobotTag",
     "RobotTags",
+    "RobotTagsMiddleware",
     "RobotsTxt",
     "RobotsTxtMiddleware",
     "Rule",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 STORES = ("memory", "sqlite")
 _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 SITEMAP_MODES = ("off", "signal")
+ROBOT_TAG_MODES = ("off", "annotate", "obey")
 
 
 class SettingsError(ValueError):
@@ -192,6 +193,12 @@ class Config:
     )
     sitemaps: str = field(
         metadata=_setting("MANDELBOT_SITEMAPS", _one_of(*SITEMAP_MODES), "signal")
+    )
+    robot_tags: str = field(
+        metadata=_setting("MANDELBOT_ROBOT_TAGS", _one_of(*ROBOT_TAG_MODES), "annotate")
+    )
+    nofollow_links: bool = field(
+        metadata=_setting("MANDELBOT_NOFOLLOW_LINKS", _flag, default=False)
     )
 
     @classmethod
