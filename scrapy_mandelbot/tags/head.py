@@ -43,7 +43,7 @@ def meta_tags(body: bytes, names: frozenset[str], charset: str | None = None) ->
             markup does not look like ASCII; a byte-order mark goes before it.
     """
     page = _as_ascii_shows_it(body, charset)
-    octets = frozenset(name.encode() for name in names)
+    octets = frozenset(name.encode(errors="replace") for name in names)
     last = _last_mention(page, octets)
     if last < 0:
         return
@@ -64,6 +64,8 @@ _UTF_16 = (
     (b"\0<", "utf-16-be"),
 )
 _ESCAPE = b"\x1b"
+_TO_JIS = re.compile(rb"\x1b\$[@B]")
+"""ISO-2022-JP: between this and the next escape, characters are made of ASCII's, "<" and all."""
 
 
 def _as_ascii_shows_it(body: bytes, charset: str | None) -> bytes:
@@ -76,7 +78,7 @@ def _as_ascii_shows_it(body: bytes, charset: str | None) -> bytes:
         return start
     if charset and charset.lower().replace("_", "-").startswith(("utf-16", "utf-32")):
         return _recoded(start, charset)
-    if _ESCAPE in start:  # ISO-2022-JP: its characters are made of ASCII's, "<" and quotes too
+    if _ESCAPE in start and _TO_JIS.search(start):
         return _recoded(start, "iso2022_jp")
     return start
 
@@ -86,6 +88,14 @@ def _recoded(start: bytes, encoding: str) -> bytes:
         return start.decode(encoding, "replace").encode("utf-8", "replace")
     except (LookupError, ValueError):  # "utf-16-nonsense"
         return start
+
+
+_COMMENT_END = re.compile(rb"--!?>")
+_CONTENT_END = {
+    name: re.compile(rb"</" + name + rb"[\t\n\f\r />]", re.IGNORECASE)
+    for name in (b"script", b"style", b"title", b"noscript", b"noframes", b"template")
+} | {b"!--": _COMMENT_END}
+"""What a head may hold whose content is no markup for us, and where it ends."""
 
 
 # The cheap test. A page without the names in its meta tags costs one search for what begins with
@@ -100,16 +110,15 @@ _LANDMARK = rb"""
             | (?:charset|property|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
         )
         (?P<meta> [^>"']* (?: (?:"[^"]*"|'[^']*') [^>"']* )* )
-        | (?P<hiding> (?:script|style|noscript|template|title) (?=[\s/>]) (?![^<>]*></script>) )
-        | (?P<comment> !-- )
+        | (?P<hiding>
+            !-- | (?:script|style|title|noscript|noframes|template)(?=[\s/>])(?![^<>]*></script>)
+        )
         | (?P<end>
             body[\s/>]
             | /head\s*>\s*<(?!(?:meta|link|script|style|noscript|template|title|base)\b)[a-z]
         )
     )
 """
-_HIDING_END = re.compile(rb"</(?:script|style|noscript|template|title)[\s/>]", re.IGNORECASE)
-_COMMENT_END = re.compile(rb"--!?>")
 _ESCAPED_NAME = re.compile(rb"name\s*=\s*[\"']?[^\"'\s>]*&")
 _MOST_SPACE = 100  # before "<body": more of it only costs time
 
@@ -132,13 +141,13 @@ def _last_mention(page: bytes, names: frozenset[bytes]) -> int:
         if kind == "meta":
             if _may_name(found["meta"], names):
                 last = found.end()
-        elif kind == "end":
-            before = page[max(0, start - _MOST_SPACE) : start].rstrip()
-            if start >= shown_from and before.endswith(b">"):
-                break
-        elif start >= shown_from:
-            end = (_COMMENT_END if kind == "comment" else _HIDING_END).search(page, start)
+        elif start < shown_from:
+            continue
+        elif kind == "hiding":
+            end = _CONTENT_END[found["hiding"].lower()].search(page, start)
             shown_from = end.start() if end else len(page)
+        elif page[max(0, start - _MOST_SPACE) : start].rstrip().endswith(b">"):
+            break
     return last
 
 
@@ -167,16 +176,9 @@ _PLAIN_ATTRIBUTES = re.compile(
 """The rest of a tag as it is nearly always written; where it matches it is all of it."""
 _TAG_END = re.compile(rb"[\t\n\f\r /]*>")
 
-_WITHOUT_MARKUP = {
-    name: re.compile(rb"</" + name + rb"[\t\n\f\r />]", re.IGNORECASE)
-    for name in (b"script", b"style", b"title", b"noscript", b"noframes")
-}
-"""Elements of a head whose content is no markup, and where it ends."""
-
 _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
 _IN_HEAD = frozenset(
-    {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta", b"template"}
-    | _WITHOUT_MARKUP.keys()
+    {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta"} | _CONTENT_END.keys()
 )
 
 
@@ -240,10 +242,12 @@ def _attributes(page: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
 
 def _after_content(page: bytes, name: bytes, position: int) -> int:
     """Return where the content of an element ends that is no markup; below 0: it does not."""
-    if name in _WITHOUT_MARKUP:
-        end = _WITHOUT_MARKUP[name].search(page, position)
+    if name != b"template":
+        if name not in _CONTENT_END:
+            return position
+        end = _CONTENT_END[name].search(page, position)
         return end.start() if end else -1
-    depth = int(name == b"template")
+    depth = 1  # templates may hold templates
     while depth:
         tag = _TEMPLATE.search(page, position)
         if tag is None:

@@ -527,6 +527,10 @@ CASES = (
             ("Text out of place", "text < & >"),
             ("Markup in a value", '<meta name=description content="<p>The <body> element</p>">'),
             ("A head in a script", "<script>d.write('<head></head><body>')</script>"),
+            (
+                "A head after an end of another kind, in a script",
+                ("<script>d.write('</style></head><body>')</script>"),
+            ),
             ("A head in a comment", "<!-- <head></head><body> -->"),
             ("A quote too many", '<meta name="description" content="say "hello" to">'),
             ("A tag in another's", '<link rel="a"b" <link>'),

@@ -48,6 +48,7 @@ def soup(pieces: list[str]) -> st.SearchStrategy[str]:
     st.text(),
 )
 @example([(b"Content-Type", b"text/html; charset=utf-16\xff")], b"<\0m", "")
+@example([], b"<meta name=robots content=x>", "\udc80bot")
 @example([(b"Content-Type", b"text/html; charset=utf-32")], b"abc", "a")
 @example([(b"Content-Type", b"charset=utf-16-\x00")], b"abc", "a")
 @example([], b"\xff\xfe<\x00\xd8\xd8", "a")
