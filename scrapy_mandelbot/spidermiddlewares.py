@@ -50,9 +50,6 @@ class Prohibitions:
         return self.requests
 
 
-_NOTHING = Prohibitions()
-
-
 class RobotTagsMiddleware:
     """Reads ``X-Robots-Tag`` headers and robots meta tags. Order 40.
 
@@ -65,25 +62,59 @@ class RobotTagsMiddleware:
         self.crawler = crawler
         self._crawl = Crawl.of(crawler)
         config = self._crawl.config
-        self._reads = config.robot_tags != "off"
-        self._obeys = config.robot_tags == "obey"
-        self._nofollow_links = config.nofollow_links
-        if not config.enabled or not (self._reads or self._nofollow_links):
+        if not config.enabled or (config.robot_tags == "off" and not config.nofollow_links):
             raise NotConfigured
+        self._mode = config.robot_tags
         self._agent = config.agent
         self._default_agent: str = crawler.settings["USER_AGENT"] or ""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotTagsMiddleware:
-        """Build the middleware."""
+        """Build the middleware: one that obeys only where it is asked to.
+
+        Every middleware that sees the output of callbacks costs something for each request.
+        """
+        config = Crawl.of(crawler).config
+        if cls is RobotTagsMiddleware and (config.robot_tags == "obey" or config.nofollow_links):
+            return ObeyingRobotTagsMiddleware(crawler)
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
         """Put the page's tags into ``response.meta``, in place of what was copied there."""
-        if self._reads:
+        if self._mode != "off":
             tags = response.meta["robot_tags"] = self._tags(response)
             if tags.sources:
                 self._count(tags)
+
+    def _tags(self, response: Response) -> RobotTags:
+        headers = [
+            (name, value)
+            for name in (b"X-Robots-Tag", b"Content-Type")
+            for value in response.headers.getlist(name)
+        ]
+        body = response.body if isinstance(response, HtmlResponse) else b""
+        return robot_tags(headers, body, self._agent or self._agent_of(response.request))
+
+    def _agent_of(self, request: Request | None) -> str:
+        sent = request.headers.get(b"User-Agent") if request is not None else None
+        return self._default_agent if sent is None else sent.decode("latin-1")
+
+    def _count(self, tags: RobotTags) -> None:
+        stats = self.crawler.stats
+        stats.inc_value("mandelbot/tags/pages")
+        if tags.noindex:
+            stats.inc_value("mandelbot/tags/noindex")
+        if tags.nofollow:
+            stats.inc_value("mandelbot/tags/nofollow")
+        if tags.is_unavailable(self._now()):
+            stats.inc_value("mandelbot/tags/unavailable")
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._crawl.now(), tz=timezone.utc)
+
+
+class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
+    """Drops what the tags of a page, or of its links, forbid."""
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Drop what the page's tags forbid."""
@@ -101,39 +132,13 @@ class RobotTagsMiddleware:
             if self._may_pass(output, response, prohibitions):
                 yield output
 
-    def _tags(self, response: Response) -> RobotTags:
-        headers = [
-            (name, value)
-            for name in ("X-Robots-Tag", "Content-Type")
-            for value in response.headers.getlist(name)
-        ]
-        body = response.body if isinstance(response, HtmlResponse) else b""
-        return robot_tags(headers, body, self._agent or self._agent_of(response.request))
-
-    def _agent_of(self, request: Request | None) -> str:
-        sent = request.headers.get("User-Agent") if request is not None else None
-        return self._default_agent if sent is None else sent.decode("latin-1")
-
-    def _count(self, tags: RobotTags) -> None:
-        stats = self.crawler.stats
-        stats.inc_value("mandelbot/tags/pages")
-        if tags.noindex:
-            stats.inc_value("mandelbot/tags/noindex")
-        if tags.nofollow:
-            stats.inc_value("mandelbot/tags/nofollow")
-        if tags.is_unavailable(self._now()):
-            stats.inc_value("mandelbot/tags/unavailable")
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._crawl.now(), tz=timezone.utc)
-
     def _prohibitions(self, response: Response) -> Prohibitions:
         if response.meta.get("dont_obey_robot_tags") or (
             response.request is not None and self._crawl.is_for_a_person(response.request)
         ):
-            return _NOTHING
+            return Prohibitions()
         requests = items = None
-        if self._obeys:
+        if self._mode == "obey":
             tags = response.meta.get("robot_tags")
             if not isinstance(tags, RobotTags):  # the spider may have taken it out
                 tags = self._tags(response)
@@ -141,16 +146,13 @@ class RobotTagsMiddleware:
             items = tags.decided_by("noindex")
             if items is None and tags.is_unavailable(self._now()):
                 items = tags.decided_by("unavailable_after")
-        links = nofollow_links(response) if self._nofollow_links and not requests else frozenset()
+        asks_for_links = self._crawl.config.nofollow_links and requests is None
+        links = nofollow_links(response) if asks_for_links else frozenset()
         return Prohibitions(requests, items, links)
 
     def _may_pass(self, output: Any, response: Response, prohibitions: Prohibitions) -> bool:
-        if output is None:
-            return True
-        tag = prohibitions.of(output, response)
+        tag = None if output is None else prohibitions.of(output, response)
         if tag is None:
-            if isinstance(output, Request) and output is not response.request:
-                output.meta.pop("robot_tags", None)  # copied; it would go to JOBDIR and be untrue
             return True
         self.crawler.stats.inc_value(_dropped_stat(output, tag))
         logger.debug(

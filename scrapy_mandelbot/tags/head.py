@@ -45,10 +45,8 @@ def meta_tags(body: bytes, names: frozenset[str], charset: str | None = None) ->
     page = _as_ascii_shows_it(body, charset)
     octets = frozenset(name.encode(errors="replace") for name in names)
     last = _last_mention(page, octets)
-    if last < 0:
-        return
     line, counted = 1, 0
-    for position, attributes in _metas(page, octets, last):
+    for position, attributes in _metas(page[: last + 1], octets):
         name = _text(attributes.get(b"name", b"")).strip().lower()
         if name in names and b"content" in attributes:
             line += page.count(b"\n", counted, position)
@@ -66,28 +64,26 @@ _UTF_16 = (
 _ESCAPE = b"\x1b"
 _TO_JIS = re.compile(rb"\x1b\$[@B]")
 """ISO-2022-JP: between this and the next escape, characters are made of ASCII's, "<" and all."""
+_FIRST_TEXT = 16_384  # bytes within which a page in ISO-2022-JP has some Japanese
 
 
 def _as_ascii_shows_it(body: bytes, charset: str | None) -> bytes:
-    """Return the start of the page in an encoding in which markup looks as in ASCII."""
-    start = body[:HEAD_LIMIT]
+    """Return the page in an encoding in which markup looks as in ASCII."""
     for mark, encoding in _UTF_16:
-        if start.startswith(mark):
-            return _recoded(start, encoding)
-    if start.startswith(codecs.BOM_UTF8):
-        return start
-    if charset and charset.lower().replace("_", "-").startswith(("utf-16", "utf-32")):
-        return _recoded(start, charset)
-    if _ESCAPE in start and _TO_JIS.search(start):
-        return _recoded(start, "iso2022_jp")
-    return start
+        if body.startswith(mark):
+            return _recoded(body, encoding)
+    if charset and charset.lower().startswith(("utf-16", "utf_16", "utf16")):
+        return _recoded(body, charset)
+    if body.find(_ESCAPE, 0, _FIRST_TEXT) >= 0 and _TO_JIS.search(body, 0, _FIRST_TEXT):
+        return _recoded(body, "iso2022_jp")
+    return body
 
 
-def _recoded(start: bytes, encoding: str) -> bytes:
+def _recoded(body: bytes, encoding: str) -> bytes:
     try:
-        return start.decode(encoding, "replace").encode("utf-8", "replace")
+        return body[:HEAD_LIMIT].decode(encoding, "replace").encode("utf-8", "replace")
     except (LookupError, ValueError):  # "utf-16-nonsense"
-        return start
+        return body
 
 
 _COMMENT_END = re.compile(rb"--!?>")
@@ -136,7 +132,7 @@ def _last_mention(page: bytes, names: frozenset[bytes]) -> int:
     comments and scripts. (Who has that in the value of an attribute, tag after tag, is misread.)
     """
     last, shown_from = -1, 0
-    for found in _landmark(names).finditer(page):
+    for found in _landmark(names).finditer(page, 0, HEAD_LIMIT):
         kind, start = found.lastgroup, found.start()
         if kind == "meta":
             if _may_name(found["meta"], names):
@@ -144,8 +140,8 @@ def _last_mention(page: bytes, names: frozenset[bytes]) -> int:
         elif start < shown_from:
             continue
         elif kind == "hiding":
-            end = _CONTENT_END[found["hiding"].lower()].search(page, start)
-            shown_from = end.start() if end else len(page)
+            end = _CONTENT_END[found["hiding"].lower()].search(page, start, HEAD_LIMIT)
+            shown_from = end.start() if end else HEAD_LIMIT
         elif page[max(0, start - _MOST_SPACE) : start].rstrip().endswith(b">"):
             break
     return last
@@ -182,15 +178,13 @@ _IN_HEAD = frozenset(
 )
 
 
-def _metas(
-    page: bytes, names: frozenset[bytes], last: int
-) -> Iterator[tuple[int, dict[bytes, bytes]]]:
-    """Yield position and attributes of the meta tags, up to the last or the end of the head.
+def _metas(page: bytes, names: frozenset[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+    """Yield position and attributes of the meta tags, up to the end of the head.
 
     All that have one of the names are among them.
     """
     position = 0
-    while 0 <= (position := page.find(b"<", position)) < last:
+    while (position := page.find(b"<", position)) >= 0:
         tag = _TAG.match(page, position)
         if tag is None:
             position = _after_other(page, position)
