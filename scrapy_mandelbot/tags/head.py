@@ -97,14 +97,16 @@ _CONTENT_END = {
 # The cheap test. A page without the names in its meta tags costs one search for what begins with
 # "<", which runs over scripts and styles, however long, at the speed of memchr.
 
+_FOREIGN_META = rb"""
+    (?:  # the beginning of a tag that has nothing for us, as nearly all are
+        name="(?!\s*(?:%b)) [^"&]* "
+        | (?:charset|property|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
+    )
+"""
 _LANDMARK = rb"""
     <(?=[mbsnt!/][echiot-])  # first of all: most of what "<" begins is nothing of this
     (?:
-        meta[\s/]+(?![\s/])
-        (?!  # a whole tag with nothing for us, as nearly all are
-            name="(?!\s*(?:%b)) [^"&]* "
-            | (?:charset|property|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
-        )
+        meta[\s/]+ (?![\s/]) (?! %b )
         (?P<meta> [^>"']* (?: (?:"[^"]*"|'[^']*') [^>"']* )* )
         | (?P<hiding>
             !-- | (?:script|style|title|noscript|noframes|template)(?=[\s/>])(?![^<>]*></script>)
@@ -120,9 +122,11 @@ _MOST_SPACE = 100  # before "<body": more of it only costs time
 
 
 @lru_cache(maxsize=256)
-def _landmark(names: frozenset[bytes]) -> re.Pattern[bytes]:
-    ours = b"|".join(map(re.escape, sorted(names)))
-    return re.compile(_LANDMARK % ours, re.IGNORECASE | re.VERBOSE)
+def _patterns(names: frozenset[bytes]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Return what finds landmarks, and what matches a run of plain tags, for these names."""
+    foreign = _FOREIGN_META % b"|".join(map(re.escape, sorted(names)))
+    flags = re.IGNORECASE | re.VERBOSE
+    return re.compile(_LANDMARK % foreign, flags), re.compile(_PLAIN_TAGS % foreign, flags)
 
 
 def _last_mention(page: bytes, names: frozenset[bytes]) -> int:
@@ -132,7 +136,8 @@ def _last_mention(page: bytes, names: frozenset[bytes]) -> int:
     comments and scripts. (Who has that in the value of an attribute, tag after tag, is misread.)
     """
     last, shown_from = -1, 0
-    for found in _landmark(names).finditer(page, 0, HEAD_LIMIT):
+    landmark, _ = _patterns(names)
+    for found in landmark.finditer(page, 0, HEAD_LIMIT):
         kind, start = found.lastgroup, found.start()
         if kind == "meta":
             if _may_name(found["meta"], names):
@@ -165,11 +170,14 @@ _ATTRIBUTE = re.compile(
     rb"(?:" + _SPACE + rb"*=" + _SPACE + rb"*"
     rb"(?:\"([^\"]*)\"?|'([^']*)'?|([^\t\n\f\r >\"'][^\t\n\f\r >]*)|(?=>)))?"
 )
-_PLAIN_ATTRIBUTES = re.compile(
-    rb"(?:[\t\n ]+[a-z][a-z0-9_:.-]*(?:=(?:\"[^\"]*\"|[a-z0-9_:.-]+(?=[\t\n >])))?)*[\t\n ]*/?>",
-    re.IGNORECASE,
-)
-"""The rest of a tag as it is nearly always written; where it matches it is all of it."""
+_PLAIN_TAGS = rb"""
+    (?: [^<]* <
+        (?: link | base | /?head | html | meta(?=\s+%b) | script(?=[^<>]*></script>) | /script )
+        (?: [\t\n ]+ [a-z][a-z0-9_:.-]* (?: =(?: "[^"]*" | [a-z0-9_:.-]+(?=[\t\n >]) ) )? )*
+        [\t\n ]* /?>
+    )*
+"""
+"""Tags with nothing for us, as they are nearly always written: passed by in one go."""
 _TAG_END = re.compile(rb"[\t\n\f\r /]*>")
 
 _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
@@ -183,8 +191,12 @@ def _metas(page: bytes, names: frozenset[bytes]) -> Iterator[tuple[int, dict[byt
 
     All that have one of the names are among them.
     """
+    _, plain_tags = _patterns(names)
     position = 0
-    while (position := page.find(b"<", position)) >= 0:
+    while plain := plain_tags.match(page, position):
+        position = page.find(b"<", plain.end())
+        if position < 0:
+            return
         tag = _TAG.match(page, position)
         if tag is None:
             position = _after_other(page, position)
@@ -192,15 +204,11 @@ def _metas(page: bytes, names: frozenset[bytes]) -> Iterator[tuple[int, dict[byt
         is_end, name = bool(tag[1]), tag[2].lower()
         if name not in _IN_HEAD and not (is_end and name not in {b"body", b"html", b"br"}):
             return
-        plain = _PLAIN_ATTRIBUTES.match(page, tag.end())
-        if plain and not (name == b"meta" and _may_name(plain[0], names)):
-            after = plain.end()
-        else:
-            attributes, after = _attributes(page, tag.end())
-            if after < 0:
-                return
-            if name == b"meta" and not is_end:
-                yield position, attributes
+        attributes, after = _attributes(page, tag.end())
+        if after < 0:
+            return
+        if name == b"meta" and not is_end:
+            yield position, attributes
         position = after if is_end else _after_content(page, name, after)
         if position < 0:
             return
