@@ -43,10 +43,12 @@ def meta_tags(body: bytes, names: frozenset[str], charset: str | None = None) ->
             markup does not look like ASCII; a byte-order mark goes before it.
     """
     page = _as_ascii_shows_it(body, charset)
-    octets = frozenset(name.encode(errors="replace") for name in names)
-    last = _last_mention(page, octets)
+    patterns = _patterns(names)
+    last = _last_mention(page, patterns)
+    if last < 0:
+        return
     line, counted = 1, 0
-    for position, attributes in _metas(page[: last + 1], octets):
+    for position, attributes in _metas(page[: last + 1], patterns):
         name = _text(attributes.get(b"name", b"")).strip().lower()
         if name in names and b"content" in attributes:
             line += page.count(b"\n", counted, position)
@@ -121,26 +123,33 @@ _ESCAPED_NAME = re.compile(rb"name\s*=\s*[\"']?[^\"'\s>]*&")
 _MOST_SPACE = 100  # before "<body": more of it only costs time
 
 
+class _Patterns(NamedTuple):
+    names: tuple[bytes, ...]
+    landmark: re.Pattern[bytes]
+    plain_tags: re.Pattern[bytes]
+
+
 @lru_cache(maxsize=256)
-def _patterns(names: frozenset[bytes]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return what finds landmarks, and what matches a run of plain tags, for these names."""
-    foreign = _FOREIGN_META % b"|".join(map(re.escape, sorted(names)))
+def _patterns(names: frozenset[str]) -> _Patterns:
+    """Return what is needed to look for meta tags of these names."""
+    octets = tuple(sorted(name.encode(errors="replace") for name in names))
+    foreign = _FOREIGN_META % b"|".join(map(re.escape, octets))
     flags = re.IGNORECASE | re.VERBOSE
-    return re.compile(_LANDMARK % foreign, flags), re.compile(_PLAIN_TAGS % foreign, flags)
+    landmark, plain_tags = _LANDMARK % foreign, _PLAIN_TAGS % foreign
+    return _Patterns(octets, re.compile(landmark, flags), re.compile(plain_tags, flags))
 
 
-def _last_mention(page: bytes, names: frozenset[bytes]) -> int:
+def _last_mention(page: bytes, patterns: _Patterns) -> int:
     """Return where the last meta tag ends that may have one of the names, in the head; or -1.
 
     The head is taken to end at ``<body>``, or where other markup follows ``</head>``, outside of
     comments and scripts. (Who has that in the value of an attribute, tag after tag, is misread.)
     """
     last, shown_from = -1, 0
-    landmark, _ = _patterns(names)
-    for found in landmark.finditer(page, 0, HEAD_LIMIT):
+    for found in patterns.landmark.finditer(page, 0, HEAD_LIMIT):
         kind, start = found.lastgroup, found.start()
         if kind == "meta":
-            if _may_name(found["meta"], names):
+            if _may_name(found["meta"], patterns.names):
                 last = found.end()
         elif start < shown_from:
             continue
@@ -152,7 +161,7 @@ def _last_mention(page: bytes, names: frozenset[bytes]) -> int:
     return last
 
 
-def _may_name(text: bytes, names: frozenset[bytes]) -> bool:
+def _may_name(text: bytes, names: tuple[bytes, ...]) -> bool:
     """Return False only where the text of meta tags has none of the names."""
     text = text.lower()
     for name in names:  # any() would take three times as long
@@ -186,14 +195,13 @@ _IN_HEAD = frozenset(
 )
 
 
-def _metas(page: bytes, names: frozenset[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+def _metas(page: bytes, patterns: _Patterns) -> Iterator[tuple[int, dict[bytes, bytes]]]:
     """Yield position and attributes of the meta tags, up to the end of the head.
 
     All that have one of the names are among them.
     """
-    _, plain_tags = _patterns(names)
     position = 0
-    while plain := plain_tags.match(page, position):
+    while plain := patterns.plain_tags.match(page, position):
         position = page.find(b"<", plain.end())
         if position < 0:
             return

@@ -15,10 +15,10 @@ from scrapy_mandelbot.tags.directives import (
     directives_of,
     effects_of,
 )
-from scrapy_mandelbot.tags.head import meta_tags
+from scrapy_mandelbot.tags.head import Meta, meta_tags
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
 
@@ -110,14 +110,15 @@ def robot_tags(
     for header, value in headers:
         name = _text(header).strip().lower()
         if name == "x-robots-tag":
-            tags += _in_header(_text(value), names)
+            tags += _in_header(_text(value)[:_LONGEST], names)
         elif name == "content-type" and (found := _CHARSET.search(_text(value))):
             charset = found[1]
-    if body:
-        tags += _in_page(body, names, charset)
+    for meta in meta_tags(body, names, charset) if body else ():
+        tags += _in_meta(meta._replace(content=meta.content[:_LONGEST]))
     return _strictest(tuple(tags)) if tags else NO_TAGS
 
 
+_LONGEST = 4_096  # characters of a header, or of a tag's content, that are read
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _GENERAL = "robots"
 _OTHER_METADATA = frozenset(
@@ -135,17 +136,22 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
 
 
-def _in_header(value: str, names: frozenset[str]) -> Iterator[RobotTag]:
-    for agent, directive in directives_by_agent(value):
-        if agent is None or agent in names:
-            yield RobotTag("header", directive, agent)
+# Pages of a site say the same again and again: what was read once is not read anew.
 
 
-def _in_page(body: bytes, names: frozenset[str], charset: str | None) -> Iterator[RobotTag]:
-    for name, content, line in meta_tags(body, names, charset):
-        agent = None if name == _GENERAL else name
-        for directive in directives_of(content):
-            yield RobotTag("meta", directive, agent, line)
+@lru_cache(maxsize=1024)
+def _in_header(value: str, names: frozenset[str]) -> tuple[RobotTag, ...]:
+    return tuple(
+        RobotTag("header", directive, agent)
+        for agent, directive in directives_by_agent(value)
+        if agent is None or agent in names
+    )
+
+
+@lru_cache(maxsize=1024)
+def _in_meta(meta: Meta) -> tuple[RobotTag, ...]:
+    agent = None if meta.name == _GENERAL else meta.name
+    return tuple(RobotTag("meta", text, agent, meta.line) for text in directives_of(meta.content))
 
 
 def _effects(tag: RobotTag) -> dict[str, Any]:
@@ -171,6 +177,7 @@ _STRICTER: dict[str, Callable[[Any, Any], Any]] = {
 """The stricter of two values, for the fields with values; of the others True is."""
 
 
+@lru_cache(maxsize=1024)
 def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
     """Return what the tags say together."""
     said: dict[str, Any] = {}
