@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_HEADER = b"X-Robots-Tag"
 _NOFOLLOW_LINK = RobotTag("link", "nofollow")
 
 
@@ -87,11 +88,7 @@ class RobotTagsMiddleware:
                 self._count(tags)
 
     def _tags(self, response: Response) -> RobotTags:
-        headers = [
-            (name, value)
-            for name in (b"X-Robots-Tag", b"Content-Type")
-            for value in response.headers.getlist(name)
-        ]
+        headers = [(_HEADER, value) for value in response.headers.getlist(_HEADER)]
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._agent or self._agent_of(response.request))
 

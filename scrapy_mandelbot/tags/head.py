@@ -29,7 +29,7 @@ class Meta(NamedTuple):
     """The first is 1."""
 
 
-def meta_tags(body: bytes, names: frozenset[str], charset: str | None = None) -> Iterator[Meta]:
+def meta_tags(body: bytes, names: frozenset[str]) -> Iterator[Meta]:
     """Yield the meta tags of the page's head that have one of the names, in order.
 
     Tags are read in the head and, as browsers do, after it, up to the first tag that cannot stand
@@ -39,10 +39,8 @@ def meta_tags(body: bytes, names: frozenset[str], charset: str | None = None) ->
     Args:
         body: bytes of HTML, whole or its first :data:`HEAD_LIMIT` bytes.
         names: in lower case.
-        charset: as the Content-Type header has it, if it does. It matters for encodings in which
-            markup does not look like ASCII; a byte-order mark goes before it.
     """
-    page = _as_ascii_shows_it(body, charset)
+    page = _as_ascii_shows_it(body)
     patterns = _patterns(names)
     last = _last_mention(page, patterns)
     if last < 0:
@@ -56,36 +54,30 @@ def meta_tags(body: bytes, names: frozenset[str], charset: str | None = None) ->
             yield Meta(name, _text(attributes[b"content"]), line)
 
 
-# A byte-order mark, or the first character of a page: what HTML (13.2.3.2) takes for UTF-16.
-_UTF_16 = (
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-    (b"<\0", "utf-16-le"),
-    (b"\0<", "utf-16-be"),
-)
+# Nearly all encodings show markup as ASCII does. UTF-16 has a byte-order mark, or zeros for the
+# upper halves of its first markup; what the Content-Type header calls it tells nothing more.
+_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_FIRST_MARKUP = 64  # bytes
 _ESCAPE = b"\x1b"
 _TO_JIS = re.compile(rb"\x1b\$[@B]")
 """ISO-2022-JP: between this and the next escape, characters are made of ASCII's, "<" and all."""
 _FIRST_TEXT = 16_384  # bytes within which a page in ISO-2022-JP has some Japanese
 
 
-def _as_ascii_shows_it(body: bytes, charset: str | None) -> bytes:
+def _as_ascii_shows_it(body: bytes) -> bytes:
     """Return the page in an encoding in which markup looks as in ASCII."""
-    for mark, encoding in _UTF_16:
-        if body.startswith(mark):
-            return _recoded(body, encoding)
-    if charset and charset.lower().startswith(("utf-16", "utf_16", "utf16")):
-        return _recoded(body, charset)
+    if body[:2] in _UTF_16:
+        return _recoded(body, _UTF_16[body[:2]])
+    zeros = body.count(b"\0", 0, _FIRST_MARKUP)
+    if zeros > _FIRST_MARKUP / 4:
+        return _recoded(body, "utf-16-le" if body.find(b"\0") % 2 else "utf-16-be")
     if body.find(_ESCAPE, 0, _FIRST_TEXT) >= 0 and _TO_JIS.search(body, 0, _FIRST_TEXT):
         return _recoded(body, "iso2022_jp")
     return body
 
 
 def _recoded(body: bytes, encoding: str) -> bytes:
-    try:
-        return body[:HEAD_LIMIT].decode(encoding, "replace").encode("utf-8", "replace")
-    except (LookupError, ValueError):  # "utf-16-nonsense"
-        return body
+    return body[:HEAD_LIMIT].decode(encoding, "replace").encode("utf-8", "replace")
 
 
 _COMMENT_END = re.compile(rb"--!?>")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -98,28 +97,22 @@ def robot_tags(
     """Return what a page's robot tags say to a robot. Never raises on any headers and bytes.
 
     Args:
-        headers: name and value of each of the response's headers, or of the ``X-Robots-Tag`` and
-            ``Content-Type`` ones only.
+        headers: name and value of each of the response's headers, or of the ``X-Robots-Tag`` ones.
         body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
         agent: a product token, a whole User-Agent header, or a sequence of tokens. The robot
             hears what is said to any of its names, and what is said to all.
     """
     names = _names(agent if isinstance(agent, str) else tuple(agent))
     tags: list[RobotTag] = []
-    charset = None
-    for header, value in headers:
-        name = _text(header).strip().lower()
-        if name == "x-robots-tag":
+    for name, value in headers:
+        if _text(name).strip().lower() == "x-robots-tag":
             tags += _in_header(_text(value)[:_LONGEST], names)
-        elif name == "content-type" and (found := _CHARSET.search(_text(value))):
-            charset = found[1]
-    for meta in meta_tags(body, names, charset) if body else ():
+    for meta in meta_tags(body, names):
         tags += _in_meta(meta._replace(content=meta.content[:_LONGEST]))
     return _strictest(tuple(tags)) if tags else NO_TAGS
 
 
 _LONGEST = 4_096  # characters of a header, or of a tag's content, that are read
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _GENERAL = "robots"
 _OTHER_METADATA = frozenset(
     """

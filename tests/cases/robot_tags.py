@@ -561,19 +561,13 @@ CASES = (
             f"{HTML}, 13.2.3.2 'Determining the character encoding'",
             f"A page in {encoding}.",
             page=f"{mark}<!doctype html>\n{meta('noindex, nöarchive')}".encode(encoding),
-            others=others,
             means=NOINDEX,
             unknown=("nöarchive",),
         )
-        for encoding, mark, others in (
-            ("utf-8", "", ()),
-            ("utf-8", "\ufeff", ()),
-            ("utf-16-le", "\ufeff", ()),
-            ("utf-16-be", "\ufeff", ()),
-            ("utf-16-le", "", ()),
-            ("utf-16-be", "", ()),
-            ("utf-16-le", "\n", (("Content-Type", "text/html; charset=UTF-16LE"),)),
-            ("latin-1", "", ()),
+        for encoding, mark in (
+            *(("utf-8", ""), ("utf-8", "\ufeff"), ("utf-8", "\0"), ("latin-1", "")),
+            *(("utf-16-le", "\ufeff"), ("utf-16-le", ""), ("utf-16-le", "\n <!-- か -->")),
+            *(("utf-16-be", "\ufeff"), ("utf-16-be", ""), ("utf-16-be", "\n <!-- か -->")),
         )
     ),
     TagCase(

@@ -43,14 +43,12 @@ def soup(pieces: list[str]) -> st.SearchStrategy[str]:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([b"X-Robots-Tag", b"Content-Type"]), st.binary())),
+    st.lists(st.tuples(st.sampled_from([b"X-Robots-Tag", b"\xff"]), st.binary())),
     st.binary(),
     st.text(),
 )
-@example([(b"Content-Type", b"text/html; charset=utf-16\xff")], b"<\0m", "")
 @example([], b"<meta name=robots content=x>", "\udc80bot")
-@example([(b"Content-Type", b"text/html; charset=utf-32")], b"abc", "a")
-@example([(b"Content-Type", b"charset=utf-16-\x00")], b"abc", "a")
+@example([], b"<\0m", "")
 @example([], b"\xff\xfe<\x00\xd8\xd8", "a")
 @example([], b"\x1b$B<meta name=robots content=\xff>", "a")
 def test_nothing_raises(headers, body, agent):
