@@ -92,9 +92,9 @@ class RobotTagsMiddleware:
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._agent or self._agent_of(response.request))
 
-    def _agent_of(self, request: Request | None) -> str:
+    def _agent_of(self, request: Request | None) -> str | bytes:
         sent = request.headers.get(b"User-Agent") if request is not None else None
-        return self._default_agent if sent is None else sent.decode("latin-1")
+        return self._default_agent if sent is None else sent
 
     def _count(self, tags: RobotTags) -> None:
         stats = self.crawler.stats

@@ -57,7 +57,8 @@ _VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
 _LONGEST = 200  # characters of a directive: what is longer is none, and not kept whole
 _LONGEST_DATE = 3  # parts between commas: "Tuesday, June 25, 2027"
 _AGENT = re.compile(r"[^\s,:;\"]+")
-_NO_AGENT_BEFORE = re.compile(r"\s*-?[0-9.]+\s*")
+_ANY_NUMBER = re.compile(r"-?[0-9.]+")
+_KNOWN = _FLAGS.keys() | _VALUES.keys() | _PERMISSIONS
 _OTHER_SEPARATORS = re.compile(r"[\s;|]+")
 
 
@@ -121,15 +122,10 @@ def _names_an_agent(part: str) -> bool:
     """
     name, colon, value = part.partition(":")
     plain = _plain(name)
-    return bool(
-        colon
-        and _AGENT.fullmatch(name.strip())
-        and plain not in _VALUES
-        and plain not in _FLAGS
-        and plain not in _PERMISSIONS
-        and not plain.startswith("max-")
-        and not _NO_AGENT_BEFORE.fullmatch(value)
-    )
+    if not colon or plain in _KNOWN or not _AGENT.fullmatch(name.strip()):
+        return False
+    is_to_come = plain.startswith("max-") or _ANY_NUMBER.fullmatch(value.strip())
+    return not is_to_come or effects_of(value[:_LONGEST].strip()) is not None
 
 
 def _agent_name(name: str) -> str | None:

@@ -92,7 +92,7 @@ NO_TAGS = RobotTags()
 def robot_tags(
     headers: Iterable[tuple[str | bytes, str | bytes]],
     body: bytes,
-    agent: str | Sequence[str],
+    agent: str | bytes | Sequence[str],
 ) -> RobotTags:
     """Return what a page's robot tags say to a robot. Never raises on any headers and bytes.
 
@@ -102,7 +102,7 @@ def robot_tags(
         agent: a product token, a whole User-Agent header, or a sequence of tokens. The robot
             hears what is said to any of its names, and what is said to all.
     """
-    names = _names(agent if isinstance(agent, str) else tuple(agent))
+    names = _names(_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
     tags: list[RobotTag] = []
     for name, value in headers:
         if _text(name).strip().lower() == "x-robots-tag":

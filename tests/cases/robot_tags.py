@@ -401,6 +401,13 @@ CASES = (
     ),
     TagCase(
         DECIDED,
+        "A robot may have a name like that all the same.",
+        headers=("max-bot: noindex, nofollow",),
+        agent="Max-Bot",
+        means=NONE,
+    ),
+    TagCase(
+        DECIDED,
         "A robot's name may have a version.",
         headers=("Examplebot/2.1: noindex",),
         means=NOINDEX,

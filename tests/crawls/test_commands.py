@@ -83,6 +83,18 @@ async def test_scrapys_commands_show_a_503_at_once(webs, project, command):
 
 
 @ensureDeferred
+async def test_scrapy_parse_shows_what_robot_tags_forbid(webs, project):
+    """Nothing is dropped from what somebody at a terminal has asked for."""
+    web = site(webs)
+    web.pages["/"].headers["X-Robots-Tag"] = "none"
+    obey = ("-s", "MANDELBOT_ROBOT_TAGS=obey")
+    run = await scrapy_command(project, "parse", "--spider=one", "--pipelines", *obey, web.url)
+    assert "{'title': 'page'}" in run.stdout, run.stderr
+    assert "'mandelbot/tags/pages': 1" in run.stderr
+    assert "Dropped by robot tags" not in run.stderr
+
+
+@ensureDeferred
 async def test_a_project_keeps_its_copies_in_its_data_folder(webs, project):
     """Commands and crawls of a project share them; outside, nothing is left behind."""
     web = site(webs)
