@@ -451,6 +451,24 @@ CASES = (
     ),
     TagCase(
         DECIDED,
+        "A word that could be a zone's is none behind a comma.",
+        headers=("unavailable_after: 25 Jun 2027 15:00:00, none",),
+        means={**NONE, "unavailable_after": utc(2027, 6, 25, 15)},
+    ),
+    *(
+        TagCase(
+            DECIDED,
+            "Of a header or a tag 4,096 characters are read, of a directive 200.",
+            headers=(text,) if where == "header" else (),
+            page=meta(text) if where == "page" else "",
+            means=NOFOLLOW,
+            unknown=("x" * 200,),
+        )
+        for where in ("header", "page")
+        for text in (f"nofollow, {'x' * 300}, {'all, ' * 800}noindex",)
+    ),
+    TagCase(
+        DECIDED,
         "An agent's name in a page's tag stands in its name, not in its content.",
         page=meta("examplebot: noindex"),
         unknown=("examplebot: noindex",),
@@ -527,7 +545,8 @@ CASES = (
         for what, before in (
             ("The end tag of the head", "</head>"),
             ("A processing instruction", '<?xml version="1.0"?>'),
-            ("A short comment", "<!--><!--->"),
+            ("A short comment", "<!-->"),
+            ("A comment nearly as short", "<!--->"),
             ("An end tag out of place", "</p></div>"),
             ("A base, a link, a meta", '<base href="/"><link rel=x><meta charset=utf-8>'),
             ("A markup declaration", "<![CDATA[x]]>"),
@@ -580,10 +599,8 @@ CASES = (
     TagCase(
         f"{HTML}, 13.2.3.2 'Determining the character encoding'",
         "A page in ISO-2022-JP, whose text has ASCII's bytes.",
-        page=f"<title>{'か' * 20}</title><meta name=description content='{'け' * 9}'>".encode(
-            "iso2022_jp"
-        )
-        + meta("noindex").encode(),
+        page=f"<title>あ</title>{meta('noindex, あ')}".encode("iso2022_jp"),
         means=NOINDEX,
+        unknown=("あ",),
     ),
 )

@@ -49,6 +49,12 @@ def test_no_tag_decides_what_none_says(field):
     assert robot_tags(HEADERS, PAGE, "Examplebot").decided_by(field) is None
 
 
+def test_everyone_has_no_name():
+    """What a header says to "robots" or "*" is said to all."""
+    tags = robot_tags([("X-Robots-Tag", "robots: noindex, *: nofollow")], b"", "Examplebot")
+    assert tags.sources == (RobotTag("header", "noindex"), RobotTag("header", "nofollow"))
+
+
 def test_none_is_both():
     """As the directive of that name."""
     assert robot_tags([("X-Robots-Tag", "nofollow, noindex")], b"", "a").none
