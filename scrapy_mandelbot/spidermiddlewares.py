@@ -103,7 +103,7 @@ class RobotTagsMiddleware:
             stats.inc_value("mandelbot/tags/noindex")
         if tags.nofollow:
             stats.inc_value("mandelbot/tags/nofollow")
-        if tags.is_unavailable(self._now()):
+        if tags.unavailable_after and tags.is_unavailable(self._now()):
             stats.inc_value("mandelbot/tags/unavailable")
 
     def _now(self) -> datetime:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 HEAD_LIMIT = 262_144
 """Bytes of a page that are looked at: 256 KiB, if its head does not end before."""
+CONTENT_LIMIT = 4_096
+"""Characters of a tag's content that are read."""
 
 
 class Meta(NamedTuple):
@@ -51,7 +53,7 @@ def meta_tags(body: bytes, names: frozenset[str]) -> Iterator[Meta]:
         if name in names and b"content" in attributes:
             line += page.count(b"\n", counted, position)
             counted = position
-            yield Meta(name, _text(attributes[b"content"]), line)
+            yield Meta(name, _text(attributes[b"content"])[:CONTENT_LIMIT], line)
 
 
 # Nearly all encodings show markup as ASCII does. UTF-16 has a byte-order mark, or zeros for the

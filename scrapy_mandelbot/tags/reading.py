@@ -14,7 +14,7 @@ from scrapy_mandelbot.tags.directives import (
     directives_of,
     effects_of,
 )
-from scrapy_mandelbot.tags.head import Meta, meta_tags
+from scrapy_mandelbot.tags.head import CONTENT_LIMIT, Meta, meta_tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -106,13 +106,12 @@ def robot_tags(
     tags: list[RobotTag] = []
     for name, value in headers:
         if _text(name).strip().lower() == "x-robots-tag":
-            tags += _in_header(_text(value)[:_LONGEST], names)
+            tags += _in_header(_text(value)[:CONTENT_LIMIT], names)
     for meta in meta_tags(body, names):
-        tags += _in_meta(meta._replace(content=meta.content[:_LONGEST]))
+        tags += _in_meta(meta)
     return _strictest(tuple(tags)) if tags else NO_TAGS
 
 
-_LONGEST = 4_096  # characters of a header, or of a tag's content, that are read
 _GENERAL = "robots"
 _OTHER_METADATA = frozenset(
     """
