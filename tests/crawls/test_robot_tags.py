@@ -185,8 +185,8 @@ async def test_off_is_off(webs):
 
 
 @ensureDeferred
-async def test_copied_meta_tells_of_no_other_page(webs):
-    """Tags that came with a request do not stay: not on a page without, nor on an error page."""
+async def test_copied_meta_tells_of_no_other_page(webs, tmp_path):
+    """Tags that came with a request, from JOBDIR even, do not stay: nor on an error page."""
     web = site(webs, {"/none": page("/next", head=meta("none"))})
     web.pages["/next"] = page()
     web.pages["/gone"] = Answer(b"gone", 410)
@@ -210,10 +210,11 @@ async def test_copied_meta_tells_of_no_other_page(webs):
         def failed(self, failure):
             came["/gone"] = failure.value.response.meta["robot_tags"]
 
-    result = await crawl(Spider)
+    result = await crawl(Spider, {"JOBDIR": str(tmp_path)})
 
     assert came.pop("/none").none
     assert came == dict.fromkeys(["/none/below", "/next", "/gone"], RobotTags())
+    assert result.stats["scheduler/enqueued/disk"] == 4
     assert len(result.items) == 3
 
 

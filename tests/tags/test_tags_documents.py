@@ -1,14 +1,16 @@
-"""The documents' own examples and rules, from the table in tests/cases."""
+"""The documents' own examples and rules, from the tables in tests/cases."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 
 import pytest
-from cases.robot_tags import CASES
+from cases import robot_meta_tags, robot_tags_decided
+from cases import robot_tags as robot_tag_cases
 
 from scrapy_mandelbot import RobotTags, robot_tags
 
+CASES = (*robot_tag_cases.CASES, *robot_meta_tags.CASES, *robot_tags_decided.CASES)
 VALUES = [one.name for one in fields(RobotTags) if one.name not in {"unknown", "sources"}]
 
 
