@@ -88,6 +88,10 @@ _CONTENT_END = {
     for name in (b"script", b"style", b"title", b"noscript", b"noframes", b"template")
 } | {b"!--": _COMMENT_END}
 """What a head may hold whose content is no markup for us, and where it ends."""
+_IN_HEAD = frozenset(
+    {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta"} | _CONTENT_END.keys()
+)
+"""Tags that end no head."""
 
 
 # The cheap test. A page without the names in its meta tags costs one search for what begins with
@@ -109,7 +113,7 @@ _LANDMARK = rb"""
         )
         | (?P<end>
             body[\s/>]
-            | /head\s*>\s*<(?!(?:meta|link|script|style|noscript|template|title|base)\b)[a-z]
+            | /head\s*>\s*< (?! (?:%b) \b ) [a-z]
         )
     )
 """
@@ -129,7 +133,8 @@ def _patterns(names: frozenset[str]) -> _Patterns:
     octets = tuple(sorted(name.encode(errors="replace") for name in names))
     foreign = _FOREIGN_META % b"|".join(map(re.escape, octets))
     flags = re.IGNORECASE | re.VERBOSE
-    landmark, plain_tags = _LANDMARK % foreign, _PLAIN_TAGS % foreign
+    landmark = _LANDMARK % (foreign, b"|".join(sorted(_IN_HEAD)))
+    plain_tags = _PLAIN_TAGS % foreign
     return _Patterns(octets, re.compile(landmark, flags), re.compile(plain_tags, flags))
 
 
@@ -184,9 +189,6 @@ _PLAIN_TAGS = rb"""
 _TAG_END = re.compile(rb"[\t\n\f\r /]*>")
 
 _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
-_IN_HEAD = frozenset(
-    {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta"} | _CONTENT_END.keys()
-)
 
 
 def _metas(page: bytes, patterns: _Patterns) -> Iterator[tuple[int, dict[bytes, bytes]]]:

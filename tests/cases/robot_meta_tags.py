@@ -78,6 +78,10 @@ CASES = (
         )
         for what, before in (
             ("The end tag of the head", "</head>"),
+            (
+                "Another beginning after it",
+                "</head><html lang=en><head></head><noframes></noframes>",
+            ),
             ("A processing instruction", '<?xml version="1.0"?>'),
             ("A short comment", "<!-->"),
             ("A comment nearly as short", "<!--->"),
