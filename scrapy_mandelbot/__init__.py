@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.schedulers import ParkingScheduler
     from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
+    from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
+    from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
 
 _HOMES = {
     "Addon": "addon",
@@ -34,6 +36,9 @@ _HOMES = {
     "ParkingScheduler": "schedulers",
     "PauseConsole": "console",
     "PauseMiddleware": "downloadermiddlewares",
+    "RobotTag": "tags",
+    "RobotTags": "tags",
+    "RobotTagsMiddleware": "spidermiddlewares",
     "RobotsTxt": "robotstxt",
     "RobotsTxtMiddleware": "downloadermiddlewares",
     "Rule": "robotstxt",
@@ -47,6 +52,7 @@ _HOMES = {
     "pause_site": "console",
     "paused_sites": "console",
     "resume_site": "console",
+    "robot_tags": "tags",
 }
 
 __all__ = [
@@ -58,6 +64,9 @@ __all__ = [
     "ParkingScheduler",
     "PauseConsole",
     "PauseMiddleware",
+    "RobotTag",
+    "RobotTags",
+    "RobotTagsMiddleware",
     "RobotsTxt",
     "RobotsTxtMiddleware",
     "Rule",
@@ -72,6 +81,7 @@ __all__ = [
     "pause_site",
     "paused_sites",
     "resume_site",
+    "robot_tags",
 ]
 
 

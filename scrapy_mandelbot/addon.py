@@ -18,6 +18,7 @@ from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.following import SitemapFollower
 from scrapy_mandelbot.pqueues import SiteQueue
 from scrapy_mandelbot.schedulers import ParkingScheduler
+from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings, Settings
@@ -42,6 +43,9 @@ class Addon:
         _switch_off(settings, middlewares, StockRobotsTxtMiddleware)
         settings.setdefault_in_component_priority_dict(middlewares, RobotsTxtMiddleware, 100)
         settings.setdefault_in_component_priority_dict(middlewares, PauseMiddleware, 950)
+        settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40
+        )
         settings.setdefault_in_component_priority_dict("EXTENSIONS", SpiderHooks, 500)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", PauseConsole, 500)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", SitemapFollower, 500)

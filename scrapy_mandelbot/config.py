@@ -25,6 +25,7 @@ STORES = ("memory", "sqlite")
 _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 SITEMAP_MODES = ("off", "signal", "follow")
 LAST_RUN = "last_run"
+ROBOT_TAG_MODES = ("off", "annotate", "obey")
 
 
 class SettingsError(ValueError):
@@ -220,6 +221,12 @@ class Config:
     )
     sitemap_max_entries: int | None = field(
         metadata=_setting("MANDELBOT_SITEMAP_MAX_ENTRIES", _count_or_none, 50_000)
+    )
+    robot_tags: str = field(
+        metadata=_setting("MANDELBOT_ROBOT_TAGS", _one_of(*ROBOT_TAG_MODES), "annotate")
+    )
+    nofollow_links: bool = field(
+        metadata=_setting("MANDELBOT_NOFOLLOW_LINKS", _flag, default=False)
     )
 
     @classmethod

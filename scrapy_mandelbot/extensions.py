@@ -30,6 +30,7 @@ HOOKS: dict[str, object] = {
     "sitemaps_discovered": signals.sitemaps_discovered,
     "robots_fetched": signals.robots_fetched,
     "request_forbidden": signals.request_forbidden,
+    "output_dropped": signals.output_dropped,
 }
 """The methods that a spider may define, and the signals that they hear."""
 

@@ -18,3 +18,7 @@ robots_fetched = object()
 
 request_forbidden = object()
 """``(request: Request, verdict: Verdict)``: the rules of its site forbid the request."""
+
+output_dropped = object()
+"""``(response: Response, output: Request | Any, tag: RobotTag)``: the tags of the response's page
+forbid what its callback has yielded, and they are obeyed."""

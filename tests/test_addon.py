@@ -6,8 +6,10 @@ import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
+from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import BaseSettings, Settings
+from scrapy.spidermiddlewares.httperror import HttpErrorMiddleware
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
@@ -17,6 +19,7 @@ from scrapy_mandelbot import (
     ParkingScheduler,
     PauseMiddleware,
     RobotsTxtMiddleware,
+    RobotTagsMiddleware,
     SettingsError,
     SiteQueue,
     SpiderHooks,
@@ -50,13 +53,13 @@ def settings_with_addon(custom: dict[str, object] | None = None, **project: obje
     return settings
 
 
-def middlewares(settings: BaseSettings) -> list[type]:
+def middlewares(settings: BaseSettings, name: str = "DOWNLOADER_MIDDLEWARES") -> list[type]:
     with_base = getattr(
         settings,
         "get_component_priority_dict_with_base",
         settings.getwithbase,  # before Scrapy 2.15
     )
-    listed = build_component_list(with_base("DOWNLOADER_MIDDLEWARES"))
+    listed = build_component_list(with_base(name))
     return [load_object(one) for one in listed]
 
 
@@ -71,6 +74,8 @@ def test_one_line_wires_all():
     assert StockMiddleware not in order
     assert order.index(RobotsTxtMiddleware) == 1  # after the off-site filter, as the stock one
     assert order[-1] is PauseMiddleware
+    order = middlewares(settings, "SPIDER_MIDDLEWARES")
+    assert order.index(HttpErrorMiddleware) == order.index(RobotTagsMiddleware) + 1
 
 
 def test_what_the_project_says_stays():
@@ -95,7 +100,8 @@ def test_a_spider_switches_all_of_it_off():
     settings = settings_with_addon({"MANDELBOT_ENABLED": False})
     names = ["ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "SCHEDULER_PRIORITY_QUEUE", "EXTENSIONS"]
     assert [settings[name] for name in names] == [before[name] for name in names]
-    assert middlewares(settings) == middlewares(before)
+    for name in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"):
+        assert middlewares(settings, name) == middlewares(before, name)
 
 
 def test_a_spider_switches_it_on_where_the_project_has_it_off():
@@ -150,6 +156,7 @@ def test_by_hand():
                 "scrapy_mandelbot.RobotsTxtMiddleware": 100,
                 "scrapy_mandelbot.PauseMiddleware": 950,
             },
+            "SPIDER_MIDDLEWARES": {"scrapy_mandelbot.RobotTagsMiddleware": 40},
             "SCHEDULER_PRIORITY_QUEUE": "scrapy_mandelbot.SiteQueue",
             "EXTENSIONS": {"scrapy_mandelbot.SpiderHooks": 500},
         }
@@ -157,3 +164,5 @@ def test_by_hand():
     crawler = Crawler(Spider, settings)
     crawler._apply_settings()
     assert isinstance(RobotsTxtMiddleware.from_crawler(crawler), StockMiddleware)
+    with pytest.raises(NotConfigured):
+        RobotTagsMiddleware.from_crawler(crawler)

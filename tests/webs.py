@@ -22,7 +22,8 @@ class Answer:
 
     body: bytes = b""
     status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str | list[str]] = field(default_factory=dict)
+    """A list: the header comes several times."""
     delay: float = 0.0
 
 
@@ -122,7 +123,8 @@ class Web(Resource):
         self.hits.append(Hit(path, answer.status, time.monotonic(), headers))
         request.setResponseCode(answer.status)
         for name, value in answer.headers.items():
-            request.setHeader(name, value)
+            values = [value] if isinstance(value, str) else value
+            request.responseHeaders.setRawHeaders(name, values)
         if answer.delay:
             from twisted.internet import reactor
 

@@ -83,6 +83,18 @@ async def test_scrapys_commands_show_a_503_at_once(webs, project, command):
 
 
 @ensureDeferred
+async def test_scrapy_parse_shows_what_robot_tags_forbid(webs, project):
+    """Nothing is dropped from what somebody at a terminal has asked for."""
+    web = site(webs)
+    web.pages["/"].headers["X-Robots-Tag"] = "none"
+    options = ("-s", "MANDELBOT_ROBOT_TAGS=obey", "-o", "items.jsonl")
+    run = await scrapy_command(project, "parse", "--spider=one", *options, web.url)
+    assert "{'title': 'page'}" in run.stdout, run.stderr
+    assert (project / "items.jsonl").read_text() == '{"title": "page"}\n'
+    assert "'mandelbot/tags/pages': 1" in run.stderr
+
+
+@ensureDeferred
 async def test_a_project_keeps_its_copies_in_its_data_folder(webs, project):
     """Commands and crawls of a project share them; outside, nothing is left behind."""
     web = site(webs)

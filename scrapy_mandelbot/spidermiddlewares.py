@@ -1,0 +1,209 @@
+"""The spider middleware: reads the robot tags of each page, and obeys them when asked to."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from scrapy import Request
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
+from scrapy.utils.response import get_base_url
+from w3lib.html import strip_html5_whitespace
+from w3lib.url import canonicalize_url, safe_url_string
+
+from scrapy_mandelbot import signals
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+_HEADER = b"X-Robots-Tag"
+_NOFOLLOW_LINK = RobotTag("link", "nofollow")
+
+
+@dataclass(frozen=True, slots=True)
+class Prohibitions:
+    """What a response's callback must not yield, and the tags that say so; None: it may."""
+
+    requests: RobotTag | None = None
+    items: RobotTag | None = None
+    links: frozenset[str] = frozenset()
+    """Canonical URLs to which every link on the page is ``rel="nofollow"``."""
+
+    def of(self, output: Any, response: Response) -> RobotTag | None:
+        """Return the tag that forbids the output, if one does."""
+        if not isinstance(output, Request):
+            return self.items
+        if output.meta.get("dont_obey_robot_tags") or _is_same_page(output, response):
+            return None
+        if self.requests is None and self.links and output.method == "GET":
+            return _NOFOLLOW_LINK if _canonical(output.url) in self.links else None
+        return self.requests
+
+
+class RobotTagsMiddleware:
+    """Reads ``X-Robots-Tag`` headers and robots meta tags. Order 40.
+
+    It stands before HttpErrorMiddleware (50) and all others that see responses: they find
+    ``response.meta["robot_tags"]``, error pages have it too, so that none has another page's from
+    copied meta, and what the others add to a callback's output is held to the tags as well.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        config = self._crawl.config
+        if not config.enabled or (config.robot_tags == "off" and not config.nofollow_links):
+            raise NotConfigured
+        self._mode = config.robot_tags
+        self._agent = config.agent
+        self._default_agent: str = crawler.settings["USER_AGENT"] or ""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotTagsMiddleware:
+        """Build the middleware: one that obeys only where it is asked to.
+
+        Every middleware that sees the output of callbacks costs something for each request.
+        """
+        config = Crawl.of(crawler).config
+        if cls is RobotTagsMiddleware and (config.robot_tags == "obey" or config.nofollow_links):
+            return ObeyingRobotTagsMiddleware(crawler)
+        return cls(crawler)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Put the page's tags into ``response.meta``, in place of what was copied there."""
+        if self._mode != "off":
+            tags = response.meta["robot_tags"] = self._tags(response)
+            if tags.sources:
+                self._count(tags)
+
+    def _tags(self, response: Response) -> RobotTags:
+        headers = [(_HEADER, value) for value in response.headers.getlist(_HEADER)]
+        body = response.body if isinstance(response, HtmlResponse) else b""
+        return robot_tags(headers, body, self._agent or self._agent_of(response.request))
+
+    def _agent_of(self, request: Request | None) -> str | bytes:
+        sent = request.headers.get(b"User-Agent") if request is not None else None
+        return self._default_agent if sent is None else sent
+
+    def _count(self, tags: RobotTags) -> None:
+        stats = self.crawler.stats
+        stats.inc_value("mandelbot/tags/pages")
+        if tags.noindex:
+            stats.inc_value("mandelbot/tags/noindex")
+        if tags.nofollow:
+            stats.inc_value("mandelbot/tags/nofollow")
+        if tags.unavailable_after and tags.is_unavailable(self._now()):
+            stats.inc_value("mandelbot/tags/unavailable")
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._crawl.now(), tz=timezone.utc)
+
+
+class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
+    """Drops what the tags of a page, or of its links, forbid."""
+
+    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+        """Drop what the page's tags forbid."""
+        prohibitions = self._prohibitions(response)
+        for output in result:
+            if self._may_pass(output, response, prohibitions):
+                yield output
+
+    async def process_spider_output_async(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """Drop what the page's tags forbid."""
+        prohibitions = self._prohibitions(response)
+        async for output in result:
+            if self._may_pass(output, response, prohibitions):
+                yield output
+
+    def _prohibitions(self, response: Response) -> Prohibitions:
+        if response.meta.get("dont_obey_robot_tags") or (
+            response.request is not None and self._crawl.is_for_a_person(response.request)
+        ):
+            return Prohibitions()
+        requests = items = None
+        if self._mode == "obey":
+            tags = response.meta.get("robot_tags")
+            if not isinstance(tags, RobotTags):  # the spider may have taken it out
+                tags = self._tags(response)
+            requests = tags.decided_by("nofollow")
+            items = tags.decided_by("noindex")
+            if items is None and tags.is_unavailable(self._now()):
+                items = tags.decided_by("unavailable_after")
+        asks_for_links = self._crawl.config.nofollow_links and requests is None
+        links = nofollow_links(response) if asks_for_links else frozenset()
+        return Prohibitions(requests, items, links)
+
+    def _may_pass(self, output: Any, response: Response, prohibitions: Prohibitions) -> bool:
+        tag = None if output is None else prohibitions.of(output, response)
+        if tag is None:
+            return True
+        self.crawler.stats.inc_value(_dropped_stat(output, tag))
+        logger.debug(
+            "Dropped by robot tags: %(output)s (%(response)s: %(tag)s)",
+            {
+                "output": output if isinstance(output, Request) else "item",
+                "response": response,
+                "tag": tag,
+            },
+            extra={"spider": self.crawler.spider},
+        )
+        self.crawler.signals.send_catch_log(
+            signals.output_dropped,
+            response=response,
+            output=output,
+            tag=tag,
+            spider=self.crawler.spider,
+        )
+        return False
+
+
+def _dropped_stat(output: Any, tag: RobotTag) -> str:
+    if tag is _NOFOLLOW_LINK:
+        return "mandelbot/tags/links_dropped"
+    if isinstance(output, Request):
+        return "mandelbot/tags/requests_dropped"
+    return "mandelbot/tags/items_dropped"
+
+
+def _is_same_page(request: Request, response: Response) -> bool:
+    """Return whether the request asks for the page itself, once more: that follows no link."""
+    asked = response.request.url if response.request is not None else response.url
+    return request.url in {response.url, asked}
+
+
+def nofollow_links(response: Response) -> frozenset[str]:
+    """Return the canonical URLs to which every link on the page is ``rel="nofollow"``.
+
+    Source: HTML (WHATWG), section 4.6.7.10 'Link type "nofollow"'. A request is tied to links by
+    its URL, without the fragment.
+    """
+    if not isinstance(response, HtmlResponse) or "nofollow" not in response.text.lower():
+        return frozenset()
+    base = get_base_url(response)
+    links: dict[bool, set[str]] = {True: set(), False: set()}
+    for link in response.xpath("//a[@href] | //area[@href]"):
+        is_nofollow = "nofollow" in link.attrib.get("rel", "").lower().split()
+        links[is_nofollow].add(_canonical(link.attrib["href"], base, response.encoding))
+    return frozenset(links[True] - links[False] - {""})
+
+
+def _canonical(url: str, base: str = "", encoding: str = "utf-8") -> str:
+    try:
+        absolute = urljoin(base, strip_html5_whitespace(url))
+        return canonicalize_url(safe_url_string(absolute, encoding))
+    except ValueError:  # no URL, so nobody will request it
+        return ""

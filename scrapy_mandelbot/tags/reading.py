@@ -1,0 +1,194 @@
+"""The robot tags of a page, as they apply to one robot: the strictest of what is said to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.robotstxt.agents import names_in_order
+from scrapy_mandelbot.tags.directives import (
+    IMAGE_PREVIEWS,
+    NO_LIMIT,
+    directives_by_agent,
+    directives_of,
+    effects_of,
+)
+from scrapy_mandelbot.tags.head import CONTENT_LIMIT, Meta, meta_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RobotTag:
+    """One directive, and where it stood."""
+
+    where: str
+    """``"header"``, ``"meta"``, or ``"link"`` for the ``rel="nofollow"`` of a link."""
+    text: str
+    """The directive as written."""
+    agent: str | None = None
+    """The robot that it names, in lower case; None: it is for all."""
+    line: int | None = None
+    """The line of the page, the first is 1; None: it is not in the page's head."""
+
+    def __str__(self) -> str:
+        if self.where == "header":
+            return "X-Robots-Tag: " + (f"{self.agent}: " if self.agent else "") + self.text
+        if self.where == "link":
+            return f'rel="{self.text}" on every link to it'
+        return f'{self.text} in <meta name="{self.agent or "robots"}"> on line {self.line}'
+
+
+@dataclass(frozen=True, slots=True)
+class RobotTags:
+    """What the tags of a page say to a robot.
+
+    All but the last two fields hold the strictest of what is said, in the header and in the page,
+    to all robots and to this one (Google, "Handling combined indexing and serving rules").
+    """
+
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+    nosnippet: bool = False
+    noimageindex: bool = False
+    notranslate: bool = False
+    indexifembedded: bool = False
+    """Said, whether or not ``noindex`` is: only with that it means anything."""
+    unavailable_after: datetime | None = None
+    """In UTC; the earliest."""
+    max_snippet: int | None = None
+    """Characters; -1: no limit, and says so. None: nothing is said."""
+    max_image_preview: str | None = None
+    """``"none"``, ``"standard"`` or ``"large"``. None: nothing is said."""
+    max_video_preview: int | None = None
+    """Seconds; -1: no limit, and says so. None: nothing is said."""
+    unknown: tuple[str, ...] = ()
+    """Directives that are not known, or whose values make no sense, as written."""
+    sources: tuple[RobotTag, ...] = ()
+    """Every directive that applies to the robot, the headers' first."""
+
+    @property
+    def none(self) -> bool:
+        """Whether both ``noindex`` and ``nofollow`` are said, which is what ``none`` says."""
+        return self.noindex and self.nofollow
+
+    def is_unavailable(self, now: datetime) -> bool:
+        """Return whether the page was to be forgotten before now."""
+        return self.unavailable_after is not None and self.unavailable_after < now
+
+    def decided_by(self, field: str) -> RobotTag | None:
+        """Return the first tag that says what the field holds; None: none says just that."""
+        said = (field, getattr(self, field))
+        return next((tag for tag in self.sources if said in _effects(tag).items()), None)
+
+
+NO_TAGS = RobotTags()
+
+
+def robot_tags(
+    headers: Iterable[tuple[str | bytes, str | bytes]],
+    body: bytes,
+    agent: str | bytes | Sequence[str],
+) -> RobotTags:
+    """Return what a page's robot tags say to a robot. Never raises on any headers and bytes.
+
+    Args:
+        headers: name and value of each of the response's headers, or of the ``X-Robots-Tag`` ones.
+        body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
+        agent: a product token, a whole User-Agent header, or a sequence of tokens. The robot
+            hears what is said to any of its names, and what is said to all.
+    """
+    names = _names(_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
+    tags: list[RobotTag] = []
+    for name, value in headers:
+        if _text(name).strip().lower() == "x-robots-tag":
+            tags += _in_header(_text(value)[:CONTENT_LIMIT], names)
+    for meta in meta_tags(body, names):
+        tags += _in_meta(meta)
+    return _strictest(tuple(tags)) if tags else NO_TAGS
+
+
+_GENERAL = "robots"
+_OTHER_METADATA = frozenset(
+    """
+    application-name author color-scheme copyright date description generator keywords language
+    rating referrer revisit-after subject theme-color title twitter viewport
+    """.split()  # noqa: SIM905 -- words to be read
+)
+"""Names of meta tags that are no robot's, though a User-Agent header may have such a word."""
+
+
+@lru_cache(maxsize=1024)
+def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
+    """Return the names by which meta tags speak to the robot: its own, and the general one."""
+    return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
+
+
+# Pages of a site say the same again and again: what was read once is not read anew.
+
+
+@lru_cache(maxsize=1024)
+def _in_header(value: str, names: frozenset[str]) -> tuple[RobotTag, ...]:
+    return tuple(
+        RobotTag("header", directive, agent)
+        for agent, directive in directives_by_agent(value)
+        if agent is None or agent in names
+    )
+
+
+@lru_cache(maxsize=1024)
+def _in_meta(meta: Meta) -> tuple[RobotTag, ...]:
+    agent = None if meta.name == _GENERAL else meta.name
+    return tuple(RobotTag("meta", text, agent, meta.line) for text in directives_of(meta.content))
+
+
+def _effects(tag: RobotTag) -> dict[str, Any]:
+    return effects_of(tag.text) or {}
+
+
+def _shorter(one: int, other: int) -> int:
+    if NO_LIMIT in {one, other}:
+        return max(one, other)
+    return min(one, other)
+
+
+def _smaller(one: str, other: str) -> str:
+    return min(one, other, key=IMAGE_PREVIEWS.index)
+
+
+_STRICTER: dict[str, Callable[[Any, Any], Any]] = {
+    "unavailable_after": min,
+    "max_snippet": _shorter,
+    "max_image_preview": _smaller,
+    "max_video_preview": _shorter,
+}
+"""The stricter of two values, for the fields with values; of the others True is."""
+
+
+@lru_cache(maxsize=1024)
+def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
+    """Return what the tags say together."""
+    said: dict[str, Any] = {}
+    for tag in tags:
+        for field, value in _effects(tag).items():
+            stricter = _STRICTER.get(field)
+            said[field] = stricter(said[field], value) if stricter and field in said else value
+    if said.get("nosnippet"):  # "Do not show a text snippet or video preview" (Google, nosnippet)
+        said["max_snippet"] = said["max_video_preview"] = 0
+    elif said.get("max_snippet") == 0:  # "Equivalent to nosnippet" (Google, max-snippet)
+        said["nosnippet"] = True
+    unknown = tuple(tag.text for tag in tags if effects_of(tag.text) is None)
+    return RobotTags(**said, unknown=unknown, sources=tags)
+
+
+def _text(value: str | bytes) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
