@@ -83,13 +83,15 @@ def bomb() -> bytes:
 def feed(kind: str) -> bytes:
     pages = [f"{SITE}/page/{number}" for number in range(1000)]
     items = {
-        "rss": "<item><link>{}</link><pubDate>Sat, 07 Sep 2024 00:00:01 GMT</pubDate></item>",
-        "atom": '<entry><link href="{}"/><updated>2024-09-07T00:00:01Z</updated></entry>',
+        "rss": "<item><title>Page</title><link>{}</link><description>Text</description>"
+        "<pubDate>Sat, 07 Sep 2024 00:00:01 GMT</pubDate></item>",
+        "atom": '<entry><title>Page</title><link href="{}"/><summary>Text</summary>'
+        "<updated>2024-09-07T00:00:01Z</updated></entry>",
         "text": "{}\n",
     }
     around = {
-        "rss": HEAD + '<rss version="2.0"><channel>{}</channel></rss>',
-        "atom": HEAD + '<feed xmlns="http://www.w3.org/2005/Atom">{}</feed>',
+        "rss": HEAD + '<rss version="2.0"><channel><title>Pages</title>{}</channel></rss>',
+        "atom": HEAD + '<feed xmlns="http://www.w3.org/2005/Atom"><title>Pages</title>{}</feed>',
         "text": "{}",
     }
     return around[kind].format("".join(map(items[kind].format, pages))).encode()
@@ -170,7 +172,7 @@ def lxml() -> Reader:
 
     def read(path: Path) -> Iterator[str]:
         names = ("{*}url", "{*}sitemap")
-        parser = XMLPullParser(("end",), names, recover=True, resolve_entities=False)
+        parser = XMLPullParser(("end",), tag=names, recover=True, resolve_entities=False)
         for piece in unpacked(path):
             parser.feed(piece)
             yield from taken(parser)
