@@ -301,8 +301,8 @@ def measured(name: str, path: Path) -> tuple[int, float, float, str]:
 def cell(result: tuple[int, float, float, str]) -> str:
     count, seconds, megabytes, error = result
     if error in {"killed", "failed"}:
-        return f"{error:>29}"
-    return f"{count:>7,}{'!' if error else ' '}{seconds:8.3f} s{megabytes:8,.1f} MB"
+        return f"{error:>31}"
+    return f"{count:>9,}{'!' if error else ' '}{seconds:8.3f} s{megabytes:8,.1f} MB"
 
 
 def installed() -> dict[str, str]:
@@ -322,7 +322,7 @@ def main() -> None:
         f"Python {platform.python_version()}, {platform.machine()}, CPU seconds, best of {ROUNDS}"
     )
     print(", ".join(f"{READERS[name][1]} {number}" for name, number in found.items()))
-    print(f"{'':26}{'has':>8}" + "".join(f"{name:>29}" for name in found) + "   to Scrapy")
+    print(f"{'':26}{'has':>8}" + "".join(f"{name:>31}" for name in found) + "   to Scrapy")
     with tempfile.TemporaryDirectory() as folder:
         for title, (count, make) in INPUTS.items():
             path = Path(folder) / "input"

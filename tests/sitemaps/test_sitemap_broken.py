@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 from contextlib import suppress
 from dataclasses import dataclass
@@ -160,7 +161,7 @@ BROKEN = (
     ),
     Broken(
         "control characters",
-        around(b"<url><loc>\x01https://example.com/\x023\x00</loc>\x05</url>\x06"),
+        around(b"<url><loc>\x01https://example.com/\x02\x003\x00</loc>\x05</url>\x06"),
         with_one_between("https://example.com/%023"),
     ),
     Broken(
@@ -259,6 +260,11 @@ BROKEN = (
         Broken(name, text.encode(name), ONE_TWO)
         for text in (around(b"").decode(),)
         for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
+    ),
+    Broken(
+        "utf-32-be",
+        codecs.BOM_UTF32_BE + around(b"").decode().encode("utf-32-be"),
+        ONE_TWO,
     ),
     Broken(
         "an honest declaration",

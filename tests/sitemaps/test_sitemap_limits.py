@@ -95,11 +95,27 @@ def test_what_is_fed_after_a_limit_is_not_kept():
 
 
 def test_an_entry_without_end_costs_itself():
-    """One that goes on for megabytes is left out, and the next one is read."""
-    endless = b"<url><loc>https://example.com/" + b"a" * 3_000_000
-    count, said, _ = read(OPEN + ENTRY + endless + b"</loc></url>" + ENTRY + END)
-    assert count == 2
-    assert said == ["entry 2: an entry is longer than 1,048,576 characters: it is left out"]
+    """One that goes on for megabytes is left out without being held, and the next one is read."""
+    reader = SitemapReader(URL)
+    tracemalloc.start()
+    found = [*reader.feed(OPEN + ENTRY + b"<url><loc>https://example.com/")]
+    for _ in range(20):
+        found += reader.feed(b"a" * 1_000_000)
+    found += [*reader.feed(b"</loc></url>" + ENTRY + END), *reader.close()]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == 2
+    assert [str(problem) for problem in reader.problems] == [
+        "entry 2: an entry is longer than 1,048,576 characters: it is left out"
+    ]
+    assert peak < 8_000_000
+
+
+def test_packing_within_packing_has_the_limit_too():
+    """What is unpacked only to be unpacked again is cut as well: here, empty files without end."""
+    _, said, reader = read(gzip.compress(gzip.compress(b"") * 10_000), max_bytes=1010)
+    assert reader.kind == "unknown"
+    assert said[0] == "the gzip data end too early: what came before counts"
 
 
 BILLION_LAUGHS = b"""<?xml version="1.0"?>
