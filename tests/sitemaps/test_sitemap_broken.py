@@ -149,6 +149,11 @@ BROKEN = (
         with_one_between("https://example.com/caf%C3%A9?a%C2%A0b"),
     ),
     Broken(
+        "entities that nobody defines",
+        around(b"<url><loc>https://example.com/?a=1&lol;b</loc></url>"),
+        with_one_between("https://example.com/?a=1&lol;b"),
+    ),
+    Broken(
         "references to no character",
         around(b"<url><loc>https://example.com/&#xD800;&#0;&#x110000;&#99999999;</loc></url>"),
         with_one_between("https://example.com/%EF%BF%BD%EF%BF%BD%EF%BF%BD%EF%BF%BD"),

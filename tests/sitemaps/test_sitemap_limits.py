@@ -68,7 +68,16 @@ FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
             *(2, ["line 2: an entry is longer than 99 characters: it is left out"]),
         ),
         (
-            *(OPEN + b"<url><loc>" + b"a" * 2048 + b"</loc></url>" + ENTRY + END, {}, 2),
+            *(
+                OPEN
+                + b"<url><loc>https://example.com/"
+                + b"a" * 2028
+                + b"</loc></url>"
+                + ENTRY
+                + END,
+                {},
+                2,
+            ),
             ["entry 1: an entry's URL is longer than 2,048 characters"],
         ),
         (
