@@ -342,7 +342,7 @@ BROKEN = (
     ),
     Broken(
         "a feed of another's links",
-        b'<rss><channel><item><atom:link href="/1"/></item><item><atom:link href="/no"/><link>https://example.com/2</link></item></channel></rss>',
+        b'<rss><channel><item><atom:link href="/1"/></item><item><x:link>/no</x:link><link>https://example.com/2</link></item></channel></rss>',
         ONE_TWO,
         ("relative-loc",),
         kind="rss",

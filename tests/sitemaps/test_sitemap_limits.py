@@ -14,6 +14,7 @@ from time import process_time
 import pytest
 
 from scrapy_mandelbot import SitemapReader
+from scrapy_mandelbot.sitemaps import unpacking
 
 URL = "https://example.com/sitemap.xml"
 OPEN, END = b"<urlset>", b"</urlset>"
@@ -103,6 +104,19 @@ def test_what_is_fed_after_a_limit_is_not_kept():
     assert not reader._inbox._pieces
 
 
+def test_a_reader_that_has_all_it_can_read_says_so():
+    """Behind the end of the packed data nothing is read, and nothing more need be fed."""
+    reader = SitemapReader(URL)
+    assert len([*reader.feed(gzip.compress(LINE) + b"no gzip" * 10_000)]) == 1
+    assert reader.stopped
+
+
+def test_a_line_end_across_two_blocks_is_one():
+    """Lines are numbered as an editor numbers them, wherever blocks end."""
+    body = LINE.strip().ljust(unpacking.BLOCK - 1) + b"\r\njunk\r\n"
+    assert read(body)[:2] == (1, ["line 2: a line is not a URL: 'junk'"])
+
+
 def test_an_entry_without_end_costs_itself():
     """One that goes on for megabytes is left out without being held, and the next one is read."""
     reader = SitemapReader(URL)
@@ -167,9 +181,9 @@ def test_elements_within_elements_have_a_bottom():
 
 
 def bomb(size: int) -> bytes:
-    """Return gzip data of `size` zeros, without ever holding them."""
+    """Return gzip data of `size` letters, without ever holding them."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    parts = [packer.compress(block) for block in repeat(bytes(1 << 20), size >> 20)]
+    parts = [packer.compress(block) for block in repeat(b"a" * (1 << 20), size >> 20)]
     return b"".join([*parts, packer.flush()])
 
 
