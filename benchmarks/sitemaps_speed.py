@@ -83,13 +83,15 @@ def bomb() -> bytes:
 def feed(kind: str) -> bytes:
     pages = [f"{SITE}/page/{number}" for number in range(1000)]
     items = {
-        "rss": "<item><link>{}</link><pubDate>Sat, 07 Sep 2024 00:00:01 GMT</pubDate></item>",
-        "atom": '<entry><link href="{}"/><updated>2024-09-07T00:00:01Z</updated></entry>',
+        "rss": "<item><title>Page</title><link>{}</link><description>Text</description>"
+        "<pubDate>Sat, 07 Sep 2024 00:00:01 GMT</pubDate></item>",
+        "atom": '<entry><title>Page</title><link href="{}"/><summary>Text</summary>'
+        "<updated>2024-09-07T00:00:01Z</updated></entry>",
         "text": "{}\n",
     }
     around = {
-        "rss": HEAD + '<rss version="2.0"><channel>{}</channel></rss>',
-        "atom": HEAD + '<feed xmlns="http://www.w3.org/2005/Atom">{}</feed>',
+        "rss": HEAD + '<rss version="2.0"><channel><title>Pages</title>{}</channel></rss>',
+        "atom": HEAD + '<feed xmlns="http://www.w3.org/2005/Atom"><title>Pages</title>{}</feed>',
         "text": "{}",
     }
     return around[kind].format("".join(map(items[kind].format, pages))).encode()
@@ -170,7 +172,7 @@ def lxml() -> Reader:
 
     def read(path: Path) -> Iterator[str]:
         names = ("{*}url", "{*}sitemap")
-        parser = XMLPullParser(("end",), names, recover=True, resolve_entities=False)
+        parser = XMLPullParser(("end",), tag=names, recover=True, resolve_entities=False)
         for piece in unpacked(path):
             parser.feed(piece)
             yield from taken(parser)
@@ -299,8 +301,8 @@ def measured(name: str, path: Path) -> tuple[int, float, float, str]:
 def cell(result: tuple[int, float, float, str]) -> str:
     count, seconds, megabytes, error = result
     if error in {"killed", "failed"}:
-        return f"{error:>29}"
-    return f"{count:>7,}{'!' if error else ' '}{seconds:8.3f} s{megabytes:8,.1f} MB"
+        return f"{error:>31}"
+    return f"{count:>9,}{'!' if error else ' '}{seconds:8.3f} s{megabytes:8,.1f} MB"
 
 
 def installed() -> dict[str, str]:
@@ -320,7 +322,7 @@ def main() -> None:
         f"Python {platform.python_version()}, {platform.machine()}, CPU seconds, best of {ROUNDS}"
     )
     print(", ".join(f"{READERS[name][1]} {number}" for name, number in found.items()))
-    print(f"{'':26}{'has':>8}" + "".join(f"{name:>29}" for name in found) + "   to Scrapy")
+    print(f"{'':26}{'has':>8}" + "".join(f"{name:>31}" for name in found) + "   to Scrapy")
     with tempfile.TemporaryDirectory() as folder:
         for title, (count, make) in INPUTS.items():
             path = Path(folder) / "input"

@@ -156,4 +156,6 @@ class Shelf:
                 Path(self._directory_of(name)).rmdir()
 
     def _directory_of(self, name: str) -> str:
+        if not self._directory:  # in memory nobody asks for it, and the name of one costs its time
+            return ""
         return f"{self._directory}/{engine.path_safe(name)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 from contextlib import suppress
 from dataclasses import dataclass
@@ -148,6 +149,11 @@ BROKEN = (
         with_one_between("https://example.com/caf%C3%A9?a%C2%A0b"),
     ),
     Broken(
+        "entities that nobody defines",
+        around(b"<url><loc>https://example.com/?a=1&lol;b</loc></url>"),
+        with_one_between("https://example.com/?a=1&lol;b"),
+    ),
+    Broken(
         "references to no character",
         around(b"<url><loc>https://example.com/&#xD800;&#0;&#x110000;&#99999999;</loc></url>"),
         with_one_between("https://example.com/%EF%BF%BD%EF%BF%BD%EF%BF%BD%EF%BF%BD"),
@@ -160,7 +166,7 @@ BROKEN = (
     ),
     Broken(
         "control characters",
-        around(b"<url><loc>\x01https://example.com/\x023\x00</loc>\x05</url>\x06"),
+        around(b"<url><loc>\x01https://example.com/\x02\x003\x00</loc>\x05</url>\x06"),
         with_one_between("https://example.com/%023"),
     ),
     Broken(
@@ -261,6 +267,11 @@ BROKEN = (
         for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
     ),
     Broken(
+        "utf-32-be",
+        codecs.BOM_UTF32_BE + around(b"").decode().encode("utf-32-be"),
+        ONE_TWO,
+    ),
+    Broken(
         "an honest declaration",
         around("<url><loc>https://example.com/д</loc></url>".encode("cp1251")).replace(
             b"UTF-8", b"windows-1251"
@@ -331,7 +342,7 @@ BROKEN = (
     ),
     Broken(
         "a feed of another's links",
-        b'<rss><channel><item><atom:link href="/1"/></item><item><atom:link href="/no"/><link>https://example.com/2</link></item></channel></rss>',
+        b'<rss><channel><item><atom:link href="/1"/></item><item><x:link>/no</x:link><link>https://example.com/2</link></item></channel></rss>',
         ONE_TWO,
         ("relative-loc",),
         kind="rss",

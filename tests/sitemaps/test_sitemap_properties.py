@@ -13,7 +13,7 @@ from w3lib.url import safe_url_string
 
 from scrapy_mandelbot import SitemapReader
 from scrapy_mandelbot.sitemaps import formats, reader, unpacking
-from scrapy_mandelbot.sitemaps.problems import MESSAGES
+from scrapy_mandelbot.sitemaps.problems import MESSAGES, Problems
 
 URL = "https://example.com/sitemap.xml"
 
@@ -81,6 +81,27 @@ def test_any_pieces_give_the_same(body, sizes, block):
     for entry in entries:
         assert entry.loc.startswith(("http://", "https://"))
         assert json.loads(json.dumps(entry.as_dict())) == entry.as_dict()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    parts=st.lists(st.tuples(st.binary(max_size=9), st.integers(1, 90)), max_size=4),
+    block=st.sampled_from([2, 7, 16]),
+)
+def test_what_was_packed_is_unpacked(parts, block):
+    """Sound gzip data come out as they went in, whole, wherever the blocks end."""
+    members = [octets * times for octets, times in parts]
+    problems = Problems()
+    with patch.object(unpacking, "BLOCK", block):
+        inbox = unpacking.Inbox()
+        inbox.put(b"".join(map(gzip.compress, [b"<", *members])))
+        inbox.close()
+        unpacker = unpacking.Unpacker(inbox, 10**6, problems)
+        found = b""
+        while not unpacker.ended:
+            found += unpacker.read()
+    assert found == b"".join([b"<", *members])
+    assert not problems.found()
 
 
 @settings(max_examples=300, deadline=None)
