@@ -379,3 +379,48 @@ async def test_books_that_cannot_be_read_are_begun_again(webs, tmp_path):
     assert result.urls() == sorted([web.url + "/", *urls(web, 0)])
     assert result.logged("Sitemaps are asked for again")
     assert [path.name for path in folder.iterdir()] == ["state.json"]
+
+
+@ensureDeferred
+async def test_indexes_within_indexes_have_an_end(webs):
+    """Three deep they are read, deeper not, and the log says so."""
+    web = shop(webs, 6, "/i0.xml")
+    for depth in range(6):
+        web.pages[f"/i{depth}.xml"] = index(f"{web.url}/i{depth + 1}.xml", f"{web.url}/{depth}.txt")
+        web.pages[f"/{depth}.txt"] = Answer(f"{web.url}/{depth}".encode())
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
+    assert result.urls() == sorted([web.url + "/", *urls(web, 0, 1, 2)])
+    assert result.logged(f"{web.url} has indexes of sitemaps within indexes, more than 3 deep")
+
+
+@ensureDeferred
+async def test_a_full_scheduler_is_not_fed(webs, monkeypatch):
+    """Who was not fed as others had filled it is fed when there is room."""
+    monkeypatch.setattr("scrapy_mandelbot.following.follower._MOST", 5)
+    sites = [shop(webs, 30, "/sitemap.xml", host=f"127.0.0.{n}") for n in (1, 2, 3)]
+    for web in sites:
+        web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/" for web in sites])
+    assert len(result.items) == len(set(result.urls())) == 93
+
+
+class Swallowing:
+    """A downloader middleware that sends other requests in place of some."""
+
+    def process_request(self, request):
+        if request.url.endswith("/swallowed.xml"):
+            return scrapy.Request(request.url.replace("swallowed", "0"), dont_filter=True)
+        return None
+
+
+@ensureDeferred
+async def test_a_sitemap_whose_request_is_swallowed_keeps_no_crawl_open(webs):
+    """Nobody tells what became of it; the next is read, and the crawl ends."""
+    web = shop(webs, 2, "/swallowed.xml", "/sitemap.xml")
+    web.pages["/0.xml"] = html()
+    web.pages["/sitemap.xml"] = urlset(f"{web.url}/1")
+    settings = {**FOLLOW, "DOWNLOADER_MIDDLEWARES": {Swallowing: 500}}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert f"{web.url}/1" in result.urls()
+    assert result.logged(f"The sitemap {web.url}/swallowed.xml could not be had")
+    assert result.stats["finish_reason"] == "finished"

@@ -1,0 +1,71 @@
+"""What of which site's sitemaps is done and what is left, over restarts."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_mandelbot.following.books import Books
+from scrapy_mandelbot.following.spool import Cited
+
+SITE = "https://example.com"
+CITED = Cited(f"{SITE}/a.xml", SITE, f"{SITE}/index.xml", depth=1)
+ENTRIES = [{"loc": f"{SITE}/{number}", "title": "é\n\u2028"} for number in range(5)]
+
+
+@pytest.fixture
+def books(tmp_path) -> Books:
+    return Books(tmp_path / "books")
+
+
+def test_entries_come_out_as_they_were_put_in(books):
+    """In order, so many at a time; then there are none."""
+    spool = books.new_spool(CITED, is_index=False)
+    assert spool.write(ENTRIES[:2]) == 2
+    assert spool.write(ENTRIES[2:]) == 3
+    assert spool.take(2) == ENTRIES[:2]
+    assert spool.take(9) == ENTRIES[2:]
+    assert spool.take(1) == []
+    spool.remove()
+    assert not spool.path.exists()
+    spool.remove()
+
+
+def test_what_was_left_goes_on(books, tmp_path):
+    """To ask, asked, half read, and known: all as it was when the books were closed."""
+    spool = books.new_spool(CITED, is_index=True)
+    spool.write(ENTRIES)
+    spool.take(3)
+    book = books[SITE]
+    book.to_ask.append(CITED)
+    book.asked = CITED
+    book.spools.append(spool)
+    book.known |= {"x", "y"}
+    books.save()
+
+    again = Books(tmp_path / "books")
+    assert again.unfinished() == [SITE]
+    assert again[SITE] == book
+    assert again[SITE].spools[0].take(9) == ENTRIES[3:]
+    assert again.new_spool(CITED, is_index=False).path != spool.path
+
+
+def test_after_a_kill_nothing_is_left(books, tmp_path):
+    """A run that never closed its books leaves none, and no files."""
+    spool = books.new_spool(CITED, is_index=False)
+    spool.write(ENTRIES)
+    books[SITE].spools.append(spool)
+    books.save()
+    Books(tmp_path / "books")  # this one is killed
+
+    again = Books(tmp_path / "books")
+    assert again.unfinished() == []
+    assert list((tmp_path / "books").iterdir()) == []
+
+
+def test_a_site_is_done_when_nothing_is_left_of_it(books):
+    """Nothing to ask for, nothing asked for, nothing to feed."""
+    assert books.get(SITE) is None
+    assert books[SITE].is_done
+    books[SITE].asked = CITED
+    assert not books[SITE].is_done
+    assert books.unfinished() == [SITE]
