@@ -14,6 +14,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
 from twisted.internet.defer import Deferred
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.fetching import RobotsFetcher
 from scrapy_mandelbot.gates import Gatekeeper, site_of_request
@@ -88,13 +89,26 @@ class Crawl:
     def is_for_a_person(self, request: Request) -> bool:
         """Return whether somebody waits for the answer at a terminal, so that nothing may hang.
 
-        Scrapy does not say which command runs a crawl. But its commands that ask for single pages
-        put a ``start()`` of their own into the spider class (``fetch``, ``parse``, ``check``), and
-        the shell, which runs none, has its requests answered by a Deferred. No crawl does either.
+        The shell has its requests answered by a Deferred. No crawl does.
+        """
+        return self._is_a_command or isinstance(
+            getattr(request.callback, "__self__", None), Deferred
+        )
+
+    @property
+    def asks_for_more(self) -> bool:
+        """Whether this is a crawl, and not one of Scrapy's commands that ask for single pages."""
+        return not self._is_a_command and not engine.stays_open(self._crawler)
+
+    @property
+    def _is_a_command(self) -> bool:
+        """Whether one of Scrapy's commands that ask for single pages runs this.
+
+        Scrapy does not say which command runs a crawl. But ``fetch``, ``parse`` and ``check`` put a
+        ``start()`` of their own into the spider class.
         """
         start = getattr(self._crawler.spidercls, "start", None)
-        is_a_commands = str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
-        return is_a_commands or isinstance(getattr(request.callback, "__self__", None), Deferred)
+        return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
 
     def _spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == "finished":

@@ -41,6 +41,11 @@ def is_closing(crawler: Crawler) -> bool:
     return not running or slot is None or slot.closing is not None
 
 
+def stays_open(crawler: Crawler) -> bool:
+    """Return whether the spider stays open with nothing to do, as the shell's does."""
+    return getattr(getattr(crawler.engine, "_slot", None), "close_if_idle", True) is False
+
+
 def is_idle_but_for_the_scheduler(crawler: Crawler) -> bool:
     """Return whether all that is left of the crawl is what the scheduler holds."""
     engine = cast("Any", crawler.engine)

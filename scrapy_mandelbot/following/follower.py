@@ -76,6 +76,8 @@ class SitemapFollower:
 
     def spider_opened(self, spider: Spider) -> None:
         """Begin, with what a former run has left."""
+        if not self._crawl.asks_for_more:
+            return
         if isinstance(spider, SitemapSpider):
             self._announce.left_to_spider()
             return

@@ -103,3 +103,25 @@ async def test_a_project_keeps_its_copies_in_its_data_folder(webs, project):
         assert run.returncode == 0, run.stderr
     assert web.asked("/robots.txt") == 1
     assert [file.name for file in (project / ".scrapy").iterdir()] == ["mandelbot.db"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fetch", "URL"],
+        ["shell", "URL", "-c", "response.url"],
+        ["parse", "--spider=one", "URL"],
+    ],
+    ids=["fetch", "shell", "parse"],
+)
+@ensureDeferred
+async def test_commands_follow_no_sitemaps(webs, project, command):
+    """Who asks for a page is not crawling the site."""
+    web = site(webs)
+    web.pages["/robots.txt"] = Answer(f"Sitemap: {web.url}/sitemap.xml".encode())
+    settings = project / "project" / "settings.py"
+    settings.write_text(settings.read_text() + "MANDELBOT_SITEMAPS = 'follow'\n")
+    arguments = [part.replace("URL", web.url + "/page/0") for part in command]
+    done = await scrapy_command(project, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert {hit.path for hit in web.hits} == {"/robots.txt", "/page/0"}
