@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
@@ -70,8 +70,33 @@ class Crawl:
             self.config.obey
             and not request.meta.get("dont_obey_robotstxt")
             and site.startswith("http")
-            and not self.fetcher.knows(site)
+            and self.fetcher.known(site) is None
         )
+
+    def learn_pace(self, request: Request, site: str) -> bool:
+        """Have a site asked at the pace that its owner wants, as far as that is known now.
+
+        Returns:
+            Whether its pace is another one than just now, so that the gate is to be asked again.
+        """
+        paces = self.gates.paces
+        if not paces.is_active or self.is_for_a_person(request):
+            return False
+        is_new = paces.recall(site)
+        if is_new is not None:
+            return is_new
+        rules = None
+        if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
+            rules = self.fetcher.known(site)
+        if rules is None or rules.parser is None:  # not known yet, or nobody could be asked
+            return paces.learn_by_hand(site)
+        agent: Any = self.config.agent or request.headers.get("User-Agent")
+        if not agent:
+            agent = getattr(self._crawler.spider, "user_agent", None)
+            agent = agent or self._crawler.settings["USER_AGENT"]
+        if isinstance(agent, bytes):
+            agent = agent.decode("latin-1")
+        return paces.learn(site, rules.robots, agent, rules.until)
 
     def is_for_a_person(self, request: Request) -> bool:
         """Return whether somebody waits for the answer at a terminal, so that nothing may hang.

@@ -95,9 +95,9 @@ class RobotsFetcher:
         self._under_way: dict[str, list[Deferred[SiteRules]]] = {}
         self._troubles: dict[str, _Trouble] = {}
 
-    def knows(self, site: str) -> bool:
-        """Return whether the site's rules need not be fetched now."""
-        return self._recall(site) is not None
+    def known(self, site: str) -> SiteRules | None:
+        """Return the site's rules, if they need not be fetched now."""
+        return self._recall(site)
 
     async def rules(self, site: str, request: Request, priority: int) -> SiteRules:
         """Return the site's rules, from memory, from its copy or from one fetch that all share.

@@ -72,7 +72,7 @@ class Pace:
     def __str__(self) -> str:
         return ", ".join(self._in_words()) or "no pace"
 
-    @property
+    @cached_property
     def is_free(self) -> bool:
         """Whether it asks for nothing."""
         return not (self.visits or self.by_fetch_time or self.window) and all(
