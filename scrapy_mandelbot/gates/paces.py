@@ -114,8 +114,8 @@ class Paces:
         Returns:
             Whether its pace is another one than just now; None: it has to be learnt.
         """
-        known = self._known.get(site)
-        return self._keep(site, known[0]) if known and known[1] > self._now() else None
+        pace = self._pace_known(site)
+        return None if pace is None else self._keep(site, pace)
 
     def learn(self, site: str, robots: RobotsTxt, agent: Agent, until: float) -> bool:
         """Have the pace kept that a site's robots.txt asks of an agent, or the project's own.
@@ -150,6 +150,10 @@ class Paces:
             self._known.put(site, (pace, inf), 1)
         return self._keep(site, pace)
 
+    def _pace_known(self, site: str) -> Pace | None:
+        pace, until = self._known.get(site) or (None, 0.0)
+        return pace if until > self._now() else None
+
     def _keep(self, site: str, pace: Pace) -> bool:
         paced = self._sites.get(site)
         if paced is not None:
@@ -176,7 +180,7 @@ class Paces:
         if paced is None:
             return True
         now = self._now()
-        due = self._due(paced, now)
+        due = now if paced.metronome.pace.is_free_at(now) else self._due(paced, now)
         if due <= now:
             return True
         self._note_wait(site, paced, now, due)
@@ -192,7 +196,8 @@ class Paces:
             return True
         if not self.may_go(site):
             return False
-        self._give(paced, request)
+        if not paced.metronome.pace.is_free_at(self._now()):
+            self._give(paced, request)
         return True
 
     async def wait(self, request: Request) -> bool:
@@ -211,8 +216,8 @@ class Paces:
     def sent(self, request: Request) -> None:
         """Note that a request leaves for its site."""
         paced = self._sites.get(site_of_request(request)) if self._sites else None
-        if paced is not None and paced.turn is request:
-            paced.is_sent = True
+        if paced is not None:
+            paced.is_sent = paced.is_sent or paced.turn is request
             paced.metronome.sent(self._now())
 
     def ended(self, request: Request) -> None:
@@ -222,11 +227,13 @@ class Paces:
         site = site_of_request(request)
         paced = self._sites.get(site)
         if paced is None:
-            if self._known.get(site) is None:
+            if self._pace_known(site) is None:
                 self._answered.put(site, self._now(), 1)
         elif paced.turn is request:
             self._end_turn(paced)
             self._ring(site)
+        elif paced.turn is None:  # sent at a time at which turns are not needed
+            paced.metronome.answered(self._now())
 
     # Sites outside of their visit times.
 

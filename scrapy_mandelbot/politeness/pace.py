@@ -105,6 +105,13 @@ class Pace:
         """Return the first time, from now on, at which the site may be asked: now, mostly."""
         return min(_first_within(now, start, end) for start, end, _ in self._day)
 
+    def is_free_at(self, now: float) -> bool:
+        """Return whether any number of requests may be sent now."""
+        second = now % _DAY
+        return not (self.by_fetch_time or self.window) and any(
+            start <= second < end and delay <= 0 for start, end, delay in self._day
+        )
+
     def _thumb(self, fetch_seconds: float) -> float:
         if not self.by_fetch_time:
             return 0.0
