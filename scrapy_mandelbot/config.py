@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from http import HTTPStatus
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
+from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.politeness import OutcomeLaw, PauseLaw
+from scrapy_mandelbot.politeness import OutcomeLaw, PaceLaw, PauseLaw, site_of
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.sitemaps import read_date
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from scrapy.settings import BaseSettings
 
@@ -26,6 +30,8 @@ _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 SITEMAP_MODES = ("off", "signal", "follow")
 LAST_RUN = "last_run"
 ROBOT_TAG_MODES = ("off", "annotate", "obey")
+PACE_MODES = ("manual", "obey")
+DELAY_READINGS = ("interval", "window")
 
 
 class SettingsError(ValueError):
@@ -160,6 +166,38 @@ def _scheduler_class(name: str, value: object) -> type | None:
     return scheduler_class
 
 
+_DELAYS = 'seconds by host or site, such as {"example.com": 5, "https://shop.example.com": 0.5}'
+
+
+def _crawl_delays(name: str, value: object) -> dict[str, float]:
+    """Return seconds by site (``https://example.com``) and by host (``example.com``)."""
+    read = value
+    if isinstance(value, str):  # on the command line
+        try:
+            read = json.loads(value or "{}")
+        except ValueError:
+            read = None
+    if not isinstance(read, Mapping) or any(isinstance(delay, bool) for delay in read.values()):
+        raise SettingsError(name, value, _DELAYS)
+    return {_site_or_host(name, key): _seconds(name, delay) for key, delay in read.items()}
+
+
+def _site_or_host(name: str, key: object) -> str:
+    """Return the site or host as a request's URL has it; what has a path is neither."""
+    is_site = "://" in str(key)
+    if not isinstance(key, str) or key.split() != [key]:
+        raise SettingsError(name, key, _DELAYS)
+    try:
+        url = urlsplit(safe_url_string(str(key) if is_site else f"http://{key}"))
+        port, rest = url.port, url.path.strip("/") + url.query + url.fragment
+    except ValueError:  # such as "http://[", or a port that is no number
+        raise SettingsError(name, key, _DELAYS) from None
+    if not url.hostname or rest or (port and not is_site) or url.scheme not in {"http", "https"}:
+        raise SettingsError(name, key, _DELAYS)
+    site = site_of(url)
+    return site if is_site else site.removeprefix("http://")
+
+
 def _setting(
     name: str, read: Callable[[str, object], object], default: object = None
 ) -> dict[str, object]:
@@ -202,6 +240,17 @@ class Config:
         metadata=_setting("MANDELBOT_PAUSE_PER_PROXY", _flag, default=False)
     )
     recovers: bool = field(metadata=_setting("MANDELBOT_RECOVERY", _flag, default=True))
+    crawl_delays: dict[str, float] = field(
+        metadata=_setting("MANDELBOT_CRAWL_DELAYS", _crawl_delays, {})
+    )
+    pace: str = field(metadata=_setting("MANDELBOT_PACE", _one_of(*PACE_MODES), "manual"))
+    pace_longest: float = field(metadata=_setting("MANDELBOT_PACE_MAX_DELAY", _seconds, 60))
+    pace_crawl_delay: str = field(
+        metadata=_setting("MANDELBOT_PACE_CRAWL_DELAY", _one_of(*DELAY_READINGS), "interval")
+    )
+    pace_fetch_time: bool = field(
+        metadata=_setting("MANDELBOT_PACE_FETCH_TIME", _flag, default=False)
+    )
     inner_queue: type[ScrapyPriorityQueue] = field(
         metadata=_setting(
             "MANDELBOT_INNER_PRIORITY_QUEUE",
@@ -265,6 +314,30 @@ class Config:
             tries=self.pause_tries,
             recovers=self.recovers,
         )
+
+    @property
+    def obeys_pace(self) -> bool:
+        """Whether sites are asked at the pace that their robots.txt asks for."""
+        return self.obey and self.pace == "obey"
+
+    @property
+    def pace_law(self) -> PaceLaw:
+        """How the settings have what files say about a pace read."""
+        return PaceLaw(
+            longest=self.pace_longest,
+            delay_is_window=self.pace_crawl_delay == "window",
+            by_fetch_time=self.pace_fetch_time,
+        )
+
+    def delay_by_hand(self, site: str) -> float | None:
+        """Return the delay that the project sets for a site: for it, else for its host."""
+        delay = self.crawl_delays.get(site)
+        return self.crawl_delays.get(_host_of(site)) if delay is None else delay
+
+
+def _host_of(site: str) -> str:
+    host = site.partition("://")[2]
+    return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
 
 
 def read_setting(settings: BaseSettings, attribute: str) -> Any:

@@ -82,9 +82,26 @@ class Crawl:
         rules = self.fetcher.known(site_of_request(request))
         if rules is None or rules.parser is None:
             return False
-        spider_agent = getattr(self._crawler.spider, "user_agent", None)
-        agent: Any = self.config.agent or spider_agent or self._crawler.settings["USER_AGENT"]
-        return not rules.parser.allowed(request.url, agent)
+        return not rules.parser.allowed(request.url, self._agent_of(request))
+
+    def learn_pace(self, request: Request, site: str) -> bool:
+        """Have a site asked at the pace that its owner wants, as far as that is known now.
+
+        Returns:
+            Whether its pace is another one than just now, so that the gate is to be asked again.
+        """
+        paces = self.gates.paces
+        if not paces.is_active or self.is_for_a_person(request):
+            return False
+        is_new = paces.recall(site)
+        if is_new is not None:
+            return is_new
+        rules = None
+        if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
+            rules = self.fetcher.known(site)
+        if rules is None or rules.parser is None:  # not known yet, or nobody could be asked
+            return paces.learn_by_hand(site)
+        return paces.learn(site, rules.robots, self._agent_of(request), rules.until)
 
     def is_for_a_person(self, request: Request) -> bool:
         """Return whether somebody waits for the answer at a terminal, so that nothing may hang.
@@ -109,6 +126,13 @@ class Crawl:
         """
         start = getattr(self._crawler.spidercls, "start", None)
         return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+
+    def _agent_of(self, request: Request) -> Any:
+        """Return the robot as which a request will be sent that middlewares have not seen yet."""
+        of_the_request = (request.headers.get("User-Agent") or b"").decode("latin-1")
+        of_the_spider = getattr(self._crawler.spider, "user_agent", None)
+        default = self._crawler.settings["USER_AGENT"]
+        return self.config.agent or of_the_request or of_the_spider or default
 
     def _spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == "finished":

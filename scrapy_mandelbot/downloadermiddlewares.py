@@ -158,7 +158,8 @@ class RobotsTxtMiddleware:
 class PauseMiddleware:
     """Notices that a site wants a pause, and sends back what it refuses. Order 950.
 
-    It stands nearest the downloader, so that a 503 is seen before anyone caches or retries it.
+    It stands nearest the downloader, so that a 503 is seen before anyone caches or retries it, and
+    that a site with a pace is sent nothing whose turn has not come.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -198,19 +199,29 @@ class PauseMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site has closed since the queue handed it out."""
-        gates = self._crawl.gates
-        if request.meta.get("dont_pause"):
-            return None
-        while not gates.passes.admits(request):
-            if gates.can_go_back(request):
-                return gates.send_back(request)
-            if not await gates.wait(request):
-                return _refusal(self._crawl, request)
-        return None
+        gates, paces = self._crawl.gates, self._crawl.gates.paces
+        while True:
+            self._crawl.learn_pace(request, site_of_request(request))
+            if not self._has_its_turn(request):
+                if gates.can_go_back(request):
+                    self.crawler.stats.inc_value("mandelbot/pace/sent_back")
+                    return gates.handouts.send_back(request)
+                if not await paces.wait(request):
+                    raise IgnoreRequest(f"{site_of_request(request)} may not be asked now")
+            elif request.meta.get("dont_pause") or gates.passes.admits(request):
+                paces.sent(request)
+                return None
+            else:
+                paces.ended(request)  # its turn is for somebody else
+                if gates.can_go_back(request):
+                    return gates.send_back(request)
+                if not await gates.wait(request):
+                    return _refusal(self._crawl, request)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be asked again after the pause."""
         gates = self._crawl.gates
+        gates.paces.ended(request)
         if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
             gates.let_go(request)
             return response
@@ -236,6 +247,7 @@ class PauseMiddleware:
     ) -> Request | Response | None:
         """Send back a request that never was sent, or found its site down."""
         gates = self._crawl.gates
+        gates.paces.ended(request)
         if request.meta.get("dont_pause"):
             gates.let_go(request)
             return None
@@ -258,6 +270,16 @@ class PauseMiddleware:
             gates.let_go(request)
             return None
         return request  # it waits at the gate, when whoever sent it sends it again
+
+    def _has_its_turn(self, request: Request) -> bool:
+        """Return whether the pace of its site lets the request go now."""
+        crawl = self._crawl
+        # What is given up is not sent.
+        return (
+            crawl.gates.paces.take(request)
+            or crawl.is_for_a_person(request)
+            or crawl.gates.has_given_up(request)
+        )
 
     def _asks_for_pause(self, request: Request, response: Response) -> bool:
         """Return whether the response means a pause, rather than something its spider handles."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from scrapy.settings import Settings
 
 from scrapy_mandelbot import Dialect, SettingsError
 from scrapy_mandelbot.config import Config, setting_defaults
+from scrapy_mandelbot.politeness import PaceLaw
 from scrapy_mandelbot.robotstxt import DIALECTS
 
 NUMBERS = ["MANDELBOT_CACHE_TTL", "MANDELBOT_PAUSE_FIRST", "MANDELBOT_PAUSE_WAIT"]
@@ -56,6 +58,13 @@ BAD = [
     ("MANDELBOT_PAUSE_RETRY_AFTER_MAX", -1, "0 or more"),
     ("MANDELBOT_PAUSE_TRIES", 0, "a whole number, 1 or more"),
     ("MANDELBOT_PAUSE_WAIT", "long", "a number of seconds"),
+    ("MANDELBOT_CRAWL_DELAYS", ["example.com"], "seconds by host or site"),
+    ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
+    ("MANDELBOT_CRAWL_DELAYS", {"example.com": True}, "seconds by host or site"),
+    ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
+    ("MANDELBOT_PACE_MAX_DELAY", -1, "0 or more"),
+    ("MANDELBOT_PACE_CRAWL_DELAY", "bing", "'interval' or 'window'"),
+    ("MANDELBOT_PACE_FETCH_TIME", "twice", "True or False"),
     ("MANDELBOT_INNER_PRIORITY_QUEUE", "no.such.Queue", "ScrapyPriorityQueue"),
     ("MANDELBOT_INNER_PRIORITY_QUEUE", "builtins.dict", "ScrapyPriorityQueue"),
     ("MANDELBOT_INNER_SCHEDULER", "no.such.Scheduler", "a scheduler class"),
@@ -80,6 +89,71 @@ def test_a_wrong_value_is_an_error_that_names_the_setting_and_what_it_takes(name
     assert takes in str(error.value)
 
 
+NO_HOST = [
+    "",
+    "example.com:8080",
+    "example.com/shop",
+    "example.com shop.example.com",
+    "ftp://example.com",
+    "https://example.com/shop",
+    "https://example.com?shop",
+    "http://[",
+    "http://example.com:http",
+    "http://",
+    7,
+    None,
+]
+
+
+@pytest.mark.parametrize("key", NO_HOST)
+def test_a_delay_is_for_a_host_or_a_site(key):
+    """What is neither is named in the error, not taken for something that is never asked."""
+    with pytest.raises(SettingsError) as error:
+        config(MANDELBOT_CRAWL_DELAYS={"example.org": 1, key: 5})
+    assert str(error.value).startswith(f"MANDELBOT_CRAWL_DELAYS = {key!r}: it takes seconds by")
+
+
+@pytest.mark.parametrize("seconds", [-1, "slow", float("inf"), None, [5]])
+def test_a_delay_is_a_number_of_seconds(seconds):
+    """The wrong one is named."""
+    with pytest.raises(SettingsError) as error:
+        config(MANDELBOT_CRAWL_DELAYS={"example.org": 1, "example.com": seconds})
+    assert str(error.value).startswith(f"MANDELBOT_CRAWL_DELAYS = {seconds!r}: it takes a number")
+
+
+@pytest.mark.parametrize(
+    ("site", "delay"),
+    [
+        ("http://example.com", 5),
+        ("https://example.com", 5),
+        ("https://example.com:8443", 1),
+        ("https://shop.example.com", 0.5),
+        ("http://shop.example.com", None),
+        ("https://www.example.com", None),
+        ("http://[::1]:8000", 3),
+        ("http://xn--bcher-kva.example", 2),
+    ],
+)
+def test_mandelbot_delays_by_hand(site, delay):
+    """By site, else by host; a host's delay is that of all its sites, and of no subdomain."""
+    delays = {
+        "Example.com": 5,
+        "https://example.com:8443/": 1.0,
+        "https://shop.example.com:443": "0.5",
+        "[::1]": 3,
+        "bücher.example": 2,
+    }
+    assert config(MANDELBOT_CRAWL_DELAYS=delays).delay_by_hand(site) == delay
+    assert config(MANDELBOT_CRAWL_DELAYS=json.dumps(delays)).delay_by_hand(site) == delay
+
+
+def test_files_are_obeyed_where_robots_txt_is():
+    """MANDELBOT_PACE = "obey" is for rules that are asked for."""
+    assert config(ROBOTSTXT_OBEY=True, MANDELBOT_PACE="obey").obeys_pace
+    assert not config(ROBOTSTXT_OBEY=False, MANDELBOT_PACE="obey").obeys_pace
+    assert not config(ROBOTSTXT_OBEY=True).obeys_pace
+
+
 GOOD = [
     ("MANDELBOT_ENABLED", "False", "enabled", False),
     ("MANDELBOT_ENABLED", "1", "enabled", True),
@@ -95,6 +169,10 @@ GOOD = [
     ("MANDELBOT_PAUSE_TOTAL", "600", "pause_total", 600.0),
     ("MANDELBOT_PAUSE_TOTAL", None, "pause_total", None),
     ("MANDELBOT_PAUSE_TRIES", "3", "pause_tries", 3),
+    ("MANDELBOT_CRAWL_DELAYS", "", "crawl_delays", {}),
+    ("MANDELBOT_PACE_MAX_DELAY", "5", "pace_law", PaceLaw(longest=5)),
+    ("MANDELBOT_PACE_CRAWL_DELAY", "window", "pace_law", PaceLaw(delay_is_window=True)),
+    ("MANDELBOT_PACE_FETCH_TIME", "1", "pace_law", PaceLaw(by_fetch_time=True)),
     ("MANDELBOT_DIALECT", DIALECTS["mandelbot"], "dialect", DIALECTS["mandelbot"]),
     ("MANDELBOT_SITEMAP_SINCE", "2026-11-20", "sitemap_since", 1795132800.0),
     ("MANDELBOT_SITEMAP_SINCE", date(2026, 11, 20), "sitemap_since", 1795132800.0),

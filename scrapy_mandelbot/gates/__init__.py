@@ -3,8 +3,9 @@
 The law of one gate is in ``politeness.gate``. Here stands which request did what to which gate.
 """
 
+from scrapy_mandelbot.gates.evictions import SitePausedError
 from scrapy_mandelbot.gates.handouts import Handouts
-from scrapy_mandelbot.gates.keeper import REFUSAL_FLAG, Gatekeeper, SitePausedError
+from scrapy_mandelbot.gates.keeper import REFUSAL_FLAG, Gatekeeper
 from scrapy_mandelbot.gates.proxies import site_of_gate
 from scrapy_mandelbot.gates.sites import site_of_request
 

@@ -11,14 +11,16 @@ from scrapy_mandelbot.gates.proxies import shown, site_of_gate
 from scrapy_mandelbot.stores import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.politeness import Gate
+    from scrapy_mandelbot.politeness import Gate, Pace
     from scrapy_mandelbot.stores import Store
 
 logger = logging.getLogger(__name__)
+
+_NAMED = 5  # of the lines that cannot be read
 
 
 class Announcements:
@@ -75,16 +77,10 @@ class Announcements:
 
     def resumed(self, name: str, paused_for: float) -> None:
         """Tell that the site answers again, ``paused_for`` seconds after it stopped to."""
-        self._log(
-            logging.INFO,
-            "Resumed %(site)s after %(seconds).1f s (%(waiting)d requests in the queue)",
-            name,
-            seconds=paused_for,
-        )
         self._store.put_pause(name, None)
         self._crawler.stats.inc_value("mandelbot/pause/resumed")
         self._crawler.stats.inc_value("mandelbot/pause/seconds", paused_for)  # type: ignore[arg-type]  # any number
-        self._send(signals.site_resumed, name, paused_for=paused_for)
+        self._tell_resumed(name, paused_for)
 
     def given_up(self, name: str, gate: Gate, paused_for: float, *, kept: bool) -> None:
         """Tell that the site is not asked again in this run."""
@@ -100,17 +96,75 @@ class Announcements:
         )
         self._crawler.stats.inc_value("mandelbot/pause/given_up")
 
+    def pace(self, site: str, pace: Pace) -> None:
+        """Tell at which pace the site is asked from now on."""
+        self._log(
+            logging.INFO,
+            "Pace of %(site)s: %(pace)s (%(source)s)",
+            site,
+            pace=pace,
+            source=pace.source,
+        )
+        self._crawler.stats.inc_value("mandelbot/pace/sites")
+        if pace.asked > pace.longest:
+            self._log(
+                logging.WARNING,
+                "%(site)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_MAX_DELAY,"
+                " %(longest)g s",
+                site,
+                asked=pace.asked,
+                longest=pace.longest,
+            )
+            self._crawler.stats.inc_value("mandelbot/pace/capped")
+
+    def unreadable(self, site: str, lines: Sequence[int]) -> None:
+        """Tell that the site's robots.txt asks for a pace in a way that nobody understands."""
+        self._log(
+            logging.WARNING,
+            "The robots.txt of %(site)s asks for a pace that cannot be read, and is ignored, in"
+            " line %(lines)s",
+            site,
+            lines=", ".join(map(str, lines[:_NAMED])),
+        )
+        self._crawler.stats.inc_value("mandelbot/pace/unreadable", len(lines))
+
+    def waited(self, seconds: float) -> None:
+        """Count that a request was sent at its turn, for which it had to wait."""
+        self._crawler.stats.inc_value("mandelbot/pace/waited")
+        self._crawler.stats.inc_value("mandelbot/pace/seconds", seconds)  # type: ignore[arg-type]  # any number
+
+    def shut(self, site: str, until: float, reason: str) -> None:
+        """Tell that the site is not to be asked at this time of the day."""
+        self._tell_paused(site, until, reason)
+        self._crawler.stats.inc_value("mandelbot/pace/shut")
+
+    def opened(self, site: str, shut_for: float) -> None:
+        """Tell that the site may be asked again, as its time has come."""
+        self._tell_resumed(site, shut_for)
+
     def _paused(self, name: str, pause: Pause) -> None:
+        self._store.put_pause(name, pause)
+        self._crawler.stats.inc_value("mandelbot/pause/count")
+        self._tell_paused(name, pause.until, pause.reason)
+
+    def _tell_paused(self, name: str, until: float, reason: str) -> None:
         self._log(
             logging.INFO,
             "Paused %(site)s until %(until)s: %(reason)s (%(waiting)d requests in the queue)",
             name,
-            until=_clock_time(pause.until),
-            reason=pause.reason,
+            until=_clock_time(until),
+            reason=reason,
         )
-        self._store.put_pause(name, pause)
-        self._crawler.stats.inc_value("mandelbot/pause/count")
-        self._send(signals.site_paused, name, until=_moment(pause.until), reason=pause.reason)
+        self._send(signals.site_paused, name, until=_moment(until), reason=reason)
+
+    def _tell_resumed(self, name: str, paused_for: float) -> None:
+        self._log(
+            logging.INFO,
+            "Resumed %(site)s after %(seconds).1f s (%(waiting)d requests in the queue)",
+            name,
+            seconds=paused_for,
+        )
+        self._send(signals.site_resumed, name, paused_for=paused_for)
 
     def _send(self, signal: object, name: str, **arguments: Any) -> None:
         arguments = {"site": site_of_gate(name), **arguments, "spider": self._crawler.spider}

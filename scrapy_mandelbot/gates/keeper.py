@@ -9,7 +9,9 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.gates.alarms import Alarms
 from scrapy_mandelbot.gates.announcements import Announcements
 from scrapy_mandelbot.gates.answers import Answers
+from scrapy_mandelbot.gates.evictions import evict_waiting
 from scrapy_mandelbot.gates.handouts import Handouts
+from scrapy_mandelbot.gates.paces import Paces
 from scrapy_mandelbot.gates.passes import Passes
 from scrapy_mandelbot.gates.proxies import TRY_ANOTHER_AFTER, gate_by_proxy, shown, site_of_gate
 from scrapy_mandelbot.gates.queues import Queues
@@ -36,10 +38,6 @@ REFUSAL_FLAG = "mandelbot_refused"
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
 
 
-class SitePausedError(Exception):
-    """Ends the wait in a download slot of a request whose site has closed meanwhile."""
-
-
 class Gatekeeper:
     """Keeps the gates of one crawl: knows which request is whose turn, and tells who waits."""
 
@@ -64,19 +62,24 @@ class Gatekeeper:
         self._alarms = Alarms(now, self._ring)
         self._room = WaitingRoom(crawler, config.pause_wait, now)
         self._announce = Announcements(crawler, store, self._queues.waiting)
+        self.paces = Paces(crawler, config, now, self._announce, self._site_is_due)
+        """Whose turn it is to be sent to sites whose owners ask for a pace."""
         self.keeps_given_up = False
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
 
     def add_queue(self, queue: Queue) -> None:
         """Let a queue hear when a site or slot that had to wait may be asked again."""
         if not len(self._queues):  # now there is a loop to set alarms on
-            self._restore_pauses()
+            for name, gate in self._register.restore(self._store):
+                self._alarms.set(name, gate.due(self._now()))
+                self._announce.restored(name, gate)
         self._queues.add(queue)
 
     def close(self) -> None:
         """Cancel every timer."""
         self._alarms.close()
         self._room.close()
+        self.paces.close()
 
     # Asked and told by the queue.
 
@@ -86,18 +89,20 @@ class Gatekeeper:
         If it may at a later time, the queue is told then.
         """
         entry = self._register.look(gate)
-        if entry is None and not self._register.is_by_proxy:
-            return True
         if entry is not None:
             if entry.scout is not None:
                 return False
             if entry.has_given_up:
                 return not self.keeps_given_up  # handed out, they get the last refusal
-        due = self._register.due(gate)
-        if due <= self._now():
-            return True
-        self._alarms.set(gate, due)
-        return False
+        if entry is not None or self._register.is_by_proxy:
+            due = self._register.due(gate)
+            if due > self._now():
+                self._alarms.set(gate, due)
+                return False
+        may_go = self.paces.may_go(site_of_gate(gate))
+        if not may_go:
+            self._register.note_way(gate)
+        return may_go
 
     def awaits_an_end(self, gate: str) -> bool:
         """Return whether the gate is shut only until some request under way has ended."""
@@ -116,6 +121,8 @@ class Gatekeeper:
     def hand_out(self, request: Request, gate: str, slot: str, *, as_scout: bool) -> None:
         """Note that the queue hands out the request; where a probe is due, this is it."""
         self.handouts.hand_out(request, slot, gate)
+        if not as_scout:  # its site is asked for the rules first
+            self.paces.take(request)
         entry = self._register.enter(gate) if as_scout else self._register.get(gate)
         if entry is None:
             return
@@ -136,12 +143,16 @@ class Gatekeeper:
         return self._queues.waiting(gate)
 
     def shut(self) -> set[str]:
-        """Return the gates that let nobody through now: paused, probed, held, or given up."""
-        return self._register.shut()
+        """Return the gates that let nobody through now: paused, probed, held, given up, unvisited.
+
+        One that merely lets them through at a pace is none of these.
+        """
+        return self._register.shut().union(*map(self._register.of_site, self.paces.shut()))
 
     def shut_in_words(self) -> dict[str, str]:
         """Return how those gates stand, by name, in words."""
-        return {shown(gate): self._register.describe(gate) for gate in sorted(self.shut())}
+        closed, unvisited = self._register.shut(), self.paces.shut_in_words()
+        return unvisited | {shown(gate): self._register.describe(gate) for gate in sorted(closed)}
 
     def given_up(self) -> set[str]:
         """Return the gates that let nobody through in this run."""
@@ -154,7 +165,7 @@ class Gatekeeper:
         now = self._now()
         entry = self._register.enter(site)
         entry.gate.hold(now, until)
-        self._evict_waiting(lambda request: site_of_request(request) == site)
+        evict_waiting(self._crawler, lambda request: site_of_request(request) == site)
         self._announce.held(site, until, reason)
         self._alarms.set(site, entry.gate.due(now))
 
@@ -304,7 +315,7 @@ class Gatekeeper:
             ways = max(1, len(self._register.ways(site)))
             transition = entry.gate.refused(refusal, self._answers.good_rate(site) / ways)
         if transition is Transition.PAUSED:
-            self._evict_waiting(lambda waiting: self.gate_of(waiting) == gate)
+            evict_waiting(self._crawler, lambda waiting: self.gate_of(waiting) == gate)
             self._announce.paused(gate, entry.gate)
         elif transition is Transition.PROLONGED:
             self._announce.prolonged(gate, entry.gate)
@@ -331,18 +342,10 @@ class Gatekeeper:
 
     # The rest is the keeper's own.
 
-    def _restore_pauses(self) -> None:
-        """Go on with pauses that a former run has left, so that nobody knocks before their time."""
-        now = self._now()
-        for name, pause in self._store.get_pauses().items():
-            entry = self._register.enter(name)
-            entry.gate.restore(now, pause.until, pause.reason, pause.failed_probes)
-            if entry.gate.state is GateState.CLOSED:
-                self._alarms.set(name, entry.gate.due(now))
-                self._announce.restored(name, entry.gate)
-            else:
-                self._register.forget_if_plain(name)
-                self._store.put_pause(name, None)
+    def _site_is_due(self, site: str) -> bool:
+        """Let the queues know; return whether they have a request for the site."""
+        self._gate_changed(site)
+        return any(map(self.waiting, self._register.of_site(site)))
 
     def _given_up(self, gate: str, entry: Entry) -> None:
         paused_for = entry.gate.paused_for(self._now())
@@ -360,7 +363,7 @@ class Gatekeeper:
         self._alarms.set(gate, entry.gate.due(self._now()))
 
     def _gate_changed(self, gate: str) -> None:
-        for name in {gate, site_of_gate(gate), *self._register.ways(gate)}:
+        for name in self._register.of_site(gate):
             self._queues.gate_changed(name)
         engine.wake(self._crawler)
 
@@ -391,12 +394,3 @@ class Gatekeeper:
         elif self._room.first(gate) is not None:
             self._alarms.set(gate, entry.gate.due(self._now()))
         self._gate_changed(gate)
-
-    def _evict_waiting(self, is_meant: Callable[[Request], bool]) -> None:
-        evicted = engine.evict_waiting(
-            self._crawler,
-            lambda waiting: is_meant(waiting) and not waiting.meta.get("dont_pause"),
-            SitePausedError(),
-        )
-        if evicted:
-            self._crawler.stats.inc_value("mandelbot/pause/evicted", evicted)

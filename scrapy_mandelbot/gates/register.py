@@ -16,13 +16,14 @@ from scrapy_mandelbot.gates.proxies import site_of_gate
 from scrapy_mandelbot.politeness import Gate, GateState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from scrapy_mandelbot.politeness import PauseLaw
+    from scrapy_mandelbot.stores import Store
 
 
 @dataclass
@@ -100,6 +101,18 @@ class Register:
         if entry is not None and entry.is_plain:
             del self._entries[gate]
 
+    def restore(self, store: Store) -> Iterator[tuple[str, Gate]]:
+        """Go on with pauses that a former run has left; yield the gates that are still closed."""
+        now = self._now()
+        for name, pause in store.get_pauses().items():
+            gate = self.enter(name).gate
+            gate.restore(now, pause.until, pause.reason, pause.failed_probes)
+            if gate.state is GateState.CLOSED:
+                yield name, gate
+            else:
+                self.forget_if_plain(name)
+                store.put_pause(name, None)
+
     def shut(self) -> set[str]:
         """Return the gates that let nobody through now: paused, probed, held, or given up."""
         now = self._now()
@@ -123,6 +136,10 @@ class Register:
         entry = self.look(gate)
         own = -inf if entry is None else entry.gate.due(self._now())
         return max(own, self.due_elsewhere(gate))
+
+    def of_site(self, gate: str) -> set[str]:
+        """Return the gate, that of its site, and if it is the site's, those by proxy."""
+        return {gate, site_of_gate(gate), *self.ways(gate)}
 
     # The rest is for gates by proxy.
 

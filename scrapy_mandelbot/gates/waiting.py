@@ -5,6 +5,7 @@ await a download, of the shell. Returned from a middleware they would be sent ag
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -28,11 +29,17 @@ _CLOSING_CHECK = 0.25  # seconds; see engine.is_closing
 class _Waiter:
     request: Request
     released: Deferred[bool]
-    timeout: CallLaterResult
+    timeout: CallLaterResult | None
 
 
 class WaitingRoom:
-    """The waiting requests of a crawl, by site, first come first served."""
+    """The waiting requests of a crawl, by site, first come first served.
+
+    Args:
+        crawler: whose requests wait.
+        longest: seconds for which each waits at most; ``inf``: as long as it takes.
+        now: returns seconds since the epoch.
+    """
 
     def __init__(self, crawler: Crawler, longest: float, now: Callable[[], float]) -> None:
         self._crawler = crawler
@@ -54,7 +61,8 @@ class WaitingRoom:
         if left <= 0 or engine.is_closing(self._crawler):
             return False
         released: Deferred[bool] = Deferred()
-        waiter = _Waiter(request, released, call_later(left, self._time_out, site, request))
+        timeout = call_later(left, self._time_out, site, request) if isfinite(left) else None
+        waiter = _Waiter(request, released, timeout)
         self._waiters.setdefault(site, []).append(waiter)
         if self._closing_check is None:
             self._closing_check = call_later(_CLOSING_CHECK, self._check_closing)
@@ -95,7 +103,8 @@ class WaitingRoom:
         waiters.remove(waiter)
         if not waiters:
             del self._waiters[site]
-        waiter.timeout.cancel()
+        if waiter.timeout is not None:
+            waiter.timeout.cancel()
         engine.take_place(self._crawler, waiter.request)
         waiter.released.callback(may_go)
 

@@ -17,6 +17,14 @@ from scrapy_mandelbot.politeness.outcome import (
     may_be_misreported,
     outcome_of,
 )
+from scrapy_mandelbot.politeness.pace import (
+    Metronome,
+    Pace,
+    PaceLaw,
+    pace_by_hand,
+    pace_of_file,
+    unreadable_lines,
+)
 from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
 from scrapy_mandelbot.politeness.sites import robots_url, site_of
@@ -29,9 +37,12 @@ __all__ = [
     "GateState",
     "Goodput",
     "Known",
+    "Metronome",
     "Outcome",
     "OutcomeKind",
     "OutcomeLaw",
+    "Pace",
+    "PaceLaw",
     "PauseLaw",
     "Recovery",
     "Refusal",
@@ -41,7 +52,10 @@ __all__ = [
     "kept_outcome",
     "may_be_misreported",
     "outcome_of",
+    "pace_by_hand",
+    "pace_of_file",
     "parse_retry_after",
     "robots_url",
     "site_of",
+    "unreadable_lines",
 ]

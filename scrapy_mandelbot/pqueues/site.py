@@ -148,8 +148,11 @@ class SiteQueue:
                 if not self._gates.may_hand_out(gate):
                     self.push(request)
                     continue
-            slot = engine.slot_key(self._crawler, request)
-            as_scout = self._crawl.needs_scout(request, site_of_request(request))
+            slot, site = engine.slot_key(self._crawler, request), site_of_request(request)
+            as_scout = self._crawl.needs_scout(request, site)
+            if self._crawl.learn_pace(request, site) and not self._gates.may_hand_out(gate):
+                self.push(request)
+                continue
             self._gates.hand_out(request, gate, slot, as_scout=as_scout)
             return request
         return None

@@ -64,3 +64,8 @@ def line_number(text: str, offset: int) -> int:
     if "\r" not in text:
         return text.count("\n", 0, offset + 1)
     return sum(1 for _ in _LINE_END.finditer(text, 0, offset + 1))
+
+
+def line_ends(text: str) -> list[int]:
+    """Return where each line's preceding line end is, for who wants the numbers of many lines."""
+    return [end.start() for end in _LINE_END.finditer(text)]

@@ -13,6 +13,7 @@ from scrapy_mandelbot.robotstxt.lines import (
     WHITE_SPACE,
     clean_bytes,
     decode,
+    line_ends,
     searchable,
 )
 from scrapy_mandelbot.robotstxt.paths import read_url
@@ -149,11 +150,32 @@ class RobotsTxt:
         """Return what the owner wants the agent's people to be told (Comment), in order."""
         return tuple(self._group_values("comment", agent))
 
+    def group_lines(self, field: str, agent: Agent) -> tuple[tuple[int, str], ...]:
+        """Return the number and value of each line with this field that is about the agent.
+
+        The field is in lower case. Values are as written, whether they can be read or not.
+        """
+        text = searchable(self._body)
+        line = self._grammar.field_line(field)
+        found = [
+            match
+            for start, end in self._group_spans(field, agent)
+            for match in line.finditer(text, start, end)
+        ]
+        ends = line_ends(text) if found else []
+        return tuple(
+            (bisect_right(ends, match.start()), decode(match[1].rstrip(WHITE_SPACE)))
+            for match in found
+        )
+
     def _group_values(self, field: str, agent: Agent) -> list[str]:
+        return self._values(field, self._group_spans(field, agent))
+
+    def _group_spans(self, field: str, agent: Agent) -> list[tuple[int, int]]:
         spans = self._decider(agent).selection.spans
         if self.dialect.robot_version and field in _VERSION_2:
             spans = [span for span in spans if span.version > 1]
-        return self._values(field, [(span.start, span.end) for span in spans])
+        return [(span.start, span.end) for span in spans]
 
     # What it says to all.
 

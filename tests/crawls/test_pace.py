@@ -1,0 +1,435 @@
+"""Sites that ask for a pace, over real HTTP: what their own logs say."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import deferred_from_coro
+from webs import Answer, Closed
+
+OBEY = {"MANDELBOT_PACE": "obey"}
+HAIR = 0.002  # seconds; two readings of a clock
+
+
+def site(webs, robots: str = "", pages: int = 5, host: str = "127.0.0.1", delay: float = 0.0):
+    web = webs(host)
+    web.chain(pages)
+    for page in web.pages.values():
+        page.delay = delay
+    web.pages["/robots.txt"] = Answer(f"User-agent: *\n{robots}".encode())
+    return web
+
+
+def gaps(web) -> list[float]:
+    """Return the seconds between the requests that reached a site, robots.txt and all."""
+    return [later - earlier for earlier, later in pairwise(hit.at for hit in web.hits)]
+
+
+@pytest.mark.parametrize(
+    ("robots", "delay"),
+    [
+        ("Crawl-delay: 0.5\n", 0.5),
+        ("Request-rate: 2/1s\n", 0.5),
+        ("Crawl-delay: 0.3\nRequest-rate: 2/1s\n", 0.5),
+    ],
+    ids=["Crawl-delay", "Request-rate", "both"],
+)
+@ensureDeferred
+async def test_a_site_is_asked_at_its_pace_and_others_are_not_slowed(webs, robots, delay):
+    """No two requests reach it closer than asked; a site that runs free is done long before."""
+    web, free = site(webs, robots), site(webs, "", 60, "127.0.0.2")
+
+    result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/", free.url + "/"])
+
+    assert len(result.items) == 6 + 61
+    assert len(web.hits) == 7
+    assert min(gaps(web)) >= delay - HAIR
+    assert max(gaps(web)) < delay + 0.4
+    assert max(hit.at for hit in free.hits) < web.hits[3].at
+    assert result.stats["mandelbot/pace/sites"] == 1
+    assert result.stats["mandelbot/pace/waited"] >= 5
+    assert result.stats["mandelbot/pace/seconds"] >= 5 * delay - 0.5
+    assert "mandelbot/pause/count" not in result.stats
+    (line,) = result.logged("Pace of ")
+    assert line.startswith(f"Pace of {web.url}: ")
+    assert "(robots.txt line" in line
+
+
+@ensureDeferred
+async def test_mandelbot_a_delay_by_hand(webs):
+    """MANDELBOT_CRAWL_DELAYS holds whatever the file says, and the robots.txt counts; by host."""
+    web = site(webs, "Crawl-delay: 60\n")
+    settings = {"MANDELBOT_CRAWL_DELAYS": {"127.0.0.1": 0.4}}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(web.hits) == 7
+    assert min(gaps(web)) >= 0.4 - HAIR
+    assert result.logged("Pace of ") == [f"Pace of {web.url}: 0.4 s between requests (set by hand)"]
+
+
+@ensureDeferred
+async def test_a_delay_by_hand_beats_the_file_that_is_obeyed(webs):
+    """Also a shorter one, also for one site of a host."""
+    web = site(webs, "Crawl-delay: 60\n", 3)
+    delays = {"127.0.0.1": 50, web.url: 0.2}
+    await crawl(LinksSpider, {**OBEY, "MANDELBOT_CRAWL_DELAYS": delays}, start_urls=[web.url + "/"])
+    assert len(web.hits) == 5
+    assert 0.2 - HAIR <= min(gaps(web)) <= max(gaps(web)) < 1
+
+
+@ensureDeferred
+async def test_a_delay_by_hand_holds_without_robots_txt(webs):
+    """ROBOTSTXT_OBEY = False: nobody asks for the file, the delay stays."""
+    web = site(webs, "", 3)
+    settings = {"ROBOTSTXT_OBEY": False, "MANDELBOT_CRAWL_DELAYS": {web.url: 0.3}}
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert web.hits[0].path == "/"
+    assert len(web.hits) == 4
+    assert min(gaps(web)) >= 0.3 - HAIR
+
+
+@ensureDeferred
+async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
+    """ "Mandelbot doesn't currently support Crawl-delay": the default is by hand only."""
+    web = site(webs, "Crawl-delay: 60\nVisit-time: 0000-0000\n")
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    assert len(result.items) == 6
+    assert not [name for name in result.stats if name.startswith("mandelbot/pace/")]
+
+
+@ensureDeferred
+async def test_slow_answers_count_from_their_end(webs):
+    """A request that is long on its way, or long in answering, is followed no sooner than asked."""
+    web = site(webs, "Crawl-delay: 0.3\n", 3, delay=0.3)
+    await crawl(LinksSpider, OBEY, start_urls=[web.url + "/"])
+    assert min(gaps(web)[1:]) >= 0.6 - HAIR
+
+
+@ensureDeferred
+async def test_forbidden_requests_cost_no_turn(webs):
+    """What is never sent need not wait."""
+    web = site(webs, "Crawl-delay: 0.5\nDisallow: /page\nAllow: /page/39\n", 40)
+    result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/"])
+    assert len(result.items) == 2
+    assert result.stats["robotstxt/forbidden"] == 39
+    assert min(gaps(web)) >= 0.5 - HAIR
+    assert web.hits[-1].at - web.hits[0].at < 2
+
+
+@ensureDeferred
+async def test_cached_pages_cost_no_turn(webs, tmp_path):
+    """A second crawl with the HTTP cache asks the site nothing but its robots.txt."""
+    web = site(webs, "Crawl-delay: 0.3\n", 5)
+    settings = {**OBEY, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    before = len(web.hits)
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(result.items) == 6
+    assert [hit.path for hit in web.hits[before:]] == ["/robots.txt"]
+    assert result.stats["elapsed_time_seconds"] < 1.2
+
+
+@ensureDeferred
+async def test_a_copy_of_a_former_run_has_the_pace_from_the_first_request_on(webs, tmp_path):
+    """The rules are in the store: nothing is sent back, nothing comes too soon."""
+    web = site(webs, "Crawl-delay: 0.3\n", 4)
+    settings = {**OBEY, "MANDELBOT_STORE": str(tmp_path / "store.db")}
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    del web.hits[:]
+    starts = [web.url + f"/page/{number}" for number in range(4)]
+    result = await crawl(LinksSpider, settings, start_urls=starts)
+    assert len(web.hits) == 4
+    assert min(gaps(web)) >= 0.3 - HAIR
+    assert "mandelbot/pace/sent_back" not in result.stats
+
+
+@ensureDeferred
+async def test_media_requests_take_turns_with_pages(webs, tmp_path):
+    """Files of a pipeline wait for their turn, however many are ahead, longer than any pause."""
+    web = site(webs, "Crawl-delay: 0.2\n", 3)
+    for number in range(8):
+        web.pages[f"/file/{number}"] = Answer(b"content %d" % number)
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            yield from super().parse(response)
+            if response.url.endswith("/"):
+                yield {
+                    "url": "files",
+                    "file_urls": [response.urljoin(f"/file/{n}") for n in range(8)],
+                }
+
+    settings = {
+        **OBEY,
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path),
+        "MANDELBOT_PAUSE_WAIT": 0.5,
+        "CONCURRENT_REQUESTS": 2,
+    }
+    result = await crawl(Spider, settings, start_urls=[web.url + "/"])
+
+    files = next(item for item in result.items if item["url"] == "files")["files"]
+    assert len(files) == 8
+    assert len(web.hits) == 1 + 4 + 8
+    assert min(gaps(web)) >= 0.2 - HAIR
+
+
+@ensureDeferred
+async def test_inline_requests_take_turns(webs):
+    """``await engine.download_async()`` waits for its turn, be there a pause on the way."""
+    web = site(webs, "Crawl-delay: 0.2\n", 4)
+    web.refuse = Closed(seconds=0.5, after=2, retry_after="1", robots_too=False)
+
+    class Spider(scrapy.Spider):
+        name = "inline"
+        start_urls = [web.url + "/"]
+
+        async def parse(self, response):
+            for number in range(4):
+                request = scrapy.Request(response.urljoin(f"/page/{number}"))
+                page = await self.crawler.engine.download_async(request)
+                yield {"url": page.url, "status": page.status}
+
+    result = await crawl(Spider, OBEY)
+    assert [item["status"] for item in result.items] == [200] * 4
+    assert min(gaps(web)) >= 0.2 - HAIR
+
+
+@ensureDeferred
+async def test_probes_count_and_a_pause_is_kept_too(webs):
+    """A 503 in between: nothing comes closer than asked, before and after, and nothing is lost."""
+    web = site(webs, "Crawl-delay: 0.3\n", 5)
+    web.refuse = closed = Closed(seconds=0.9, after=3, retry_after="1", robots_too=False)
+    result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/"])
+    assert len(result.items) == len(set(result.urls())) == 6
+    assert min(gaps(web)) >= 0.3 - HAIR
+    assert not [hit for hit in web.hits if closed.began + 0.1 < hit.at < closed.began + 1 - HAIR]
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@ensureDeferred
+async def test_a_robots_txt_elsewhere_counts_where_it_is_asked_for(webs):
+    """A robots.txt that is redirected to a site with a pace waits for a turn there."""
+    web = site(webs, "Crawl-delay: 0.4\n", 4)
+    other = site(webs, "", 2, "127.0.0.2")
+    other.pages["/robots.txt"] = Answer(b"", 301, {"Location": web.url + "/robots.txt"})
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            yield from super().parse(response)
+            if response.url == web.url + "/":
+                yield scrapy.Request(other.url + "/", super().parse)
+
+    await crawl(Spider, OBEY, start_urls=[web.url + "/"])
+    assert web.asked("/robots.txt") == 2
+    assert len(other.hits) == 4
+    assert min(gaps(web)) >= 0.4 - HAIR
+    assert min(gaps(other)[1:]) >= 0.4 - HAIR, "the redirected file's pace is its own"
+
+
+@ensureDeferred
+async def test_the_slowest_of_all_wins(webs):
+    """DOWNLOAD_DELAY, DOWNLOAD_SLOTS and AutoThrottle keep working on top of a pace."""
+    web = site(webs, "Crawl-delay: 0.1\n", 3)
+    slots = {"127.0.0.1": {"delay": 0.5, "randomize_delay": False, "concurrency": 2}}
+    await crawl(LinksSpider, {**OBEY, "DOWNLOAD_SLOTS": slots}, start_urls=[web.url + "/"])
+    assert min(gaps(web)[1:]) >= 0.5 - 0.02
+
+    web = site(webs, "Crawl-delay: 0.4\n", 3)
+    throttle = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.05}
+    await crawl(LinksSpider, {**OBEY, **throttle}, start_urls=[web.url + "/"])
+    assert min(gaps(web)) >= 0.4 - HAIR
+
+
+@ensureDeferred
+async def test_who_asks_for_too_much_gets_the_longest_and_a_warning(webs):
+    """MANDELBOT_PACE_MAX_DELAY, told once a site."""
+    web = site(webs, "Crawl-delay: 86400\nRequest-rate: nonsense\n", 3)
+    settings = {**OBEY, "MANDELBOT_PACE_MAX_DELAY": 0.2}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(result.items) == 4
+    assert min(gaps(web)) >= 0.2 - HAIR
+    assert result.logged(web.url + " asks for") == [
+        f"{web.url} asks for 86400 s between requests: it gets MANDELBOT_PACE_MAX_DELAY, 0.2 s"
+    ]
+    (line,) = result.logged(f"The robots.txt of {web.url} asks for a pace that cannot be read")
+    assert line.endswith("in line 3")
+    assert result.stats["mandelbot/pace/capped"] == 1
+    assert result.stats["mandelbot/pace/unreadable"] == 1
+
+
+@ensureDeferred
+async def test_the_pace_is_the_agents(webs):
+    """The group of ROBOTSTXT_USER_AGENT counts, as for the rules."""
+    web = site(webs, "Crawl-delay: 60\nAllow: /\n\nUser-agent: Examplebot\nCrawl-delay: 0.2\n", 3)
+    settings = {**OBEY, "ROBOTSTXT_USER_AGENT": "Examplebot"}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert "0.2 s between requests" in result.logged("Pace of ")[0]
+    assert len(web.hits) == 5
+
+
+@ensureDeferred
+async def test_the_rule_of_thumb_and_the_window(webs):
+    """Both are options: a page of a quarter second is followed by ten seconds, capped here."""
+    web = site(webs, "Disallow: /private\n", 3)
+    settings = {**OBEY, "MANDELBOT_PACE_FETCH_TIME": True, "MANDELBOT_PACE_MAX_DELAY": 0.3}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert "twice the fetch time" in result.logged("Pace of ")[0]
+    assert min(gaps(web)) >= 0.3 - HAIR
+
+    web = site(webs, "Crawl-delay: 0.5\n", 3)
+    settings = {**OBEY, "MANDELBOT_PACE_CRAWL_DELAY": "window"}
+    began = time.time() - time.monotonic()
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    windows = [(began + hit.at) // 0.5 for hit in web.hits]
+    assert len(web.hits) == len(set(windows)) == 5
+
+
+# Visit times.
+
+
+@pytest.fixture
+def at_two_seconds_before(monkeypatch):
+    """Turn the crawl's clock to two seconds before a time of the day, UTC."""
+
+    def turn(hours: int, minutes: int) -> None:
+        clock = 20_000 * 86_400 + hours * 3600 + minutes * 60 - 2 - time.monotonic()
+        monkeypatch.setattr("scrapy_mandelbot.crawl.time.time", lambda: clock + time.monotonic())
+
+    return turn
+
+
+@ensureDeferred
+async def test_extended2_outside_of_its_visit_time_a_site_is_left_alone(
+    webs, at_two_seconds_before
+):
+    """Its requests wait in the queue until it opens, which the hooks hear; others go on."""
+    web, free = site(webs, "Visit-time: 0100-0500\n"), site(webs, "", 20, "127.0.0.2")
+    at_two_seconds_before(1, 0)
+    began = time.monotonic()
+
+    result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/", free.url + "/"])
+
+    assert len(result.items) == 6 + 21
+    assert web.hits[0].path == "/robots.txt"
+    assert web.hits[1].at >= began + 2 - 0.2
+    assert max(hit.at for hit in free.hits) < web.hits[1].at
+    (paused,) = result.signals("site_paused")
+    assert paused["site"] == web.url
+    assert paused["reason"] == "Visit-time 0100-0500"
+    assert f"{paused['until']:%H:%M:%S}" == "01:00:00"
+    (resumed,) = result.signals("site_resumed")
+    assert resumed["paused_for"] == pytest.approx(2, abs=0.5)
+    assert "Visit-time 0100-0500" in result.logged("Paused")[0]
+    assert len(result.logged("Resumed")) == 1
+    assert result.stats["mandelbot/pace/shut"] == 1
+    assert "mandelbot/pause/count" not in result.stats
+
+
+@ensureDeferred
+async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
+    webs, at_two_seconds_before, tmp_path
+):
+    """MANDELBOT_PAUSE_CLOSE ends the run, and the next one goes on when the site has opened."""
+    web = site(webs, "Visit-time: 0100-0500\n")
+    settings = {
+        **OBEY,
+        "JOBDIR": str(tmp_path),
+        "MANDELBOT_PAUSE_CLOSE": True,
+    }
+    at_two_seconds_before(0, 30)
+    first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert first.stats["finish_reason"] == "sites_paused"
+    assert [hit.path for hit in web.hits] == ["/robots.txt"]
+
+    at_two_seconds_before(1, 30)
+    second = await crawl(LinksSpider, settings, start_urls=[])
+    assert second.stats["finish_reason"] == "finished"
+    assert len(second.items) == 6
+
+
+@ensureDeferred
+async def test_within_its_visit_time_a_site_without_a_delay_runs_free(webs, at_two_seconds_before):
+    """Many at once, as any other: a visit time is no pace."""
+    web = site(webs, "Visit-time: 0100-0500\n", 12, delay=0.3)
+    web.pages["/robots.txt"].delay = web.pages["/"].delay = 0.0
+    at_two_seconds_before(1, 30)
+    result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/"])
+    assert len(result.items) == 13
+    assert web.hits[-1].at - web.hits[0].at < 2
+    assert "mandelbot/pace/waited" not in result.stats
+
+
+@ensureDeferred
+async def test_a_site_that_keeps_a_pace_is_no_paused_site(webs, tmp_path):
+    """Nobody closes the spider or gives the site up because it is slow."""
+    web = site(webs, "Crawl-delay: 0.4\n", 4)
+    settings = {
+        **OBEY,
+        "JOBDIR": str(tmp_path),
+        "MANDELBOT_PAUSE_CLOSE": True,
+        "MANDELBOT_PAUSE_TOTAL": 0.2,
+    }
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "finished"
+    assert len(result.items) == 5
+    assert not result.signals("site_paused")
+
+
+@ensureDeferred
+async def test_media_wait_for_a_visit_time_as_for_a_pause(webs, at_two_seconds_before, tmp_path):
+    """MANDELBOT_PAUSE_WAIT at most, as nobody can wait in memory for hours."""
+    web = site(webs, "", 1)
+    files = site(webs, "Visit-time: 0100-0500\n", 1, "127.0.0.2")
+    files.pages["/file"] = Answer(b"content")
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            yield {"url": response.url, "file_urls": [files.url + "/file"]}
+
+    settings = {
+        **OBEY,
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path),
+    }
+    at_two_seconds_before(1, 0)
+    result = await crawl(Spider, settings, start_urls=[web.url + "/"])
+    assert len(result.items[0]["files"]) == 1
+
+    at_two_seconds_before(0, 30)
+    (tmp_path / "full").rename(tmp_path / "former")
+    settings["MANDELBOT_PAUSE_WAIT"] = 0.3
+    result = await crawl(Spider, settings, start_urls=[web.url + "/"])
+    assert result.items[0]["files"] == []
+    assert files.asked("/file") == 1
+
+
+@ensureDeferred
+async def test_a_spider_that_is_stopped_does_not_wait_for_turns(webs):
+    """Closing, nobody waits for an hour; the requests in the queue stay there."""
+    web = site(webs, "Crawl-delay: 30\n", 3)
+    refused = []
+
+    class Spider(LinksSpider):
+        def robots_fetched(self, site, robots, outcome):
+            from twisted.internet import reactor
+
+            reactor.callLater(0.5, self.stop)
+
+        def stop(self):
+            file = scrapy.Request(web.url + "/page/1", callback=NO_CALLBACK)
+            waiting = deferred_from_coro(self.crawler.engine.download_async(file))
+            waiting.addErrback(refused.append)
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason="enough"))
+
+    began = time.monotonic()
+    result = await crawl(Spider, OBEY, start_urls=[web.url + "/"])
+    assert time.monotonic() - began < 5
+    assert result.stats["finish_reason"] == "enough"
+    assert refused[0].check(IgnoreRequest)
+    assert len(web.hits) == 1
