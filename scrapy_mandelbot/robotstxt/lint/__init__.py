@@ -28,7 +28,7 @@ from scrapy_mandelbot.robotstxt.lint.syntax import check_syntax
 from scrapy_mandelbot.robotstxt.lint.values import check_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.robotstxt.lint.source import Check, Found
 
@@ -76,18 +76,13 @@ def _sorted(found: Iterable[Found]) -> tuple[Finding, ...]:
     by_code: defaultdict[str, list[Found]] = defaultdict(list)
     for one in found:
         by_code[one.code].append(one)
-    findings: list[Finding] = []
-    for code, ones in by_code.items():
-        kind = FINDINGS[code]
-        ones.sort(key=_place)
-        for one in ones[: kind.most]:
-            findings.append(Finding(code, kind.severity, one.line, one.message))
-        if len(ones) > kind.most:
-            last = findings.pop()
-            more = len(ones) - kind.most
-            findings.append(Finding(code, last.severity, last.line, last.message, more))
+    findings = chain.from_iterable(_listed(FINDINGS[code], by_code[code]) for code in by_code)
     return tuple(sorted(findings, key=lambda one: (one.line or 0, -one.severity, one.code)))
 
 
-def _place(found: Found) -> int:
-    return found.line or 0
+def _listed(kind: FindingKind, found: list[Found]) -> Iterator[Finding]:
+    found.sort(key=lambda one: one.line or 0)
+    more = max(0, len(found) - kind.most)
+    for place, one in enumerate(found[: kind.most], start=1):
+        left_out = more if place == kind.most else 0
+        yield Finding(kind.code, kind.severity, one.line, one.message, left_out)

@@ -74,13 +74,13 @@ _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int], ...] = (
     # The delivery.
     ("wrong-location", _E, "The file is not where robots look for it.",
-     "Every robot asks for /robots.txt in the root directory of each scheme, host and port, and "
-     "nowhere else."),
+     ("Every robot asks for /robots.txt in the root directory of each scheme, host and port, and "
+      "nowhere else.")),
     ("name-in-capitals", _W, "The file's name is not in lower case.",
      "Robots ask for /robots.txt; a server that tells capitals apart answers 404."),
     ("other-site", _N, "The file came from another site.",
-     "Mandelbot and RFC 9309 follow redirects to other sites, and the file is about the site that "
-     "was asked; some robots do not follow."),
+     ("Mandelbot and RFC 9309 follow redirects to other sites, and the file is about the site "
+      "that was asked; some robots do not follow.")),
     ("many-redirects", _W, "There are five redirects or more.",
      "Some robots, Google's too, give up after five and take it that there is no file."),
     ("too-many-redirects", _E, "There are ten redirects or more.",
@@ -90,23 +90,24 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("status-not-200", _W, "The status is a success, but not 200.",
      "Some robots read the file at 200 only, and take any other status for no file at all."),
     ("status-forbids", _W, "The status is 401 or 403.",
-     "To robots of the 1994 standard the whole site is forbidden; to Mandelbot, Google and RFC 9309 "
-     "all of it is allowed."),
+     ("To robots of the 1994 standard the whole site is forbidden; to Mandelbot, Google and RFC "
+      "9309 all of it is allowed.")),
     ("status-not-found", _N, "There is no file.",
-     "To all robots the whole site is allowed; an empty file says the same without errors in logs."),
+     ("To all robots the whole site is allowed; an empty file says the same without errors in "
+      "logs.")),
     ("status-client-error", _W, "The status is a client error.",
      "Most robots take it for no file and the whole site for allowed; some do not."),
     ("status-too-many-requests", _E, "The status is 429.",
      "Some robots stay away for a while, others take it for no file and the site for allowed."),
     ("status-server-error", _E, "The status is a server error.",
-     "Robots leave the site alone until the file can be had again; Google's for days, and some "
-     "crawl as if everything were allowed."),
+     ("Robots leave the site alone until the file can be had again; Google's for days, and some "
+      "crawl as if everything were allowed.")),
     ("status-unknown", _E, "The status is none that robots know.",
      "No document says what a robot makes of it."),
     ("slow", _W, "The file took 5 seconds or longer.",
      "Robots wait for a time that they do not tell; Moderatobot calls 5 seconds slow."),
     ("too-slow", _E, "The file took 10 seconds or longer.",
-     "Mandelbot and Moderatobot wait for 10 seconds; then the site counts as unavailable."),
+     "Moderatobot waits for 10 seconds; robots that give up take the site for unavailable."),
     ("no-content-type", _N, "There is no Content-Type.",
      "The standard asks for text/plain; a robot that is told nothing has to guess."),
     ("not-text-plain", _W, "The Content-Type is not text/plain.",
@@ -119,10 +120,11 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("empty-file", _N, "The file says nothing.",
      "To all robots the whole site is allowed."),
     ("html-page", _E, "The file is a web page.",
-     "An error page with status 200, most likely. Robots ignore its lines: the whole site is "
-     "allowed."),
+     ("An error page with status 200, most likely. Robots ignore its lines: the whole site is "
+      "allowed.")),
     ("too-large", _E, "The file is larger than what is read.",
-     "Mandelbot, Google and most robots read 500 KiB; what comes later does not count."),
+     ("Google reads 500 KiB, and RFC 9309 asks robots for no more: what comes later does not "
+      "count.")),
     ("byte-order-mark", _W, "The file begins with a byte-order mark.",
      "Robots that do not know it do not recognise the first line, often a User-agent."),
     ("utf-16", _E, "The file is UTF-16.",
@@ -153,7 +155,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("unknown-field", _N, "No robot known here reads this field.",
      "Robots skip the line, and those of 2008 take it for the end of a run of User-agent lines."),
     ("noindex", _W, "A field that tells what to index does not work in robots.txt.",
-     "No search engine reads it any more (Google until 2019): use a robots meta tag or X-Robots-Tag."),
+     ("No search engine reads it any more (Google until 2019): use a robots meta tag or "
+      "X-Robots-Tag.")),
     ("no-value", _W, "The value is missing.",
      "Robots skip the line."),
     ("several-directives", _E, "There are several directives in one line.",
@@ -163,27 +166,27 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("comment-after-directive", _N, "A comment follows a directive in the same line.",
      "The standard allows it and Moderatobot moves it up: simple robots read it as the value.", 1),
     ("hash-without-space", _W, "A # follows the value without a space.",
-     "To Mandelbot and Google the value ends there (/#a is /, the whole site); to robots of the "
-     "extended standard it goes on."),
+     ("To Mandelbot and Google the value ends there (/#a is /, the whole site); to robots of the "
+      "extended standard it goes on.")),
     # Groups.
     ("directive-outside-group", _E, "A directive stands before any User-agent.",
      "It is about no robot: all robots ignore it."),
     ("blank-line-in-group", _W, "A directive follows a blank line within a group.",
-     "To robots of the 1994 standard and Moderatobot the group ended there, and they ignore it; "
-     "Mandelbot and Google read on."),
+     ("To robots of the 1994 standard and Moderatobot the group ended there, and they ignore it; "
+      "Mandelbot and Google read on.")),
     ("no-blank-line-before-group", _N, "There is no blank line before a group.",
      "Robots of the 1994 standard may read both groups as one; Mandelbot and Google do not.", 1),
     ("repeated-agent", _W, "A robot is named more than once.",
-     "Invalid (Mandelbot's page). Most robots of today merge the groups, those of the older "
-     "standards take the first one only."),
+     ("Invalid (Mandelbot's page). Most robots of today merge the groups, those of the older "
+      "standards take the first one only.")),
     ("star-before-robots", _W, "The group for * is not the last.",
      "Robots that read from the top stop at the first group that applies, and * always does."),
     ("wide-name-first", _N, "A group's name is part of the name of a later group.",
-     "Robots that look for the first name inside their own take the first group, not the more "
-     "specific one. Mandelbot and Google compare whole names."),
+     ("Robots that look for the first name inside their own take the first group, not the more "
+      "specific one. Mandelbot and Google compare whole names.")),
     ("group-without-rules", _W, "A group has no rules.",
-     "To Mandelbot and Google it allows everything; some robots take it for part of the next group, "
-     "or ignore it."),
+     ("To Mandelbot and Google it allows everything; some robots take it for part of the next "
+      "group, or ignore it.")),
     ("group-without-disallow", _N, "A group has no Disallow.",
      "The standard asks for one at least; robots that do not know Allow find an empty group."),
     ("nonstandard-for-all", _N, "A directive that is no standard stands in the group for *.",
@@ -192,8 +195,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("empty-agent", _E, "A User-agent has no name.",
      "The group is about no robot."),
     ("star-in-agent", _W, "A User-agent mixes * with other signs.",
-     "The standard knows * alone; Mandelbot and Google take the sign for part of a name, so that no "
-     "robot is meant."),
+     ("The standard knows * alone; Mandelbot and Google take the sign for part of a name, so "
+      "that no robot is meant.")),
     ("agent-is-header", _W, "A User-agent holds a whole header.",
      "Robots look for their name: to Mandelbot and Google it ends at the first slash or space."),
     ("several-names", _E, "A User-agent names several robots.",
@@ -210,28 +213,29 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("empty-allow", _W, "An Allow has no path.",
      "Mandelbot and most robots ignore it; some take it for Disallow: /."),
     ("allow-all", _N, "An Allow is about everything.",
-     "Everything is allowed by default; and robots that take the first rule that matches read no "
-     "further."),
+     ("Everything is allowed by default; and robots that take the first rule that matches read "
+      "no further.")),
     ("no-leading-slash", _E, "A path does not begin with a slash.",
      "Mandelbot ignores the rule; to other robots it matches nothing."),
     ("leading-star", _N, "A path begins with *.",
-     "A path must start with a slash (Mandelbot's page); Mandelbot and Google read it all the same."),
+     ("A path must start with a slash (Mandelbot's page); Mandelbot and Google read it all the "
+      "same.")),
     ("full-url", _E, "A path is a whole URL.",
-     "A path is relative to the site's root. Mandelbot reads the URL's path; to Google and others "
-     "the rule matches nothing."),
+     ("A path is relative to the site's root. Mandelbot reads the URL's path; to Google and "
+      "others the rule matches nothing.")),
     ("wildcard", _N, "A path holds * or a final $.",
-     "No part of the 1994 standard: its robots compare the signs as they are, so that the rule "
-     "matches nothing.", 1),
+     ("No part of the 1994 standard: its robots compare the signs as they are, so that the rule "
+      "matches nothing."), 1),
     ("redundant-star", _N, "A path ends with * though it need not.",
-     "Every path matches what begins with it. The sign changes the path's length, and so its "
-     "precedence; to robots of the 1994 standard the rule matches nothing.", 10),
+     ("Every path matches what begins with it. The sign changes the path's length, and so its "
+      "precedence; to robots of the 1994 standard the rule matches nothing."), 10),
     ("dollar-inside", _W, "There is a $ that is not at the end.",
      "Only at the end it means the end of the URL; elsewhere it is a dollar."),
     ("regular-expression", _W, "A path looks like a regular expression.",
      "Robots know * and $ alone; all else is compared as it is."),
     ("robots-txt-in-rule", _W, "A rule is about /robots.txt itself.",
-     "The file is always allowed and must not appear in rules; Google's robots read what is "
-     "forbidden here as a rule like any other."),
+     ("The file is always allowed and must not appear in rules; Google's robots read what is "
+      "forbidden here as a rule like any other.")),
     ("space-in-path", _W, "There is a space in a path.",
      "A URL has %20 instead: to many robots the path ends at the space or matches nothing."),
     ("unescaped-character", _N, "A path holds characters that must be escaped.",
@@ -241,13 +245,13 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("capitals-in-path", _N, "A path is in capitals.",
      "Paths are case-sensitive (SearchTools): /PRIVATE does not match /private.", 10),
     ("duplicate-rule", _N, "A rule is there twice.",
-     "The second changes nothing.", 50),
+     "The second changes nothing."),
     ("tie", _W, "An Allow and a Disallow have the same path.",
      "Allow wins with Mandelbot and Google; with robots of the 1994 standard, the first."),
     ("unreachable-rule", _N, "A rule never decides.",
      "Another, which is longer or as long, matches all that it matches (Mandelbot, Google)."),
     ("allow-after-disallow", _N, "An Allow follows a Disallow that covers it.",
-     "Robots that take the first rule that matches never reach it: Allow first works with all.", 10),
+     ("Robots that take the first rule that matches never reach it: Allow first works with all."), 10),
     # Crawl-delay.
     ("bad-crawl-delay", _E, "A Crawl-delay is no number of seconds.",
      "Robots ignore it."),
@@ -265,8 +269,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("sitemap-is-directory", _W, "A Sitemap ends with a slash.",
      "That names no file."),
     ("sitemap-in-group", _N, "A Sitemap stands within a group.",
-     "It is about all robots wherever it stands, but some take it for the end of the group: best "
-     "after all groups."),
+     ("It is about all robots wherever it stands, but some take it for the end of the group: "
+      "best after all groups.")),
     ("repeated-sitemap", _N, "A Sitemap is there twice.",
      "The second changes nothing."),
     # Host and Clean-param.

@@ -1,6 +1,6 @@
 """Checks of the rules of a group against each other: twice, tied, never reached.
 
-Rules are compared by what they match, in Mandelbot's precedence (the longest, Allow in a tie), which
+Rules are compared by what they match, in Mandelbot's precedence: the longest, Allow in a tie. That
 is RFC 9309's and Google's, too.
 
 A rule never decides when a stronger one matches all that it matches. For that it is enough to look

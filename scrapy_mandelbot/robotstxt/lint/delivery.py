@@ -5,7 +5,6 @@ Moderatobot, sections "File name and location" to "File format".
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -14,6 +13,8 @@ from urllib.parse import urlsplit
 from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy_mandelbot.robotstxt.lint.source import Check
 
 _MANY_REDIRECTS, _TOO_MANY_REDIRECTS = 5, 10

@@ -1,4 +1,4 @@
-"""What every check reads: the bytes as they came, and the numbered records the matcher reads too."""
+"""What every check reads: the bytes as they came, and the numbered records of the lines."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _check_names(outline: Outline) -> Check:
                 yield Found("repeated-agent", agent.number, message)
             elif star is not None and name != "*" and not is_told:
                 is_told = True
-                message = f"The group for * begins before the one for {quoted(name)}, line {agent.number}."
+                message = f"The group for * comes before {quoted(name)}, line {agent.number}."
                 yield Found("star-before-robots", star, message)
             first_line.setdefault(name, agent.number)
         if star is None:

@@ -67,7 +67,7 @@ def _no_colon(record: Record) -> Check:
 
 def _field_in(words: str) -> tuple[str, str] | None:
     """Return as much of the words as is a field, and which one: ``User agent`` of two words."""
-    for text in (" ".join(words.split()[:2]), words.split()[0]):
+    for text in (" ".join(words.split()[:2]), words.split(maxsplit=1)[0]):
         field = text.lower() if text.lower() in FIELDS else _FIELDS.corrected(text)
         if field and words.startswith(text):
             return text, field
