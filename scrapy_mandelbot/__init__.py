@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.pqueues import SiteQueue
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
+    from scrapy_mandelbot.robotstxt.lint import Finding, Severity
     from scrapy_mandelbot.schedulers import ParkingScheduler
 
 _HOMES = {
     "Addon": "addon",
     "Dialect": "robotstxt",
+    "Finding": "robotstxt.lint",
     "MandelbotRobotParser": "robotparser",
     "Outcome": "politeness",
     "OutcomeKind": "politeness",
@@ -34,6 +36,7 @@ _HOMES = {
     "RobotsTxtMiddleware": "downloadermiddlewares",
     "Rule": "robotstxt",
     "SettingsError": "config",
+    "Severity": "robotstxt.lint",
     "SiteQueue": "pqueues",
     "SpiderHooks": "extensions",
     "Verdict": "robotstxt",
@@ -42,6 +45,7 @@ _HOMES = {
 __all__ = [
     "Addon",
     "Dialect",
+    "Finding",
     "MandelbotRobotParser",
     "Outcome",
     "OutcomeKind",
@@ -51,6 +55,7 @@ __all__ = [
     "RobotsTxtMiddleware",
     "Rule",
     "SettingsError",
+    "Severity",
     "SiteQueue",
     "SpiderHooks",
     "Verdict",

@@ -10,7 +10,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,23 @@ def test_every_file_is_listed_line_by_line(files):
         ]
         listed = [r.value for r in robots.records if r.field == "sitemap" and r.value]
         assert list(robots.sitemaps) == listed
+
+
+def test_every_file_is_checked(files):
+    """Findings are of lines that are there; of some kinds there are as many as grep finds."""
+    counts = Counter()
+    for body in files.values():
+        robots = RobotsTxt.parse(body)
+        findings = robots.findings()
+        assert {one.line for one in findings} <= {None, *range(1, len(robots.records) + 1)}
+        for one in findings:
+            counts[one.code] += 1 + one.more
+    assert counts["byte-order-mark"] == sum(body[:3] == b"\xef\xbb\xbf" for body in files.values())
+    assert counts["too-large"] == sum(len(body) > 512_000 for body in files.values()) == 1
+    noindex = re.compile(rb"^\s*noindex\s*:", re.IGNORECASE | re.MULTILINE)
+    assert counts["noindex"] == sum(len(noindex.findall(body)) for body in files.values())
+    assert counts["html-page"] == counts["utf-16"] == 0
+    assert (counts["tie"], counts["missing-colon"], counts["misspelt-field"]) == (1, 10, 5)
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))

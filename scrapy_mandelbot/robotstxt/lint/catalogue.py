@@ -251,7 +251,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("unreachable-rule", _N, "A rule never decides.",
      "Another, which is longer or as long, matches all that it matches (Mandelbot, Google)."),
     ("allow-after-disallow", _N, "An Allow follows a Disallow that covers it.",
-     ("Robots that take the first rule that matches never reach it: Allow first works with all."), 10),
+     "Robots that take the first rule that matches never reach it: Allow first serves all.", 10),
     # Crawl-delay.
     ("bad-crawl-delay", _E, "A Crawl-delay is no number of seconds.",
      "Robots ignore it."),
@@ -291,7 +291,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Robots of the extended standard pass the group over, or read it as 1.0."),
     ("repeated-robot-version", _W, "A group has several Robot-versions.",
      "Only one is allowed; the first counts."),
-    ("version-2-undeclared", _N, "A directive of version 2.0 stands in a group that does not say so.",
+    ("version-2-undeclared", _N, "A version 2.0 directive stands in a group that does not say so.",
      "Robots of the extended standard ignore it without Robot-version: 2.0; some others read it."),
     ("bad-request-rate", _E, "A Request-rate cannot be read.",
      "Robots ignore it. It is documents/seconds, or with a unit: 10/60, 1/10m 1300-1659."),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robotstxt.lines import clean_bytes
 from scrapy_mandelbot.robotstxt.outline import Outline, read_outline
 from scrapy_mandelbot.robotstxt.records import read_records
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.robotstxt.records import Record
 
 STANDARD = DIALECTS["mandelbot"]
 """Findings are for all robots; lines are read as Mandelbot and RFC 9309 read them."""
@@ -62,3 +65,8 @@ def quoted(text: str) -> str:
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
     return f'"{shown}"'
+
+
+def field_of(record: Record) -> str:
+    """Return a line's field for a message, as documents write it."""
+    return quoted(record.name)[1:-1].capitalize()

@@ -47,7 +47,7 @@ class Spelling:
             return None
         ours, its = _simplified(word), _simplified(known)
         one_is_wrong = len(ours) == len(its) and sorted(ours) != sorted(its)
-        return None if one_is_wrong and len(its) < _LONG else known
+        return None if one_is_wrong and len(known) < _LONG else known
 
 
 def _simplified(word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
+from scrapy_mandelbot.robotstxt.lint.source import Found, field_of, quoted
 from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def check_structure(source: Source) -> Check:
     outline = source.outline
     for record in outline.outside:
         if record.field in _GROUP_FIELDS:
-            message = f"{record.name.capitalize()} stands before any User-agent."
+            message = f"{field_of(record)} stands before any User-agent."
             yield Found("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
     yield from _check_names(outline)
@@ -51,7 +51,7 @@ def _check_blank_lines(outline: Outline) -> Check:
             part = _AGENTS
         elif record.field in _GROUP_FIELDS and part == _CLOSED:
             if not is_told:
-                message = f"{record.name.capitalize()} follows a blank line within its group."
+                message = f"{field_of(record)} follows a blank line within its group."
                 yield Found("blank-line-in-group", record.number, message)
             is_told = True
         elif record.field and part == _AGENTS:
@@ -117,7 +117,7 @@ def _check_group(group: Group) -> Check:
     if any(agent.value == "*" for agent in group.agents):
         for record in group.directives:
             if record.field in _NONSTANDARD:
-                message = f"{record.name.capitalize()} stands in the group for *."
+                message = f"{field_of(record)} stands in the group for *."
                 yield Found("nonstandard-for-all", record.number, message)
 
 
@@ -136,9 +136,7 @@ def _check_version(group: Group) -> Check:
     if not any(version.value.startswith("2") for version in versions):
         for record in group.directives:
             if record.field in _VERSION_2:
-                message = (
-                    f"{record.name.capitalize()} stands in a group without Robot-version: 2.0."
-                )
+                message = f"{field_of(record)} stands in a group without Robot-version: 2.0."
                 yield Found("version-2-undeclared", record.number, message)
 
 
@@ -163,7 +161,7 @@ def _check_about_all(outline: Outline) -> Check:
                 yield Found("repeated-sitemap", record.number, message)
             sitemaps.setdefault(record.value, record.number)
         elif record.number not in yandexs:
-            message = f"{record.name.capitalize()} does not stand in the group for Yandex."
+            message = f"{field_of(record)} does not stand in the group for Yandex."
             yield Found(f"{record.field}-not-for-yandex", record.number, message)
     yield from _check_sitemaps_place(outline)
 

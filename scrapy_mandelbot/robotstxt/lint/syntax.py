@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
-from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
+from scrapy_mandelbot.robotstxt.lint.source import Found, field_of, quoted
 from scrapy_mandelbot.robotstxt.lint.spelling import Spelling
 from scrapy_mandelbot.robotstxt.records import Problem
 
@@ -46,7 +46,7 @@ def check_syntax(record: Record, source: Source) -> Check:
         message = f"The value ends before the #: it is {quoted(record.value)}."
         yield Found("hash-without-space", number, message)
     else:
-        message = f"A comment follows {record.name.capitalize()} in the same line."
+        message = f"A comment follows {field_of(record)} in the same line."
         yield Found("comment-after-directive", number, message)
 
 
@@ -84,7 +84,7 @@ def _unknown_field(record: Record) -> Check:
         message = f"There is a URL without a field: {quoted(record.raw.strip())}."
         yield Found("not-a-directive", record.number, message)
     elif record.field in _TAGS:
-        message = f"{record.name.capitalize()} has no effect in robots.txt."
+        message = f"{field_of(record)} has no effect in robots.txt."
         yield Found("noindex", record.number, message)
     elif meant:
         message = f"{quoted(record.name)} is no field: {meant.capitalize()} is meant, most likely."
@@ -96,7 +96,7 @@ def _unknown_field(record: Record) -> Check:
 
 def _no_value(record: Record) -> Check:
     if record.field not in {"allow", "user-agent"}:  # these have rows of their own
-        yield Found("no-value", record.number, f"{record.name.capitalize()} has no value.")
+        yield Found("no-value", record.number, f"{field_of(record)} has no value.")
 
 
 _PROBLEMS: dict[Problem, Callable[[Record], Check]] = {
