@@ -182,13 +182,19 @@ class RobotsTxt:
         """Every line, numbered, with what is wrong with it."""
         return tuple(read_records(self._body, self.dialect))
 
-    # What is wrong with it.
+    # What is wrong with it, and how it would be right.
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what is wrong with the file, in the order of its lines: see `lint`."""
         from scrapy_mandelbot.robotstxt.lint import lint  # noqa: PLC0415 - few who decide ask
 
         return lint(self._fetched, max_bytes=self._max_bytes)
+
+    def rewrite(self) -> str:
+        """Return the corrected file, which decides alike in this dialect: see `rewriting`."""
+        from scrapy_mandelbot.robotstxt.rewriting import rewrite  # noqa: PLC0415
+
+        return rewrite(self, max_bytes=self._max_bytes).text
 
     def _values(self, field: str, spans: list[tuple[int, int]] | None = None) -> list[str]:
         """Return the values of a field as written, without empty ones."""
