@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.dialects import FIELDS
+from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -68,7 +69,7 @@ def read_comments(
     waiting: list[str] = []
     is_top = True
     for record in records:
-        text = record.raw.strip()
+        text = record.raw.strip(WHITE_SPACE)
         if record.is_blank:
             if is_top and waiting:
                 comments.header, waiting, is_top = waiting, [], False
@@ -76,8 +77,9 @@ def read_comments(
             waiting.append(text if text.startswith("#") else f"# {text}")
         else:
             is_top = False
-            if record.comment and record.comment.strip():
-                waiting.append(f"#{record.comment.rstrip()}")
+            comment = (record.comment or "").rstrip(WHITE_SPACE)
+            if comment:
+                waiting.append(f"#{comment}")
             if record.number not in merged:
                 comments.above[record.number], waiting = waiting, []
     comments.end = waiting

@@ -10,7 +10,7 @@ from scrapy_mandelbot.robotstxt.paths import split_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FILLINGS = ("", "x", "/y/z.w")
+_FILLINGS = ("", "x", "y/z.w")
 """What stands for a run of any characters."""
 _BRACKET = re.compile(r"\[!?(\]?[^\[\]]+|\])\]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")

@@ -16,15 +16,16 @@ from scrapy_mandelbot.robotstxt.rewriting.probes import ALWAYS, probes
 from scrapy_mandelbot.robotstxt.robots import RobotsTxt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
 
 SITE = "https://www.example.com"
 NOBODY = "Unnamedrobot"
 
+_PROBES = 14  # as many URLs there are of a rule, about
 _LISTED = 50  # differences that are told one by one
-_READ = 400_000_000  # bytes that may be searched for robots' groups: one search a robot and file
+_READ = 100_000_000  # bytes that may be searched for robots' groups: one search a robot and file
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +121,10 @@ class _Comparison:
         agents = self._some([*names, *self._longer(names)], max(20, _READ // (size + 1)))
         agents.append(NOBODY)
         quota = max(1000, self._max_decisions // len(agents))
+        everywhere = self._urls(everything, quota)
         for agent in agents:
-            own = self._some(list(_urls(self._own.get(agent, {}))), quota)
-            others = self._some(list(_urls(self._some(everything, quota // 8))), quota)
-            self._compare_decisions(agent, dict.fromkeys([*own, *others]))
+            own = self._urls([*self._own.get(agent, ())], quota)
+            self._compare_decisions(agent, dict.fromkeys([*own, *everywhere]))
             self._compare_fields(agent)
         self._compare("Sitemap", None, self._before.sitemaps, self._after.sitemaps)
         self._compare("Host", None, self._before.hosts[:1], self._after.hosts[:1])
@@ -157,6 +158,11 @@ class _Comparison:
         self._is_whole = False
         return [these[place * len(these) // most] for place in range(most)]
 
+    def _urls(self, paths: list[str], most: int) -> list[str]:
+        """Return what is asked because of these rules."""
+        urls = [url for path in self._some(paths, most // _PROBES) for url in probes(path)]
+        return self._some(list(dict.fromkeys([*ALWAYS, *urls])), most)
+
     def _compare_decisions(self, agent: str, targets: Iterable[str]) -> None:
         before, after = self._before.allowed, self._after.allowed
         for target in targets:
@@ -186,7 +192,3 @@ class _Comparison:
         self._different += 1
         if len(self._differences) < _LISTED:
             self._differences.append(difference)
-
-
-def _urls(paths: Iterable[str]) -> Iterator[str]:
-    yield from dict.fromkeys([*ALWAYS, *(url for path in paths for url in probes(path))])

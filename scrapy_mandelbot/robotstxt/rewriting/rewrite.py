@@ -1,8 +1,8 @@
 """The corrected file, as "Checking robots.txt theory" (Moderatobot) describes it.
 
 Its sections: comments go above their line; groups are separated by blank lines, and a robot has
-one; in a group come Robot-version, Allow, Disallow (an empty one where there is none), the rest; the
-group for ``*`` is the last; Host and Clean-param end the group for Yandex, which is made from that
+one; in a group come Robot-version, Allow, Disallow (an empty one where there is none), the rest;
+the group for ``*`` is the last; Host and Clean-param end the group for Yandex, made from that
 for ``*`` where there is none; Sitemap ends the file.
 
 The new file decides as the old one does in the dialect by which it was read. Where that asks for
@@ -57,6 +57,8 @@ def rewrite(robots: RobotsTxt, *, max_bytes: int | None = 512_000) -> Rewritten:
         text = writer.write()
         message = f"Comments are left out: with them the file has over {max_bytes} bytes."
         writer.remarks.append(message)
+        if len(text.encode()) > max_bytes:
+            writer.remarks.append("It is longer even so: its end is not read.")
     return Rewritten(text, tuple(writer.remarks))
 
 
@@ -155,7 +157,7 @@ class _Writer:
         if self._dialect.robot_version and block.directives[:1] != first:
             first = []  # it has no effect where it stands, and must not have one now
             self._remark(bool(versions), block, "Robot-version stays after the rules")
-        rules = [r for r in block.directives if r.field in _RULES]
+        rules = self._once(r for r in block.directives if r.field in _RULES)
         ordered, is_recommended = in_order(rules, self._dialect)
         self._remark(not is_recommended, block, "Allow and Disallow stay in their order")
         others = [r for r in block.directives if r.field not in _RULES and r not in first]
@@ -163,6 +165,16 @@ class _Writer:
         if not any(rule.field == "disallow" for rule in ordered):
             lines.append(Line("Disallow", ""))
         return [*lines, *self._lines(others)]
+
+    def _once(self, rules: Iterable[Record]) -> list[Record]:
+        """Return the rules without those that are there already, which leave their comments."""
+        found: dict[tuple[str, str], Record] = {}
+        above = self.comments.above
+        for rule in rules:
+            first = found.setdefault((rule.field, rule.value), rule)
+            if first is not rule and rule.number in above:
+                above.setdefault(first.number, []).extend(above.pop(rule.number))
+        return list(found.values())
 
     def _remark(self, condition: bool, block: Block, what: str) -> None:  # noqa: FBT001
         if condition:

@@ -22,17 +22,11 @@ _LITERAL = re.compile(r"[^*?\[\\$]*")
 
 
 def in_order(rules: list[Record], dialect: Dialect) -> tuple[list[Record], bool]:
-    """Return the rules of a group in their new order, and whether that is the recommended one.
-
-    A rule that is there twice is there once.
-    """
-    once = list({(rule.field, rule.value): rule for rule in reversed(rules)}.values())[::-1]
-    sorted_rules = sorted(once, key=lambda rule: rule.field == "disallow")
-    if sorted_rules == once:
-        return once, True
-    if dialect.precedence == "first" and _meet(once, dialect):
-        return once, False
-    return sorted_rules, True
+    """Return the rules of a group in their new order, and whether that is the recommended one."""
+    allow_first = sorted(rules, key=lambda rule: rule.field == "disallow")
+    if allow_first != rules and dialect.precedence == "first" and _meet(rules, dialect):
+        return rules, False
+    return allow_first, True
 
 
 def _meet(rules: list[Record], dialect: Dialect) -> bool:
