@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.records import Record
 
 _ANYTHING = "\uffff"  # stands in no comparable path: these are ASCII
-_KEY = 3  # characters by which wildcards are looked up
+_KEY = 5  # characters by which wildcards are looked up
 _EFFORT = 2_000_000  # pieces of patterns tried in a file; rules left after that count as reachable
 
 

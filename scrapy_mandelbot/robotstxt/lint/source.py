@@ -63,7 +63,9 @@ _SHOWN = 60  # characters of a value in a message
 def quoted(text: str) -> str:
     """Return a value for a message: in quotes, not too long, nothing unprintable."""
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    if not shown.isprintable():
+        signs = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+        shown = "".join(signs)
     return f'"{shown}"'
 
 

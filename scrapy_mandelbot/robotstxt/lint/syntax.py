@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FIELDS = Spelling(FIELDS, shortest=4)
 _TAGS = frozenset({"noindex", "nofollow", "noarchive", "nosnippet", "noimageindex", "index"})
+_SCHEMES = frozenset({"http", "https", "ftp"})
 _FIRST_WORD = re.compile(r"[A-Za-z][A-Za-z\-_ ]*[A-Za-z]")
 _WRONG_COLON = re.compile(r"\s*[;=,：﹕∶]")  # noqa: RUF001 - colons of other scripts
 _NEXT_DIRECTIVE = re.compile(
@@ -80,7 +81,7 @@ def _no_field(record: Record) -> Check:
 
 def _unknown_field(record: Record) -> Check:
     meant = _FIELDS.corrected(record.name)
-    if record.value.startswith("//"):
+    if record.field in _SCHEMES and record.value.startswith("//"):
         message = f"There is a URL without a field: {quoted(record.raw.strip())}."
         yield Found("not-a-directive", record.number, message)
     elif record.field in _TAGS:

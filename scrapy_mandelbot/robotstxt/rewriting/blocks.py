@@ -127,19 +127,19 @@ def _own(group: Group) -> list[Record]:
 def _set_aside(outline: Outline, found: Blocks) -> None:
     """Find the lines that no group of the new file holds."""
     for record in outline.outside:
-        if is_unknown(record) and _PLAIN_NAME.fullmatch(record.name):
+        if record.field not in FIELDS and not _is_odd(record):
             found.loose.append(record)
         elif record.field not in ABOUT_ALL:
             found.unread.add(record.number)
     kept = {record.number for block in found.blocks for record in block.directives}
     for record in [record for group in outline.groups for record in _own(group)]:
-        is_odd = is_unknown(record) and not _PLAIN_NAME.fullmatch(record.name)
-        if is_odd or record.number not in kept:
+        if _is_odd(record) or record.number not in kept:
             found.unread.add(record.number)
     for block in found.blocks:
         block.directives = [r for r in block.directives if r.number not in found.unread]
 
 
-def is_unknown(record: Record) -> bool:
-    """Whether nobody known here reads the field."""
-    return record.field not in FIELDS
+def _is_odd(record: Record) -> bool:
+    """Whether the field is none: a URL by itself, a sentence with a colon."""
+    is_plain = _PLAIN_NAME.fullmatch(record.name) and not record.value.startswith("//")
+    return record.field not in FIELDS and not is_plain

@@ -8,6 +8,7 @@ file says besides rules is compared: delays, rates, times, sitemaps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
@@ -24,8 +25,9 @@ SITE = "https://www.example.com"
 NOBODY = "Unnamedrobot"
 
 _PROBES = 14  # as many URLs there are of a rule, about
+_FEWEST = 1000  # URLs that a robot is asked about at least, where there are as many
 _LISTED = 50  # differences that are told one by one
-_READ = 100_000_000  # bytes that may be searched for robots' groups: one search a robot and file
+_READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def prove(
     dialect: str | Dialect = "mandelbot",
     *,
     max_bytes: int | None = 512_000,
-    max_decisions: int = 2_000_000,
+    max_decisions: int = 4_000_000,
 ) -> Proof:
     """Compare what two files say.
 
@@ -106,8 +108,9 @@ class _Comparison:
         self._before = before
         self._after = after
         self._max_decisions = max_decisions
-        self._own: dict[str, dict[str, None]] = {}
-        """Paths of the rules for a robot, by its name."""
+        self._own: dict[str, list[list[str]]] = {}
+        """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
+        self._everything: dict[str, None] = {}
         self._decisions = self._fields = self._different = 0
         self._differences: list[Difference] = []
         self._is_whole = True
@@ -116,14 +119,14 @@ class _Comparison:
         """Ask both files everything."""
         for robots in (self._before, self._after):
             self._read(robots)
-        everything = list(dict.fromkeys(path for paths in self._own.values() for path in paths))
         names = [name for name in self._own if name and name != "*"]
-        agents = self._some([*names, *self._longer(names)], max(20, _READ // (size + 1)))
+        most = min(_READ // (size + 1), self._max_decisions // _FEWEST)
+        agents = self._some([*names, *self._longer(names)], max(20, most))
         agents.append(NOBODY)
-        quota = max(1000, self._max_decisions // len(agents))
-        everywhere = self._urls(everything, quota)
+        quota = max(_FEWEST, self._max_decisions // len(agents))
+        everywhere = self._urls(list(self._everything), quota)
         for agent in agents:
-            own = self._urls([*self._own.get(agent, ())], quota)
+            own = self._urls(list(chain(*self._own.get(agent, ()))), quota)
             self._compare_decisions(agent, dict.fromkeys([*own, *everywhere]))
             self._compare_fields(agent)
         self._compare("Sitemap", None, self._before.sitemaps, self._after.sitemaps)
@@ -141,10 +144,11 @@ class _Comparison:
     def _read(self, robots: RobotsTxt) -> None:
         grammar = grammar_of(robots.dialect)
         for group in read_outline(robots.records, robots.dialect).groups:
-            paths = dict.fromkeys(rule.value for rule in group.rules() if rule.value)
+            paths = [rule.value for rule in group.rules() if rule.value]
+            self._everything.update(dict.fromkeys(paths))
             for agent in group.agents:
                 name = grammar.agent_name.match(agent.value)
-                self._own.setdefault(name[0] if name else "", {}).update(paths)
+                self._own.setdefault(name[0] if name else "", []).append(paths)
 
     def _longer(self, names: list[str]) -> list[str]:
         """Return names that hold a group's, where robots look for it inside theirs."""
