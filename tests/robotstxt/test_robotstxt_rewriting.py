@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import time
 from inspect import cleandoc
+from itertools import product
 
 import pytest
 import robotstxt_reference as reference
@@ -14,6 +16,8 @@ from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import ALL, bodies, dialects, rooted
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robotstxt import lint as lint_package
+from scrapy_mandelbot.robotstxt import rewriting as rewriting_package
 from scrapy_mandelbot.robotstxt.lint import FINDINGS, lint
 from scrapy_mandelbot.robotstxt.paths import read_url
 from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
@@ -210,6 +214,37 @@ def test_what_differs_is_not_proved(wrong, right, question):
     assert str(one) in str(proof)
 
 
+short = st.text("ab*$", max_size=4).map(lambda path: f"/{path}")
+some_rules = st.lists(
+    st.tuples(st.sampled_from(["Allow", "Disallow"]), short).map(": ".join), min_size=1, max_size=6
+)
+every_target = ["/" + "".join(parts) for size in range(6) for parts in product("ab", repeat=size)]
+
+
+@settings(max_examples=700, deadline=None)
+@given(
+    rules=some_rules,
+    place=st.integers(0, 5),
+    other=short,
+    dialect=st.sampled_from(["mandelbot", "rep1994"]),
+)
+def test_no_difference_escapes_the_proof(rules, place, other, dialect):
+    """A file with one rule changed, left out or moved is proved only if it decides alike."""
+    place %= len(rules)
+    field = rules[place].partition(":")[0]
+    body = "\n".join(["User-agent: *", *rules]).encode()
+    for changed in (
+        [*rules[:place], f"{field}: {other}", *rules[place + 1 :]],
+        rules[:place] + rules[place + 1 :],
+        [rules[place], *rules[:place], *rules[place + 1 :]],
+    ):
+        after = "\n".join(["User-agent: *", *changed])
+        robots = [RobotsTxt.parse(text, dialect=dialect) for text in (body, after.encode())]
+        answers = [[one.allowed(target, "x") for target in every_target] for one in robots]
+        if answers[0] != answers[1]:
+            assert not prove(body, after, dialect).holds
+
+
 def test_a_proof_says_what_was_compared():
     """Decisions, fields, dialect; and when it asked a part of all questions."""
     proof = prove(GOOD.encode(), GOOD)
@@ -234,3 +269,11 @@ def test_several_dialects_can_be_proved():
     assert prove(text.encode(), after, "rep2008").holds
     assert not prove(text.encode(), after, "rep1994").holds
     assert set(DIALECTS) <= set(ALL)
+
+
+@pytest.mark.parametrize("package", [lint_package, rewriting_package])
+def test_the_packages_examples_are_so(package):
+    """What the docstrings show is what happens."""
+    results = doctest.testmod(package)
+    assert results.attempted >= 1
+    assert results.failed == 0

@@ -9,7 +9,7 @@ Allow: /a/b
 # drafts
 Disallow: /a
 >>> print(prove(body, text))
-proved: 96 decisions in mandelbot are alike
+proved: 14 decisions in mandelbot are alike
 """
 
 from scrapy_mandelbot.robotstxt.rewriting.proof import Difference, Proof, prove

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.paths import split_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _FILLINGS = ("", "x", "y/z.w")
 """What stands for a run of any characters."""
+_MEETINGS = 8
+"""So many others a rule with wildcards meets."""
 _BRACKET = re.compile(r"\[!?(\]?[^\[\]]+|\])\]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 
@@ -21,18 +24,43 @@ ALWAYS = ("/", "/robots.txt", "/zz/unlisted.html?q=1")
 
 def probes(value: str) -> Iterator[str]:
     """Yield targets near a rule's path: some that it matches, some just outside of it."""
-    parts = split_url(value)
-    path = parts[1] if parts else f"/{value}"
-    yield from _near(path.replace("#", "%23"))  # as written: a wildcard that is none
+    path = _path(value)
+    yield from _near(path)  # as written: a wildcard that is none
     bare = path.removesuffix("$")
     for filling in _FILLINGS if any(sign in path for sign in "*?[") else _FILLINGS[:1]:
-        yield from _near(_filled(bare, filling).replace("#", "%23"))
+        yield from _near(_filled(bare, filling))
+
+
+def meetings(values: Iterable[str]) -> Iterator[str]:
+    """Yield targets that a rule with wildcards and another may both match.
+
+    What the other matches stands for the first wildcard. Each rule meets a few of those that it can
+    meet, the next rule the next few: of many pairs a part, spread evenly.
+    """
+    paths = list(map(_path, values))
+    literals = sorted({_filled(path.removesuffix("$"), "") for path in paths})
+    turn = 0
+    for path in paths:
+        head, star, rest = path.partition("*")
+        if not star:
+            continue
+        first, last = bisect_left(literals, head), bisect_left(literals, f"{head}\U0010ffff")
+        for place in range(turn, turn + min(_MEETINGS, last - first)):
+            other = literals[first + place % (last - first)]
+            yield other + _filled(rest.removesuffix("$"), "")
+        turn += _MEETINGS
+
+
+def _path(value: str) -> str:
+    parts = split_url(value)
+    path = parts[1] if parts else f"/{value}"
+    return path.replace("#", "%23")
 
 
 def _filled(path: str, filling: str) -> str:
     """Return the path with something for its wildcards, and for those of globs."""
     path = _BRACKET.sub(lambda bracket: bracket[1][0], path) if "[" in path else path
-    return path.replace("*", filling).replace("?", "?" if not filling else "q").replace("\\\\", "")
+    return path.replace("*", filling).replace("?", "?" if not filling else "q").replace("\\", "")
 
 
 def _near(path: str) -> Iterator[str]:

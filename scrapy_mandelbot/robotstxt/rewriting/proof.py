@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
 from scrapy_mandelbot.robotstxt.outline import read_outline
-from scrapy_mandelbot.robotstxt.rewriting.probes import ALWAYS, probes
+from scrapy_mandelbot.robotstxt.rewriting.probes import ALWAYS, meetings, probes
 from scrapy_mandelbot.robotstxt.robots import RobotsTxt
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SITE = "https://www.example.com"
 NOBODY = "Unnamedrobot"
 
-_PROBES = 14  # as many URLs there are of a rule, about
+_PROBES = 20  # as many URLs there are of a rule, about
 _FEWEST = 1000  # URLs that a robot is asked about at least, where there are as many
 _LISTED = 50  # differences that are told one by one
 _READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
@@ -164,8 +164,9 @@ class _Comparison:
 
     def _urls(self, paths: list[str], most: int) -> list[str]:
         """Return what is asked because of these rules."""
-        urls = [url for path in self._some(paths, most // _PROBES) for url in probes(path)]
-        return self._some(list(dict.fromkeys([*ALWAYS, *urls])), most)
+        paths = self._some(paths, most // _PROBES)
+        near = chain.from_iterable(map(probes, paths))
+        return self._some(list(dict.fromkeys([*ALWAYS, *near, *meetings(paths)])), most)
 
     def _compare_decisions(self, agent: str, targets: Iterable[str]) -> None:
         before, after = self._before.allowed, self._after.allowed
