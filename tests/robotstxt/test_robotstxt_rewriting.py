@@ -61,6 +61,8 @@ def test_what_conflicts_with_the_decisions_is_left_and_said():
         "Allow and Disallow stay in their order in the group for one: the dialect decides by it.",
     )
     assert rewrite(RobotsTxt.parse(text.encode())).remarks == ()
+    wider = "User-agent: one\nDisallow: /a/b\nAllow: /a\n"
+    assert rewritten(wider, "rep1994") == wider
     apart = "User-agent: one\nDisallow: /a\nAllow: /b\n"
     assert rewritten(apart, "rep1994") == "User-agent: one\nAllow: /b\nDisallow: /a\n"
 

@@ -181,7 +181,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
       "standards take the first one only.")),
     ("star-before-robots", _W, "The group for * is not the last.",
      "Robots that read from the top stop at the first group that applies, and * always does."),
-    ("wide-name-first", _N, "A group's name is part of the name of a later group.",
+    ("wide-name-first", _N, "A group's name is the beginning of a later group's name.",
      ("Robots that look for the first name inside their own take the first group, not the more "
       "specific one. Mandelbot and Google compare whole names.")),
     ("group-without-rules", _W, "A group has no rules.",

@@ -2,7 +2,8 @@
 
 Who asks is every robot that a group of either file names, and one that none names. Each is asked
 about URLs near every rule of its groups, and about those near the rules of others. And what either
-file says besides rules is compared: delays, rates, times, sitemaps.
+file says besides rules is compared: delays, rates, times, comments, sitemaps, Clean-params, and the
+first Host, which is the only one that counts (Moderatobot, "Host directive").
 """
 
 from __future__ import annotations
