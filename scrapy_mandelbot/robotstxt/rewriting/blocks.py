@@ -53,12 +53,10 @@ class Blocks:
 def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
     """Sort the robots of a file into groups of their own."""
     found = Blocks()
-    memberships = _memberships(outline, grammar)
-    size = sum(len(groups) for groups in memberships.values())
-    if not grammar.dialect.robot_version:
-        size = _size(outline, memberships)
-    if grammar.dialect.robot_version or size > _GROWTH * len(outline.records) + _SMALL:
-        found.left_apart = not grammar.dialect.robot_version
+    # Where groups have versions, which of them counts for a robot is not by its name alone.
+    memberships = {} if grammar.dialect.robot_version else _memberships(outline, grammar)
+    if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
+        found.left_apart = True
         memberships = {}
     by_groups: dict[tuple[tuple[int, ...], bool], Block] = {}
     written: set[str] = set()

@@ -154,12 +154,13 @@ class _Writer:
         """Return Robot-version, the rules, and the rest."""
         versions = [r for r in block.directives if r.field == "robot-version"]
         first = versions[:1]
-        if self._dialect.robot_version and block.directives[:1] != first:
+        if self._dialect.robot_version and versions and block.directives[0] is not first[0]:
             first = []  # it has no effect where it stands, and must not have one now
-            self._remark(bool(versions), block, "Robot-version stays after the rules")
+            self._remark(block, "Robot-version stays after the rules")
         rules = self._once(r for r in block.directives if r.field in _RULES)
         ordered, is_recommended = in_order(rules, self._dialect)
-        self._remark(not is_recommended, block, "Allow and Disallow stay in their order")
+        if not is_recommended:
+            self._remark(block, "Allow and Disallow stay in their order")
         others = [r for r in block.directives if r.field not in _RULES and r not in first]
         lines = self._lines([*first, *ordered])
         if not any(rule.field == "disallow" for rule in ordered):
@@ -176,10 +177,11 @@ class _Writer:
                 above.setdefault(first.number, []).extend(above.pop(rule.number))
         return list(found.values())
 
-    def _remark(self, condition: bool, block: Block, what: str) -> None:  # noqa: FBT001
-        if condition:
-            name = block.names[0] if block.names else "*"
-            self.remarks.append(f"{what} in the group for {name}: the dialect decides by it.")
+    def _remark(self, block: Block, what: str) -> None:
+        name = block.names[0] if block.names else "*"
+        remark = f"{what} in the group for {name}: the dialect decides by it."
+        if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
+            self.remarks.append(remark)
 
     # Lines.
 
