@@ -431,6 +431,13 @@ MODERATOBOTS = (
         absent=("host-not-for-yandex",),
     ),
     _m(
+        HOST,
+        "At the end of Yandex's group.",
+        "User-agent: Yandex\nHost: example.com\nDisallow: /a\nClean-param: s /a\n",
+        ("yandex-field-not-last", 2),
+        absent=("host-not-for-yandex",),
+    ),
+    _m(
         CLEAN,
         "Not more than 500 characters.",
         YANDEX + f"Clean-param: {'a' * 501}\n",

@@ -101,8 +101,49 @@ def test_a_file_that_would_be_too_long_loses_its_comments_first():
     assert prove(text.encode(), robots.rewrite(), max_bytes=size).holds
 
 
+LINES = """
+User-agent: *
+User-agent: bot
+User-agent: Bot/2
+User-agent: robot
+User-agent: Yandex
+User-agent:
+user agent one
+Disallow: /a
+Disallow: /a*b
+Disallow: /
+Disallow:
+Allow: /a/b
+Allow: /
+Allow: /ab # comment
+Crawl-delay: 5
+Crawl-delay: 0.5
+Request-rate: 1/10
+Visit-time: 0600-0845
+Comment: hello # there
+Robot-version: 2.0
+Robot-version: 1.0
+Host: x.example
+Host: y.example # two
+Clean-param: s /a
+Sitemap: https://x.example/s.xml
+Sitemap:
+Noindex: /x
+https://x.example/
+no directive
+# comment
+#
+: /x
+
+""".splitlines()[1:]
+files = st.lists(st.one_of(st.sampled_from(LINES), st.just("")), max_size=14).map(
+    lambda parts: "\n".join(parts).encode()
+)
+files = st.one_of(files, files, bodies)
+
+
 @settings(max_examples=700, deadline=None)
-@given(body=bodies, dialect=dialects)
+@given(body=files, dialect=dialects)
 def test_correcting_twice_is_correcting_once(body, dialect):
     """In every dialect, whatever the file."""
     once = rewritten(body, dialect)
@@ -110,7 +151,7 @@ def test_correcting_twice_is_correcting_once(body, dialect):
 
 
 @settings(max_examples=700, deadline=None)
-@given(body=bodies, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
+@given(body=files, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
 def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, dialect, targets):
     """The slow obvious reader, too, comes to the same decisions, for every robot named."""
     after = rewritten(body, dialect).encode()
@@ -122,7 +163,7 @@ def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, di
 
 
 @settings(max_examples=400, deadline=None)
-@given(body=bodies, dialect=dialects)
+@given(body=files, dialect=dialects)
 def test_the_corrected_file_is_proved(body, dialect):
     """The proof holds, fields and all."""
     assert str(prove(body, rewritten(body, dialect), dialect)).startswith("proved")
@@ -135,13 +176,14 @@ MENDED = frozenset(
     directive-outside-group blank-line-in-group no-blank-line-before-group repeated-agent
     star-before-robots group-without-rules group-without-disallow empty-agent agent-with-version
     agent-is-header duplicate-rule allow-after-disallow sitemap-in-group several-hosts
-    host-not-for-yandex clean-param-not-for-yandex misplaced-robot-version repeated-robot-version
+    host-not-for-yandex clean-param-not-for-yandex yandex-field-not-last misplaced-robot-version
+    repeated-robot-version
     """.split()  # noqa: SIM905 - words to be read
 )
 
 
 @settings(max_examples=700, deadline=None)
-@given(body=bodies)
+@given(body=files)
 def test_what_the_document_mends_is_not_found_again(body):
     """The corrected file has none of the findings that it is there to correct."""
     assert not {one.code for one in lint(rewritten(body).encode())} & MENDED

@@ -282,6 +282,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Only Yandex reads it; robots that do not know it may stumble.", 10),
     ("clean-param-not-for-yandex", _N, "A Clean-param stands outside of Yandex's group.",
      "Only Yandex reads it; robots that do not know it may stumble.", 10),
+    ("yandex-field-not-last", _N, "A Host or Clean-param is not at the end of Yandex's group.",
+     "Robots that take it for the end of a group miss what follows; best after the rules.", 10),
     ("long-clean-param", _E, "A Clean-param is longer than 500 characters.",
      "Yandex ignores it."),
     # The extended standard 2.0.

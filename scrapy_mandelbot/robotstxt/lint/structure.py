@@ -141,12 +141,11 @@ def _check_version(group: Group) -> Check:
 
 
 def _check_about_all(outline: Outline) -> Check:
-    yandexs = {
-        record.number
-        for group in outline.groups
-        if any(name_of(agent).lower() == "yandex" for agent in group.agents)
-        for record in group.directives
-    }
+    yandexs: set[int] = set()
+    for group in outline.groups:
+        if any(name_of(agent).lower() == "yandex" for agent in group.agents):
+            yandexs.update(record.number for record in group.directives)
+            yield from _check_yandexs(group)
     hosts = [record for record in outline.records if record.field == "host" and record.value]
     for host in hosts[1:]:
         message = f"There is a Host in line {hosts[0].number} already."
@@ -164,6 +163,15 @@ def _check_about_all(outline: Outline) -> Check:
             message = f"{field_of(record)} does not stand in the group for Yandex."
             yield Found(f"{record.field}-not-for-yandex", record.number, message)
     yield from _check_sitemaps_place(outline)
+
+
+def _check_yandexs(group: Group) -> Check:
+    """Moderatobot, "Host directive", "Clean-param directive": at the end of Yandex's group."""
+    last = max((r.number for r in group.directives if r.field in _GROUP_FIELDS), default=0)
+    for record in group.directives:
+        if record.field in {"host", "clean-param"} and record.number < last:
+            message = f"{field_of(record)} comes before line {last} of Yandex's group."
+            yield Found("yandex-field-not-last", record.number, message)
 
 
 def _check_sitemaps_place(outline: Outline) -> Check:
