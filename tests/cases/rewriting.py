@@ -493,6 +493,55 @@ REWRITES = (
     ),
     Rewrite(
         DECIDED,
+        "A rule that is there twice is there once, with the comments of both.",
+        """
+        User-agent: one
+        # first
+        Disallow: /a
+        Disallow: /b
+        Disallow: /a # again
+        """,
+        """
+        User-agent: one
+        # first
+        # again
+        Disallow: /a
+        Disallow: /b
+        """,
+    ),
+    Rewrite(
+        DECIDED,
+        "A field that is none becomes a comment: a URL, a sentence, a byte-order mark within.",
+        """
+        User-agent: one
+        https://example.com/
+        See this, or that: x
+        \ufeffDisallow: /x
+        Disallow: /a
+        """,
+        """
+        User-agent: one
+        # https://example.com/
+        # See this, or that: x
+        # \ufeffDisallow: /x
+        Disallow: /a
+        """,
+    ),
+    Rewrite(
+        DECIDED,
+        "A value that begins with # stays one where a comment needs a space before it.",
+        """
+        User-agent: one
+        Disallow:#a
+        """,
+        """
+        User-agent: one
+        Disallow:#a
+        """,
+        "extended2",
+    ),
+    Rewrite(
+        DECIDED,
         "In Google's reading its spellings are corrected, and the missing colon.",
         """
         useragent: one

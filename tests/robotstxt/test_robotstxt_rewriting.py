@@ -305,6 +305,14 @@ def test_a_proof_says_what_was_compared():
     assert str(part).endswith("(a part of all)")
 
 
+def test_the_order_of_groups_is_compared_where_it_matters():
+    """A robot that finds two names in its own takes the first group, in some dialects."""
+    one, other = "User-agent: one\nDisallow: /a\n", "User-agent: two\nDisallow: /b\n"
+    before, after = f"{one}\n{other}".encode(), f"{other}\n{one}"
+    assert prove(before, after).holds
+    assert not prove(before, after, "rep1994").holds
+
+
 def test_several_dialects_can_be_proved():
     """What is alike in one dialect may differ in another."""
     text = "User-agent: one\nDisallow: /a\nAllow: /a/b\n"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.dialects import FIELDS
-from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL, name_of
+from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.dialects import Dialect
@@ -88,13 +88,6 @@ def key_of(agent: Record, grammar: Grammar) -> str:
     """Return the name that the dialect reads in a User-agent line, in lower case."""
     name = grammar.agent_name.match(agent.value)
     return name[0].lower() if name else ""
-
-
-def written_name(agent: Record, grammar: Grammar) -> str:
-    """Return the name without version and the like, where the dialect reads the same in it."""
-    name = name_of(agent)
-    read = grammar.agent_name.match(name)
-    return name if read and read[0].lower() == key_of(agent, grammar) else agent.value
 
 
 def _memberships(outline: Outline, grammar: Grammar) -> dict[str, tuple[int, ...]]:

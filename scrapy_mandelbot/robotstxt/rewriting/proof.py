@@ -9,7 +9,7 @@ first Host, which is the only one that counts (Moderatobot, "Host directive").
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
@@ -122,7 +122,7 @@ class _Comparison:
             self._read(robots)
         names = [name for name in self._own if name and name != "*"]
         most = min(_READ // (size + 1), self._max_decisions // _FEWEST)
-        agents = self._some([*names, *self._longer(names)], max(20, most))
+        agents = self._some([*names, *self._blended(names)], max(20, most))
         agents.append(NOBODY)
         quota = max(_FEWEST, self._max_decisions // len(agents))
         everywhere = self._urls(list(self._everything), quota)
@@ -151,10 +151,11 @@ class _Comparison:
                 name = grammar.agent_name.match(agent.value)
                 self._own.setdefault(name[0] if name else "", []).append(paths)
 
-    def _longer(self, names: list[str]) -> list[str]:
-        """Return names that hold a group's, where robots look for it inside theirs."""
-        is_inside = self._before.dialect.agent_match == "inside"
-        return [f"{name}-x" for name in names] if is_inside else []
+    def _blended(self, names: list[str]) -> list[str]:
+        """Return names that hold those of two groups, where robots look for these inside theirs."""
+        if self._before.dialect.agent_match != "inside":
+            return []
+        return [f"{one}-{other}" for one, other in pairwise(names)]
 
     def _some(self, these: list[str], most: int) -> list[str]:
         """Return all, or if there are too many as many as allowed, spread evenly."""

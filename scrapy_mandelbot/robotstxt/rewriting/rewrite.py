@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
-from scrapy_mandelbot.robotstxt.outline import read_outline
-from scrapy_mandelbot.robotstxt.rewriting.blocks import Block, read_blocks, written_name
+from scrapy_mandelbot.robotstxt.outline import name_of, read_outline
+from scrapy_mandelbot.robotstxt.rewriting.blocks import Block, read_blocks
 from scrapy_mandelbot.robotstxt.rewriting.lines import Comments, Line, read_comments, spelt
 from scrapy_mandelbot.robotstxt.rewriting.rules import in_order
 
@@ -66,7 +66,6 @@ class _Writer:
     """Puts the lines of one file in order."""
 
     def __init__(self, outline: Outline, grammar: Grammar) -> None:
-        self._grammar = grammar
         self._dialect = grammar.dialect
         self._blocks = read_blocks(outline, grammar)
         self._sitemaps = self._about_all(outline, "sitemap")
@@ -134,7 +133,7 @@ class _Writer:
                 is_made = True
             agents = [self._line(agent) for agent in block.agents]
             for line, agent in zip(agents, block.agents, strict=True):
-                line.value = written_name(agent, self._grammar)
+                line.value = name_of(agent)
             yield [
                 *agents,
                 *self._directives(block),
