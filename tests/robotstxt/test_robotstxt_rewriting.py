@@ -21,6 +21,7 @@ from scrapy_mandelbot.robotstxt import rewriting as rewriting_package
 from scrapy_mandelbot.robotstxt.lint import FINDINGS, lint
 from scrapy_mandelbot.robotstxt.paths import read_url
 from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
+from scrapy_mandelbot.robotstxt.rewriting.probes import meetings
 
 
 def rewritten(text, dialect="mandelbot"):
@@ -303,6 +304,18 @@ def test_a_proof_says_what_was_compared():
     assert not part.is_whole
     assert part.decisions <= 1100
     assert str(part).endswith("(a part of all)")
+
+
+def test_rules_with_wildcards_meet_all_others_in_turn():
+    """Each meets a few, together they meet all; only those that they can meet."""
+    wildcards = [f"/a/*x{n}" for n in range(10)]
+    others = [f"/a/{n}" for n in range(60)]
+    met = list(meetings([*wildcards, *others, "/b/1", "/c$"]))
+    assert len(met) == 10 * 8
+    assert set(others) <= {target.partition("x")[0] for target in met}
+    assert all(target.startswith("/a/") for target in met)
+    assert set(meetings(["/*a$", "/b*", "/#c"])) >= {"/ba", "/%23ca"}
+    assert list(meetings(others)) == []
 
 
 def test_the_order_of_groups_is_compared_where_it_matters():

@@ -52,9 +52,10 @@ def meetings(values: Iterable[str]) -> Iterator[str]:
 
 
 def _path(value: str) -> str:
-    parts = split_url(value)
-    path = parts[1] if parts else f"/{value}"
-    return path.replace("#", "%23")
+    """Return the path of a rule: from the root, of a URL its own, with # as no fragment."""
+    parts = split_url(value) if "://" in value else None
+    path = parts[1] if parts else value
+    return f"/{path.removeprefix('/')}".replace("#", "%23")
 
 
 def _filled(path: str, filling: str) -> str:
