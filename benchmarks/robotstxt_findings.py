@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from textwrap import fill
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import FINDINGS
@@ -39,7 +40,7 @@ def findings(bodies: list[bytes]) -> None:
         if files[code]:
             print(f"{code:<30}{kind.severity!s:<10}{files[code]:>6}{times[code]:>8}")
     never = [code for code in FINDINGS if not files[code]]
-    print(f"in no file, or about deliveries: {', '.join(never)}")
+    print(fill(f"in no file, or about deliveries: {', '.join(never)}", 100, break_on_hyphens=False))
     print(f"{len(bodies)} files checked in {seconds:.1f} s of processor time\n")
 
 
