@@ -1,17 +1,10 @@
-"""What the documents call wrong, and what they show as right: by what a checker says of it.
-
-Moderatobot's "Checking robots.txt theory", the good and bad examples of SearchTools' "About
-Robots.txt" (2008), and what the other documents call invalid.
-"""
+"""What "Checking robots.txt theory" (Moderatobot) calls wrong: by what a checker says of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MODERATOBOT = "Moderatobot"
-SEARCHTOOLS = "SearchTools"
-MANDELBOT = "Mandelbot"
-EXTENDED = "Extended standard 2.0"
 
 
 @dataclass(frozen=True)
@@ -32,130 +25,7 @@ class Finds:
         return self.body if isinstance(self.body, bytes) else self.body.encode()
 
 
-@dataclass(frozen=True)
-class Comes:
-    """How a file comes, and what must be found."""
-
-    section: str
-    says: str
-    delivery: tuple[tuple[str, object], ...]
-    codes: tuple[str, ...] = ()
-
-
-PLACE = "File name and location"
-ACCESS = "File access"
-TIMEOUT = "Robots.txt timeout"
 FORMAT = "File format"
-ROOT = "https://example.com/robots.txt"
-
-DELIVERIES = (
-    Comes(PLACE, "Names in lower case are processed.", (("url", ROOT),)),
-    Comes(
-        PLACE,
-        "Names in upper case are processed, with a warning.",
-        (("url", "https://example.com/ROBOTS.TXT"),),
-        ("name-in-capitals",),
-    ),
-    Comes(
-        PLACE,
-        "The file must be in the root directory.",
-        (("url", "https://example.com/a/robots.txt"),),
-        ("wrong-location",),
-    ),
-    Comes(
-        PLACE,
-        "It must be named robots.txt.",
-        (("url", "https://example.com/robot.txt"),),
-        ("wrong-location",),
-    ),
-    Comes(PLACE, "A file on disk may be anywhere.", (("url", "/srv/www/robots.txt"),)),
-    Comes(
-        PLACE,
-        "Each subdomain has its own: the file of another site is no finding but a note.",
-        (("url", ROOT), ("final_url", "https://www.example.com/robots.txt")),
-        ("other-site",),
-    ),
-    Comes(
-        PLACE,
-        "Different protocols have different files.",
-        (("url", ROOT), ("final_url", "http://example.com/robots.txt")),
-        ("other-site",),
-    ),
-    Comes(
-        PLACE,
-        "Different ports have different files.",
-        (("url", ROOT), ("final_url", "https://example.com:8443/robots.txt")),
-        ("other-site",),
-    ),
-    Comes(
-        PLACE,
-        "What is no URL is not where robots look.",
-        (("url", "http://[x/robots.txt"),),
-        ("wrong-location",),
-    ),
-    *(
-        Comes(ACCESS, f"{count} redirects.", (("redirects", count),), codes)
-        for count, codes in (
-            (0, ()),
-            (4, ()),
-            (5, ("many-redirects",)),
-            (9, ("many-redirects",)),
-            (10, ("too-many-redirects",)),
-            (25, ("too-many-redirects",)),
-        )
-    ),
-    *(
-        Comes(ACCESS, f"Status {status}.", (("status", status),), codes)
-        for status, codes in (
-            (200, ()),
-            (201, ("status-not-200",)),
-            (204, ("status-not-200",)),
-            (301, ("unfinished-redirect",)),
-            (401, ("status-forbids",)),
-            (403, ("status-forbids",)),
-            (404, ("status-not-found",)),
-            (410, ("status-not-found",)),
-            (400, ("status-client-error",)),
-            (429, ("status-too-many-requests",)),
-            (500, ("status-server-error",)),
-            (503, ("status-server-error",)),
-            (599, ("status-server-error",)),
-            (100, ("status-unknown",)),
-            (-1, ("status-unknown",)),
-        )
-    ),
-    *(
-        Comes(TIMEOUT, f"{seconds} seconds.", (("seconds", seconds),), codes)
-        for seconds, codes in (
-            (0.0, ()),
-            (4.99, ()),
-            (5.0, ("slow",)),
-            (9.9, ("slow",)),
-            (10.0, ("too-slow",)),
-        )
-    ),
-    *(
-        Comes(FORMAT, f"Content-Type {header!r}.", (("content_type", header),), codes)
-        for header, codes in (
-            ("text/plain", ()),
-            ("Text/Plain; Charset=UTF-8", ()),
-            ('text/plain;charset="utf-8"', ()),
-            ("", ("no-content-type",)),
-            ("text/html", ("not-text-plain",)),
-            ("text/plain; charset=windows-1251", ("charset-not-utf-8",)),
-        )
-    ),
-    *(
-        Comes(FORMAT, f"Content-Encoding {header!r}.", (("content_encoding", header),), codes)
-        for header, codes in (
-            ("", ()),
-            ("gzip", ()),
-            ("gzip, br", ()),
-            ("compressed", ("unknown-content-encoding",)),
-        )
-    ),
-)
-
 STRUCTURE = "File structure"
 GROUPS = "Groups"
 GROUP_DIRECTIVES = "Group directives"
@@ -185,7 +55,7 @@ def _m(
     return Finds(MODERATOBOT, section, says, body, codes, absent)
 
 
-MODERATOBOTS = (
+CASES = (
     _m(FORMAT, "The signature of UTF-8.", b"\xef\xbb\xbf" + A.encode(), ("byte-order-mark", 1)),
     _m(FORMAT, "The signature of UTF-16.", A.encode("utf-16"), ("utf-16", 1)),
     _m(
@@ -276,6 +146,14 @@ MODERATOBOTS = (
         ("directive-outside-group", 1),
         ("directive-outside-group", 2),
         ("directive-outside-group", 3),
+    ),
+    _m(
+        GROUP_DIRECTIVES,
+        "Before any group a blank line closes none.",
+        "\nDisallow: /a\n\nAllow: /b\n",
+        ("directive-outside-group", 2),
+        ("directive-outside-group", 4),
+        absent=("blank-line-in-group",),
     ),
     _m(AGENT, "One name a directive.", "User-agent: a, b\nDisallow:\n", ("several-names", 1)),
     _m(
@@ -489,194 +367,3 @@ MODERATOBOTS = (
         for line in ("Request-rate: 1/10", "Visit-time: 0600-0845", "Comment: hello")
     ),
 )
-
-
-GOOD = "Examples of Robots.txt Entries"
-BAD = "Bad Examples - Common Wrong Entries"
-
-
-def _s(
-    section: str, says: str, body: str, *codes: tuple[str, int | None], absent: tuple[str, ...] = ()
-) -> Finds:
-    return Finds(SEARCHTOOLS, section, says, body, codes, absent)
-
-
-_SOUND = (
-    "missing-colon",
-    "misspelt-agent",
-    "misspelt-field",
-    "capitals-in-path",
-    "star-before-robots",
-    "several-directives",
-    "directive-outside-group",
-    "no-leading-slash",
-    "repeated-agent",
-)
-
-SEARCHTOOLS_EXAMPLES = (
-    _s(GOOD, "Everything is allowed for every robot.", "User-agent: *\nDisallow:\n", absent=_SOUND),
-    _s(GOOD, "mybot may not index anything.", "User-agent: mybot\nDisallow: /\n", absent=_SOUND),
-    _s(GOOD, "Allow everything.", "User-agent: *\nAllow: /\n", ("allow-all", 2), absent=_SOUND),
-    _s(
-        GOOD,
-        "The page shows two directives in one line.",
-        "User-agent: BadBot\nAllow: /About/robot-policy.html Disallow: /\n",
-        ("several-directives", 2),
-    ),
-    _s(
-        GOOD,
-        "They are meant as two lines.",
-        "User-agent: BadBot\nAllow: /About/robot-policy.html\nDisallow: /\n",
-        absent=_SOUND,
-    ),
-    _s(
-        GOOD,
-        "Three paths.",
-        "User-agent: *\nDisallow: /cgi-bin/\nDisallow: /tmp/\nDisallow: /private\n",
-        absent=_SOUND,
-    ),
-    _s(
-        GOOD,
-        "A blank line indicates a new record; a wildcard.",
-        "User-agent: BadBot\nDisallow: /\n\nUser-agent: *\nDisallow: /*/private/*\n",
-        ("wildcard", 5),
-        ("redundant-star", 5),
-        absent=_SOUND,
-    ),
-    _s(
-        GOOD,
-        "All others: a path begins with *, a blank line is in a group.",
-        "User-agent: WeirdBot\nDisallow: /links/listing.html\nDisallow: /tmp/\n"
-        "Disallow: /private/\n\n"
-        "User-agent: *\nAllow: /\nDisallow: /temp*\nAllow: *temperature*\n\nDisallow: /private/\n",
-        ("allow-all", 7),
-        ("leading-star", 9),
-        ("blank-line-in-group", 11),
-        absent=_SOUND,
-    ),
-    _s(BAD, "The colon is missing.", "User-agent: googlebot\nDisallow /\n", ("missing-colon", 2)),
-    _s(
-        "Robots.txt syntax checkers",
-        "A semicolon instead of a colon.",
-        "User-agent: googlebot\nDisallow; /\n",
-        ("semicolon-for-colon", 2),
-        absent=("missing-colon",),
-    ),
-    _s(
-        "Robots.txt syntax checkers",
-        "A directive with no user agent.",
-        "Disallow: /\n",
-        ("directive-outside-group", 1),
-    ),
-    _s(
-        BAD,
-        "Robots do not recognise misspelt names.",
-        "User-agent: sidewiner\nDisallow: /tmp/\n",
-        ("misspelt-agent", 1),
-    ),
-    _s(BAD, "It should be sidewinder.", "User-agent: sidewinder\nDisallow: /tmp/\n", absent=_SOUND),
-    _s(
-        BAD,
-        "Paths are case-sensitive.",
-        "User-agent: MSNbot\nDisallow: /PRIVATE\n",
-        ("capitals-in-path", 2),
-    ),
-    _s(
-        BAD,
-        "Weirdbot would probably stop at the first record.",
-        "User-agent: *\nDisallow: /tmp/\n\nUser-agent: Weirdbot\nDisallow: /links/listing.html\n"
-        "Disallow: /tmp/\n",
-        ("star-before-robots", 1),
-    ),
-    _s(
-        "Listings of Robot User-agent Names",
-        "Better webcrawler than a whole header.",
-        "User-agent: WebCrawler/3.0 Robot libwww/5.0a\nDisallow: /\n",
-        ("agent-with-version", 1),
-    ),
-)
-
-OTHER_DOCUMENTS = (
-    Finds(
-        MANDELBOT,
-        "User Agents and Directive Groups",
-        "The same user agent twice is invalid.",
-        "User-agent: a\nDisallow: /\n\nUser-agent: A\nDisallow: /b\n",
-        (("repeated-agent", 4),),
-    ),
-    Finds(
-        MANDELBOT,
-        "Disallow Directive",
-        "The path must start with a forward slash.",
-        "User-agent: a\nDisallow: private\n",
-        (("no-leading-slash", 2),),
-    ),
-    Finds(
-        MANDELBOT,
-        "Disallow Directive",
-        "Special characters must be percent encoded.",
-        "User-agent: a\nDisallow: /é ü\n",
-        (("unescaped-character", 2), ("space-in-path", 2)),
-    ),
-    Finds(
-        MANDELBOT,
-        "Exotic Usage of Wildcards",
-        "A * at the end is usually redundant.",
-        "User-agent: a\nDisallow: /a*\n",
-        (("redundant-star", 2),),
-    ),
-    Finds(
-        MANDELBOT,
-        "Exotic Usage of Wildcards",
-        "Not where it makes a $ a regular character.",
-        "User-agent: a\nDisallow: /earn$*\n",
-        absent=("redundant-star", "dollar-inside"),
-    ),
-    Finds(
-        MANDELBOT,
-        "Sitemaps",
-        "The value is an absolute URL.",
-        "Sitemap: sitemap.xml\n",
-        (("relative-sitemap", 1),),
-    ),
-    Finds(
-        MANDELBOT,
-        "Comments",
-        "Its own example of comments is sound but for their places.",
-        "# A standalone comment on its own line\n\nUser-agent: Mandelbot\n# Whitespace is allowed\n"
-        "Disallow: /secret# This is a comment\n\nUser-agent: * # For other robots\n"
-        "Disallow: /   # Block everything\n",
-        (("hash-without-space", 5), ("comment-after-directive", 7)),
-        absent=_SOUND,
-    ),
-    Finds(
-        EXTENDED,
-        "Robot-version",
-        "Only one header per rule set is allowed.",
-        "User-agent: a\nRobot-version: 2.0\nRobot-version: 2.0\nDisallow: *\n",
-        (("repeated-robot-version", 3),),
-    ),
-    Finds(
-        EXTENDED,
-        "Robot-version",
-        "Higher even versions are as good.",
-        "User-agent: a\nRobot-version: 2.2\nDisallow: *\n",
-        absent=("bad-robot-version",),
-    ),
-    Finds(
-        EXTENDED,
-        "Request-rate",
-        "Documents, a slash, a time.",
-        "User-agent: a\nRobot-version: 2.0\nRequest-rate: fast\n",
-        (("bad-request-rate", 3),),
-    ),
-    Finds(
-        EXTENDED,
-        "Visit-time",
-        "Two times of the day.",
-        "User-agent: a\nRobot-version: 2.0\nVisit-time: 25:00-26:00\n",
-        (("bad-visit-time", 3),),
-    ),
-)
-
-FILES = MODERATOBOTS + SEARCHTOOLS_EXAMPLES + OTHER_DOCUMENTS

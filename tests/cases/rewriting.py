@@ -14,7 +14,6 @@ SITEMAP = "Sitemap directive"
 HOST = "Host directive"
 CLEAN = "Clean-param directive"
 VERSION = "An Extended Standard for Robot Exclusion"
-DECIDED = "decided here"
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Rewrite:
         return f"{self.section}: {self.says[:40]}".replace(" ", "_")
 
 
-REWRITES = (
+CASES = (
     Rewrite(
         STRUCTURE,
         "Comments that begin not with the line move to the line before.",
@@ -474,85 +473,4 @@ REWRITES = (
         """,
         "extended2",
     ),
-    Rewrite(
-        DECIDED,
-        "Unknown fields keep to their group, or stand alone before all.",
-        """
-        Foo: bar
-        User-agent: one
-        Noindex: /x
-        Disallow: /a
-        """,
-        """
-        Foo: bar
-
-        User-agent: one
-        Disallow: /a
-        Noindex: /x
-        """,
-    ),
-    Rewrite(
-        DECIDED,
-        "A rule that is there twice is there once, with the comments of both.",
-        """
-        User-agent: one
-        # first
-        Disallow: /a
-        Disallow: /b
-        Disallow: /a # again
-        """,
-        """
-        User-agent: one
-        # first
-        # again
-        Disallow: /a
-        Disallow: /b
-        """,
-    ),
-    Rewrite(
-        DECIDED,
-        "A field that is none becomes a comment: a URL, a sentence, a byte-order mark within.",
-        """
-        User-agent: one
-        https://example.com/
-        See this, or that: x
-        \ufeffDisallow: /x
-        Disallow: /a
-        """,
-        """
-        User-agent: one
-        # https://example.com/
-        # See this, or that: x
-        # \ufeffDisallow: /x
-        Disallow: /a
-        """,
-    ),
-    Rewrite(
-        DECIDED,
-        "A value that begins with # stays one where a comment needs a space before it.",
-        """
-        User-agent: one
-        Disallow:#a
-        """,
-        """
-        User-agent: one
-        Disallow:#a
-        """,
-        "extended2",
-    ),
-    Rewrite(
-        DECIDED,
-        "In Google's reading its spellings are corrected, and the missing colon.",
-        """
-        useragent: one
-        Dissallow /a
-        """,
-        """
-        User-agent: one
-        Disallow: /a
-        """,
-        "google",
-    ),
-    Rewrite(DECIDED, "A file of comments stays.", "# a\n\n# b\n# c", "# a\n\n# b\n# c"),
-    Rewrite(DECIDED, "An empty file stays empty.", "", ""),
 )

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 import robotstxt_reference as reference
-from cases import rewriting as cases
+from cases import rewriting, rewriting_decided
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_robotstxt_any_bytes import EVIL
@@ -30,7 +30,9 @@ def rewritten(text, dialect="mandelbot"):
     return RobotsTxt.parse(body, dialect=dialect).rewrite()
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in cases.REWRITES])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case.id) for case in rewriting.CASES + rewriting_decided.CASES]
+)
 def test_the_file_is_corrected_as_the_document_says(case):
     """The corrected file is this, decides as the original, and correcting it changes nothing."""
     before = cleandoc(case.before) + "\n"

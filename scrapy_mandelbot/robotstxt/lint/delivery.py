@@ -91,7 +91,7 @@ def _split(url: str) -> tuple[str, str] | None:
     except ValueError:
         return None
     if not parts.netloc:
-        return "", url
+        return "", url.replace("\\", "/")  # the name of a file
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".lower(), parts.path
 
 
