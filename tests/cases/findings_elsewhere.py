@@ -115,6 +115,13 @@ SEARCHTOOLS_EXAMPLES = (
 
 OTHER_DOCUMENTS = (
     Finds(
+        EXTENDED,
+        "Comment",
+        "A comment may speak of directives.",
+        "User-agent: a\nRobot-version: 2.0\nDisallow: *\nComment: please, disallow: nobody\n",
+        absent=("several-directives",),
+    ),
+    Finds(
         MANDELBOT,
         "User Agents and Directive Groups",
         "The same user agent twice is invalid.",

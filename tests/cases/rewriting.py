@@ -267,7 +267,7 @@ CASES = (
     ),
     Rewrite(
         AGENT,
-        "One name token a directive, without version; one without a name becomes a comment.",
+        "One name token a directive: what else there is, and one without a name, is a comment.",
         """
         User-agent: one/2.1
         User-agent: two three
@@ -276,6 +276,7 @@ CASES = (
         """,
         """
         User-agent: one
+        # two three
         User-agent: two
         # User-agent:
         Disallow: /a

@@ -131,11 +131,8 @@ class _Writer:
             if block is pattern and not is_made:
                 yield self._made_for_yandex(block)
                 is_made = True
-            agents = [self._line(agent) for agent in block.agents]
-            for line, agent in zip(agents, block.agents, strict=True):
-                line.value = name_of(agent)
             yield [
-                *agents,
+                *map(self._agent, block.agents),
                 *self._directives(block),
                 *self._lines(self._for_yandex if block is yandex else []),
             ]
@@ -186,6 +183,14 @@ class _Writer:
 
     def _lines(self, records: Iterable[Record]) -> list[Line]:
         return [self._line(record) for record in records]
+
+    def _agent(self, record: Record) -> Line:
+        """Return a User-agent line: the name is what robots read; what else it says, a comment."""
+        line = self._line(record)
+        if len(line.value.split()) > 1:
+            line.comments.append(f"# {line.value}")
+        line.value = name_of(record)
+        return line
 
     def _line(self, record: Record) -> Line:
         """Return a line with the comments above it: these once, should it be written twice."""
