@@ -1,4 +1,4 @@
-"""docs/findings.rst says what is so."""
+"""docs/findings.rst says what is so, and docs/corrections.rst shows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 from scrapy_mandelbot.robotstxt.lint import FINDINGS, Delivery, lint, lint_delivery
 
-PAGE = (Path(__file__).parents[2] / "docs" / "findings.rst").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "findings.rst").read_text(encoding="utf-8")
 SECTIONS = dict(
     re.findall(r"^([a-z0-9-]+)\n~+\n\n((?:.*\n)*?)(?=^[\w-]+\n[~-]+\n|\Z)", PAGE, re.MULTILINE)
 )
@@ -75,15 +76,13 @@ def test_the_section_says_what_the_code_says(code):
         assert lines(lint_delivery(delivery(deliveries[2])), code) == []
 
 
-def test_the_sessions_are_real():
-    """What the page shows at a prompt is what happens."""
-    test = doctest.DocTestParser().get_doctest(PAGE, {}, "findings.rst", "findings.rst", 0)
+@pytest.mark.parametrize("name", ["findings.rst", "corrections.rst"])
+def test_the_sessions_are_real(name):
+    """What the pages show at a prompt is so, and docutils reads them without a warning."""
+    page = (DOCS / name).read_text(encoding="utf-8")
+    test = doctest.DocTestParser().get_doctest(page, {}, name, name, 0)
     runner = doctest.DocTestRunner(verbose=False)
     assert runner.run(test).failed == 0
     assert runner.summarize(verbose=False).attempted >= 4
-
-
-def test_the_page_is_good_restructured_text():
-    """Docutils reads it without a warning."""
     warnings = docutils.utils.Reporter.WARNING_LEVEL
-    docutils.core.publish_doctree(PAGE, settings_overrides={"halt_level": warnings})
+    docutils.core.publish_doctree(page, settings_overrides={"halt_level": warnings})
