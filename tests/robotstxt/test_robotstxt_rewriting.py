@@ -328,6 +328,15 @@ def test_the_order_of_groups_is_compared_where_it_matters():
     assert not prove(before, after, "rep1994").holds
 
 
+@pytest.mark.parametrize("name", ["n", "a", "aaaaaaaa", "aaaa"])
+def test_there_is_always_a_robot_that_no_group_names(name):
+    """Whatever the names: what is said to * is compared."""
+    before = f"User-agent: {name}\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
+    for dialect in ("mandelbot", "rep1994"):
+        assert prove(before.encode(), before, dialect).holds
+        assert not prove(before.encode(), before.replace("/b", "/c"), dialect).holds
+
+
 def test_several_dialects_can_be_proved():
     """What is alike in one dialect may differ in another."""
     text = "User-agent: one\nDisallow: /a\nAllow: /a/b\n"

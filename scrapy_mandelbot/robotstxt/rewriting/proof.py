@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.dialects import Dialect
 
 SITE = "https://www.example.com"
-NOBODY = "Unnamedrobot"
 
 _PROBES = 20  # as many URLs there are of a rule, about
 _FEWEST = 1000  # URLs that a robot is asked about at least, where there are as many
@@ -105,6 +105,8 @@ def prove(
 
 
 class _Comparison:
+    """Asks two files, and counts."""
+
     def __init__(self, before: RobotsTxt, after: RobotsTxt, max_decisions: int) -> None:
         self._before = before
         self._after = after
@@ -123,7 +125,7 @@ class _Comparison:
         names = [name for name in self._own if name and name != "*"]
         most = min(_READ // (size + 1), self._max_decisions // _FEWEST)
         agents = self._some([*names, *self._blended(names)], max(20, most))
-        agents.append(NOBODY)
+        agents.append(self._nobody())
         quota = max(_FEWEST, self._max_decisions // len(agents))
         everywhere = self._urls(list(self._everything), quota)
         for agent in agents:
@@ -157,6 +159,19 @@ class _Comparison:
             return []
         return [f"{one}-{other}" for one, other in pairwise(names)]
 
+    def _nobody(self) -> str:
+        """Return a name that no group is about but that for ``*``, in either file.
+
+        Of one letter, because some robots look for names inside theirs. A file that names every
+        letter names everybody.
+        """
+        files = (self._before, self._after)
+        for letter in ascii_lowercase + digits:
+            name = letter * 8
+            if all(robots.verdict("/", name).agent in {None, "*"} for robots in files):
+                return name
+        return "unnamed"
+
     def _some(self, these: list[str], most: int) -> list[str]:
         """Return all, or if there are too many as many as allowed, spread evenly."""
         if len(these) <= most:
@@ -181,13 +196,13 @@ class _Comparison:
 
     def _compare_fields(self, agent: str) -> None:
         before, after = self._before, self._after
-        self._compare("Crawl-delay", agent, before.crawl_delay(agent), after.crawl_delay(agent))
-        pairs: Sequence[tuple[str, object, object]] = (
+        answers: Sequence[tuple[str, object, object]] = (
+            ("Crawl-delay", before.crawl_delay(agent), after.crawl_delay(agent)),
             ("Request-rate", before.request_rates(agent), after.request_rates(agent)),
             ("Visit-time", before.visit_times(agent), after.visit_times(agent)),
             ("Comment", before.comments(agent), after.comments(agent)),
         )
-        for field, one, other in pairs:
+        for field, one, other in answers:
             self._compare(field, agent, one, other)
 
     def _compare(self, field: str, agent: str | None, before: object, after: object) -> None:
