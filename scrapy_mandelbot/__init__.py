@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.pqueues import SiteQueue
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
+    from scrapy_mandelbot.robotstxt.lint import Finding, Severity
     from scrapy_mandelbot.schedulers import ParkingScheduler
     from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
     from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Addon": "addon",
     "Dialect": "robotstxt",
+    "Finding": "robotstxt.lint",
     "MandelbotRobotParser": "robotparser",
     "Outcome": "politeness",
     "OutcomeKind": "politeness",
@@ -43,6 +45,7 @@ _HOMES = {
     "RobotsTxtMiddleware": "downloadermiddlewares",
     "Rule": "robotstxt",
     "SettingsError": "config",
+    "Severity": "robotstxt.lint",
     "SiteQueue": "pqueues",
     "SitemapEntry": "sitemaps",
     "SitemapFollower": "following",
@@ -58,6 +61,7 @@ _HOMES = {
 __all__ = [
     "Addon",
     "Dialect",
+    "Finding",
     "MandelbotRobotParser",
     "Outcome",
     "OutcomeKind",
@@ -71,6 +75,7 @@ __all__ = [
     "RobotsTxtMiddleware",
     "Rule",
     "SettingsError",
+    "Severity",
     "SiteQueue",
     "SitemapEntry",
     "SitemapFollower",

@@ -31,3 +31,13 @@ def test_the_parsers_need_no_scrapy():
         "sys.exit(any(name.split('.')[0] in {'scrapy', 'twisted'} for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_who_only_decides_does_not_load_the_checks():
+    """Findings and the corrected file are imported when they are first asked for."""
+    code = (
+        "import sys; from scrapy_mandelbot import RobotsTxt;"
+        "RobotsTxt.parse(b'User-agent: *').allowed('/y', 'bot');"
+        "sys.exit(any('.robotstxt.lint' in name for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -42,6 +42,7 @@ class Grammar:
         "_any_rule",
         "_fields",
         "_values_like",
+        "agent_name",
         "dialect",
         "directive",
         "rule",
@@ -54,6 +55,8 @@ class Grammar:
         self._values_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
         self._agent_names = re.compile(_any_of(names).lower())
+        self.agent_name = re.compile(_agent_name(dialect), re.ASCII)
+        """What of a User-agent line's value is the name."""
         self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
         self.rule = _line(_rule_field(dialect), _rule_value(dialect))
         """Groups: empty for Allow; the value where it is a plain path, ASCII without anything that

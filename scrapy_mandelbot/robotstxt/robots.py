@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robotstxt.lint import Finding
 
     Agent = str | Sequence[str]
 
@@ -46,11 +47,15 @@ class RobotsTxt:
     header, or a sequence of these, tried in order. A `url` is absolute, or a path.
     """
 
-    __slots__ = ("_body", "_deciders", "_grammar")
+    __slots__ = ("_body", "_deciders", "_fetched", "_grammar", "_max_bytes")
 
-    def __init__(self, body: bytes, grammar: Grammar) -> None:
+    def __init__(
+        self, body: bytes, grammar: Grammar, fetched: bytes, max_bytes: int | None
+    ) -> None:
         self._body = body
         self._grammar = grammar
+        self._fetched = fetched  # mostly the body itself; the checks want to see what was changed
+        self._max_bytes = max_bytes
         self._deciders: dict[object, Decider] = {}  # by agent as asked for, and by its names
 
     @classmethod
@@ -67,7 +72,7 @@ class RobotsTxt:
         does not exist is a ValueError.
         """
         grammar = grammar_of(dialect)
-        return cls(clean_bytes(body, grammar.dialect, max_bytes), grammar)
+        return cls(clean_bytes(body, grammar.dialect, max_bytes), grammar, body, max_bytes)
 
     def __repr__(self) -> str:
         return f"<RobotsTxt {self.dialect.name}, {len(self._body)} bytes>"
@@ -198,6 +203,20 @@ class RobotsTxt:
     def records(self) -> tuple[Record, ...]:
         """Every line, numbered, with what is wrong with it."""
         return tuple(read_records(self._body, self.dialect))
+
+    # What is wrong with it, and how it would be right.
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what is wrong with the file, in the order of its lines: see `lint`."""
+        from scrapy_mandelbot.robotstxt.lint import lint  # noqa: PLC0415 - few who decide ask
+
+        return lint(self._fetched, max_bytes=self._max_bytes)
+
+    def rewrite(self) -> str:
+        """Return the corrected file, which decides alike in this dialect: see `rewriting`."""
+        from scrapy_mandelbot.robotstxt.rewriting import rewrite  # noqa: PLC0415
+
+        return rewrite(self, max_bytes=self._max_bytes).text
 
     def _values(self, field: str, spans: list[tuple[int, int]] | None = None) -> list[str]:
         """Return the values of a field as written, without empty ones."""

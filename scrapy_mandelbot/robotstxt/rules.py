@@ -129,7 +129,7 @@ def _read_rule(
     value: str, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
     """Return what a rule matches: nothing for one that is to be ignored."""
-    path = _path(decode(value.rstrip(WHITE_SPACE)), version, dialect)
+    path = path_of(decode(value.rstrip(WHITE_SPACE)), version, dialect)
     weigh = _PRECEDENCE[dialect.precedence]
     if not path:
         if path is None or not dialect.empty_rules_decide:
@@ -156,7 +156,7 @@ _PATTERNS: dict[tuple[str, int], Callable[[str, Callable[[str], str]], Pattern |
 _PATH_BEGINNINGS = {1: "/*", 2: "/*?[\\"}
 
 
-def _path(value: str, version: int, dialect: Dialect) -> str | None:
+def path_of(value: str, version: int, dialect: Dialect) -> str | None:
     """Return the path in a value; None for a value that is ignored, empty for no path."""
     if not value or dialect.paths_as_written or value[0] in _PATH_BEGINNINGS[version]:
         return value

@@ -10,7 +10,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import robotstxt_reference as reference
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.paths import read_url
+from scrapy_mandelbot.robotstxt.rewriting import prove
 
 REPOSITORY = Path(__file__).parents[2]
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or REPOSITORY.parent / "shared" / "corpus")
@@ -82,6 +84,63 @@ def test_every_file_is_listed_line_by_line(files):
         ]
         listed = [r.value for r in robots.records if r.field == "sitemap" and r.value]
         assert list(robots.sitemaps) == listed
+
+
+def test_every_file_is_checked(files):
+    """Findings are of lines that are there; of some kinds there are as many as grep finds."""
+    counts = Counter()
+    for body in files.values():
+        robots = RobotsTxt.parse(body)
+        findings = robots.findings()
+        assert {one.line for one in findings} <= {None, *range(1, len(robots.records) + 1)}
+        for one in findings:
+            counts[one.code] += 1 + one.more
+    assert counts["byte-order-mark"] == sum(body[:3] == b"\xef\xbb\xbf" for body in files.values())
+    assert counts["too-large"] == sum(len(body) > 512_000 for body in files.values()) == 1
+    noindex = re.compile(rb"^\s*noindex\s*:", re.IGNORECASE | re.MULTILINE)
+    assert counts["noindex"] == sum(len(noindex.findall(body)) for body in files.values())
+    assert counts["html-page"] == counts["utf-16"] == 0
+    assert (counts["tie"], counts["missing-colon"], counts["misspelt-field"]) == (1, 10, 5)
+
+
+def test_every_file_is_corrected_and_proved(files):
+    """In Mandelbot's dialect all decisions stay, and correcting again changes nothing."""
+    decisions = 0
+    for name, body in files.items():
+        text = RobotsTxt.parse(body).rewrite()
+        assert RobotsTxt.parse(text.encode()).rewrite() == text, name
+        proof = prove(body, text, max_decisions=20_000)
+        assert proof.holds, f"{name}: {proof}"
+        decisions += proof.decisions
+    assert decisions > 1_000_000
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_files_are_corrected_in_every_dialect(files, dialect):
+    """Each dialect's own reading is kept; every tenth file, since all take minutes."""
+    for name, body in list(files.items())[::10]:
+        text = RobotsTxt.parse(body, dialect=dialect).rewrite()
+        assert RobotsTxt.parse(text.encode(), dialect=dialect).rewrite() == text, name
+        proof = prove(body, text, dialect, max_decisions=5_000)
+        assert proof.holds, f"{name}: {proof}"
+
+
+def test_rules_that_never_decide_can_go(files):
+    """Without the rules that findings call unreachable, real files are decided alike."""
+    gone = 0
+    for name, body in files.items():
+        useless = {
+            one.line
+            for one in RobotsTxt.parse(body).findings()
+            if one.code in {"unreachable-rule", "duplicate-rule", "tie"}
+        }
+        if not useless or body[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+            continue
+        gone += len(useless)
+        lines = enumerate(body.splitlines(), start=1)
+        without = b"\n".join(b"" if number in useless else line for number, line in lines)
+        assert prove(body, without, max_decisions=50_000).holds, name
+    assert gone > 300
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))

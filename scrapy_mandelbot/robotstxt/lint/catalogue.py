@@ -1,0 +1,305 @@
+"""What can be found in a robots.txt and its delivery: one table, a row a finding.
+
+``docs/findings.rst`` shows an example of each. The documents are Mandelbot's page "Support for
+robots.txt", Moderatobot's "Checking robots.txt theory", SearchTools' "About Robots.txt" (2008), "An
+Extended Standard for Robot Exclusion", RFC 9309, and what Google's parser does.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Severity(enum.IntEnum):
+    """How bad it is; the worse is the greater."""
+
+    NOTE = 1
+    """Some robots read it otherwise, or it is not needed."""
+    WARNING = 2
+    """Robots differ in what they do, or it does less than it seems to."""
+    ERROR = 3
+    """Robots do not do what the file seems to ask for."""
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class FindingKind:
+    """A row of the table."""
+
+    code: str
+    """Words joined by hyphens. A code keeps its meaning from release to release."""
+    severity: Severity
+    text: str
+    """What is wrong."""
+    why: str
+    """Why it matters, and to which robots."""
+    most: int = 50
+    """So many are listed one by one; the last of them tells how many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something found in a file or its delivery. Its text is a line for a terminal."""
+
+    code: str
+    severity: Severity
+    line: int | None
+    """From 1; None: it is about the whole file or its delivery."""
+    message: str
+    """A sentence: what is wrong here."""
+    more: int = 0
+    """As many more like this follow, which are not listed."""
+
+    @property
+    def why(self) -> str:
+        """Why it matters, and to which robots."""
+        return FINDINGS[self.code].why
+
+    def __str__(self) -> str:
+        where = "" if self.line is None else f"line {self.line}: "
+        more = f" (and {self.more} more like this)" if self.more else ""
+        return f"{where}{self.severity}: {self.message} [{self.code}]{more}"
+
+
+_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+_ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int], ...] = (
+    # The delivery.
+    ("wrong-location", _E, "The file is not where robots look for it.",
+     ("Every robot asks for /robots.txt in the root directory of each scheme, host and port, and "
+      "nowhere else.")),
+    ("name-in-capitals", _W, "The file's name is not in lower case.",
+     "Robots ask for /robots.txt; a server that tells capitals apart answers 404."),
+    ("other-site", _N, "The file came from another site.",
+     ("Mandelbot and RFC 9309 follow redirects to other sites, and the file is about the site "
+      "that was asked; some robots do not follow.")),
+    ("many-redirects", _W, "There are five redirects or more.",
+     "Some robots, Google's too, give up after five and take it that there is no file."),
+    ("too-many-redirects", _E, "There are ten redirects or more.",
+     "Robots give up, Mandelbot too, and take it that there is no file: everything is allowed."),
+    ("unfinished-redirect", _E, "The last answer is a redirect that leads nowhere.",
+     "Robots take it that there is no file: everything is allowed."),
+    ("status-not-200", _W, "The status is a success, but not 200.",
+     "Some robots read the file at 200 only, and take any other status for no file at all."),
+    ("status-forbids", _W, "The status is 401 or 403.",
+     ("To robots of the 1994 standard the whole site is forbidden; to Mandelbot, Google and RFC "
+      "9309 all of it is allowed.")),
+    ("status-not-found", _N, "There is no file.",
+     ("To all robots the whole site is allowed; an empty file says the same without errors in "
+      "logs.")),
+    ("status-client-error", _W, "The status is a client error.",
+     "Most robots take it for no file and the whole site for allowed; some do not."),
+    ("status-too-many-requests", _E, "The status is 429.",
+     "Some robots stay away for a while, others take it for no file and the site for allowed."),
+    ("status-server-error", _E, "The status is a server error.",
+     ("Robots leave the site alone until the file can be had again; Google's for days, and some "
+      "crawl as if everything were allowed.")),
+    ("status-unknown", _E, "The status is none that robots know.",
+     "No document says what a robot makes of it."),
+    ("slow", _W, "The file took 5 seconds or longer.",
+     "Robots wait for a time that they do not tell; Moderatobot calls 5 seconds slow."),
+    ("too-slow", _E, "The file took 10 seconds or longer.",
+     "Moderatobot waits for 10 seconds; robots that give up take the site for unavailable."),
+    ("no-content-type", _N, "There is no Content-Type.",
+     "The standard asks for text/plain; a robot that is told nothing has to guess."),
+    ("not-text-plain", _W, "The Content-Type is not text/plain.",
+     "Robots may ignore a file that is no plain text."),
+    ("charset-not-utf-8", _W, "The Content-Type names a character set that is not UTF-8.",
+     "Most robots read UTF-8, whatever the header says: paths outside ASCII match nothing."),
+    ("unknown-content-encoding", _E, "The Content-Encoding is not one of HTTP's usual ones.",
+     "Robots that cannot decode the file read noise: no rule counts."),
+    # The whole file.
+    ("empty-file", _N, "The file says nothing.",
+     "To all robots the whole site is allowed."),
+    ("html-page", _E, "The file is a web page.",
+     ("An error page with status 200, most likely. Robots ignore its lines: the whole site is "
+      "allowed.")),
+    ("too-large", _E, "The file is larger than what is read.",
+     ("Google reads 500 KiB, and RFC 9309 asks robots for no more: what comes later does not "
+      "count.")),
+    ("byte-order-mark", _W, "The file begins with a byte-order mark.",
+     "Robots that do not know it do not recognise the first line, often a User-agent."),
+    ("utf-16", _E, "The file is UTF-16.",
+     "Robots expect UTF-8; most find no line in it that they can read."),
+    ("not-utf-8", _W, "There are octets that are not UTF-8.",
+     "Robots drop, replace or escape them: the path that is matched differs from robot to robot."),
+    ("control-character", _W, "There is a control character in a line.",
+     "Google's robots end the line at a NUL; with any other the value is not what it looks like."),
+    ("odd-line-end", _W, "There is a line separator that robots do not take for one.",
+     "Lines end with CR, LF or both (Mandelbot, RFC 9309): what follows belongs to the same line."),
+    ("carriage-returns", _N, "Lines end with a lone CR.",
+     "The documents allow it, but simple robots know LF alone and read the file as one line."),
+    ("mixed-line-ends", _N, "Lines do not all end alike.",
+     "Harmless to robots of the documents; often a sign of a file put together by a program."),
+    ("long-line", _E, "A line is longer than 16,663 bytes.",
+     "Google's robots cut it there: what is left is a shorter path, which matches more."),
+    # Lines.
+    ("missing-colon", _E, "There is no colon after the field.",
+     "Only Google's robots read such a line; to all others it does not exist."),
+    ("semicolon-for-colon", _E, "There is a semicolon, or another sign, where the colon belongs.",
+     "No robot reads such a line."),
+    ("not-a-directive", _W, "A line is neither a directive nor a comment.",
+     "Robots skip it, but some take it for the end of a group; a comment begins with #."),
+    ("no-field", _W, "There is nothing before the colon.",
+     "Robots skip the line."),
+    ("misspelt-field", _E, "A field is misspelt.",
+     "Robots skip the line; only Google's know a few of the misspellings."),
+    ("unknown-field", _N, "No robot known here reads this field.",
+     "Robots skip the line, and those of 2008 take it for the end of a run of User-agent lines."),
+    ("noindex", _W, "A field that tells what to index does not work in robots.txt.",
+     ("No search engine reads it any more (Google until 2019): use a robots meta tag or "
+      "X-Robots-Tag.")),
+    ("no-value", _W, "The value is missing.",
+     "Robots skip the line."),
+    ("several-directives", _E, "There are several directives in one line.",
+     "Robots take all that follows the first colon for its value; the path matches nothing."),
+    ("space-before-colon", _N, "There is white space before the colon.",
+     "Mandelbot and Google ignore it; simple robots do not recognise the field.", 1),
+    ("comment-after-directive", _N, "A comment follows a directive in the same line.",
+     "The standard allows it and Moderatobot moves it up: simple robots read it as the value.", 1),
+    ("hash-without-space", _W, "A # follows the value without a space.",
+     ("To Mandelbot and Google the value ends there (/#a is /, the whole site); to robots of the "
+      "extended standard it goes on.")),
+    # Groups.
+    ("directive-outside-group", _E, "A directive stands before any User-agent.",
+     "It is about no robot: all robots ignore it."),
+    ("blank-line-in-group", _W, "A directive follows a blank line within a group.",
+     ("To robots of the 1994 standard and Moderatobot the group ended there, and they ignore it; "
+      "Mandelbot and Google read on.")),
+    ("no-blank-line-before-group", _N, "There is no blank line before a group.",
+     "Robots of the 1994 standard may read both groups as one; Mandelbot and Google do not.", 1),
+    ("repeated-agent", _W, "A robot is named more than once.",
+     ("Invalid (Mandelbot's page). Most robots of today merge the groups, those of the older "
+      "standards take the first one only.")),
+    ("star-before-robots", _W, "The group for * is not the last.",
+     "Robots that read from the top stop at the first group that applies, and * always does."),
+    ("wide-name-first", _N, "A group's name is the beginning of a later group's name.",
+     ("Robots that look for the first name inside their own take the first group, not the more "
+      "specific one. Mandelbot and Google compare whole names.")),
+    ("group-without-rules", _W, "A group has no rules.",
+     ("To Mandelbot and Google it allows everything; some robots take it for part of the next "
+      "group, or ignore it.")),
+    ("group-without-disallow", _N, "A group has no Disallow.",
+     "The standard asks for one at least; robots that do not know Allow find an empty group."),
+    ("nonstandard-for-all", _N, "A directive that is no standard stands in the group for *.",
+     "Robots differ in what they make of it: safer in the groups of robots that know it.", 1),
+    # User-agent.
+    ("empty-agent", _E, "A User-agent has no name.",
+     "The group is about no robot."),
+    ("star-in-agent", _W, "A User-agent mixes * with other signs.",
+     ("The standard knows * alone; Mandelbot and Google take the sign for part of a name, so "
+      "that no robot is meant.")),
+    ("agent-is-header", _W, "A User-agent holds a whole header.",
+     "Robots look for their name: to Mandelbot and Google it ends at the first slash or space."),
+    ("several-names", _E, "A User-agent names several robots.",
+     "One name a line: Mandelbot and Google read the first at most."),
+    ("space-in-agent", _W, "A User-agent's name has a space in it.",
+     "To Mandelbot and Google the name ends at the space."),
+    ("agent-with-version", _N, "A User-agent's name has a version.",
+     "Mandelbot and Google read up to the slash; others look for the whole inside their name."),
+    ("agent-characters", _N, "A User-agent's name holds more than letters, - and _.",
+     "RFC 9309 allows no other: Google's parser reads the name up to there.", 10),
+    ("misspelt-agent", _W, "A User-agent looks like the name of a known robot, misspelt.",
+     "Robots do not recognise misspelt names (SearchTools): the robot meant takes another group."),
+    # Allow and Disallow.
+    ("empty-allow", _W, "An Allow has no path.",
+     "Mandelbot and most robots ignore it; some take it for Disallow: /."),
+    ("allow-all", _N, "An Allow is about everything.",
+     ("Everything is allowed by default; and robots that take the first rule that matches read "
+      "no further.")),
+    ("no-leading-slash", _E, "A path does not begin with a slash.",
+     "Mandelbot ignores the rule; to other robots it matches nothing."),
+    ("leading-star", _N, "A path begins with *.",
+     ("A path must start with a slash (Mandelbot's page); Mandelbot and Google read it all the "
+      "same.")),
+    ("full-url", _E, "A path is a whole URL.",
+     ("A path is relative to the site's root. Mandelbot reads the URL's path; to Google and "
+      "others the rule matches nothing.")),
+    ("wildcard", _N, "A path holds * or a final $.",
+     ("No part of the 1994 standard: its robots compare the signs as they are, so that the rule "
+      "matches nothing."), 1),
+    ("redundant-star", _N, "A path ends with * though it need not.",
+     ("Every path matches what begins with it. The sign changes the path's length, and so its "
+      "precedence; to robots of the 1994 standard the rule matches nothing."), 10),
+    ("dollar-inside", _W, "There is a $ that is not at the end.",
+     "Only at the end it means the end of the URL; elsewhere it is a dollar."),
+    ("regular-expression", _W, "A path looks like a regular expression.",
+     "Robots know * and $ alone; all else is compared as it is."),
+    ("robots-txt-in-rule", _W, "A rule is about /robots.txt itself.",
+     ("The file is always allowed and must not appear in rules; Google's robots read what is "
+      "forbidden here as a rule like any other.")),
+    ("space-in-path", _W, "There is a space in a path.",
+     "A URL has %20 instead: to many robots the path ends at the space or matches nothing."),
+    ("unescaped-character", _N, "A path holds characters that must be escaped.",
+     "URLs are ASCII: Mandelbot and Google escape the characters as UTF-8, others match nothing."),
+    ("bad-escape", _W, "A percent sign begins no escape.",
+     "A plain percent sign is written %25; robots differ in what they make of this one."),
+    ("capitals-in-path", _N, "A path is in capitals.",
+     "Paths are case-sensitive (SearchTools): /PRIVATE does not match /private.", 10),
+    ("duplicate-rule", _N, "A rule is there twice.",
+     "The second changes nothing."),
+    ("tie", _W, "An Allow and a Disallow have the same path.",
+     "Allow wins with Mandelbot and Google; with robots of the 1994 standard, the first."),
+    ("unreachable-rule", _N, "A rule never decides.",
+     "Another, which is longer or as long, matches all that it matches (Mandelbot, Google)."),
+    ("allow-after-disallow", _N, "An Allow follows a Disallow that covers it.",
+     "Robots that take the first rule that matches never reach it: Allow first serves all.", 10),
+    # Crawl-delay.
+    ("bad-crawl-delay", _E, "A Crawl-delay is no number of seconds.",
+     "Robots ignore it."),
+    ("crawl-delay-not-whole", _N, "A Crawl-delay is not a positive whole number.",
+     "Most robots that read the field accept no other."),
+    ("long-crawl-delay", _W, "A Crawl-delay is longer than 30 seconds.",
+     "Some robots accept 1 to 30; with others the site is hardly ever read."),
+    ("several-crawl-delays", _W, "A group has several Crawl-delays.",
+     "Robots take the first, the last or the longest."),
+    # Sitemap.
+    ("relative-sitemap", _E, "A Sitemap is not an absolute URL.",
+     "sitemaps.org asks for the full URL: robots ignore any other."),
+    ("sitemap-extension", _N, "A Sitemap's name ends neither with .xml nor with .xml.gz.",
+     "Moderatobot asks for these; a text file or feed is read by some robots."),
+    ("sitemap-is-directory", _W, "A Sitemap ends with a slash.",
+     "That names no file."),
+    ("sitemap-in-group", _N, "A Sitemap stands within a group.",
+     ("It is about all robots wherever it stands, but some take it for the end of the group: "
+      "best after all groups.")),
+    ("repeated-sitemap", _N, "A Sitemap is there twice.",
+     "The second changes nothing."),
+    # Host and Clean-param.
+    ("several-hosts", _W, "There are several Hosts.",
+     "Yandex reads the first one."),
+    ("host-not-a-name", _W, "A Host is more than a host name.",
+     "Yandex expects a name, with a port if need be, without scheme and path."),
+    ("host-not-for-yandex", _N, "A Host stands outside of Yandex's group.",
+     "Only Yandex reads it; robots that do not know it may stumble.", 10),
+    ("clean-param-not-for-yandex", _N, "A Clean-param stands outside of Yandex's group.",
+     "Only Yandex reads it; robots that do not know it may stumble.", 10),
+    ("yandex-field-not-last", _N, "A Host or Clean-param is not at the end of Yandex's group.",
+     "Robots that take it for the end of a group miss what follows; best after the rules.", 10),
+    ("long-clean-param", _E, "A Clean-param is longer than 500 characters.",
+     "Yandex ignores it."),
+    # The extended standard 2.0.
+    ("misplaced-robot-version", _W, "Robot-version does not follow the User-agent lines at once.",
+     "To robots of the extended standard the group is then 1.0."),
+    ("bad-robot-version", _E, "Robot-version is neither 1.0 nor 2.0.",
+     "Robots of the extended standard pass the group over, or read it as 1.0."),
+    ("repeated-robot-version", _W, "A group has several Robot-versions.",
+     "Only one is allowed; the first counts."),
+    ("version-2-undeclared", _N, "A version 2.0 directive stands in a group that does not say so.",
+     "Robots of the extended standard ignore it without Robot-version: 2.0; some others read it."),
+    ("bad-request-rate", _E, "A Request-rate cannot be read.",
+     "Robots ignore it. It is documents/seconds, or with a unit: 10/60, 1/10m 1300-1659."),
+    ("bad-visit-time", _E, "A Visit-time cannot be read.",
+     "Robots ignore it. It is two times of the day, UTC: 0600-0845."),
+)  # fmt: skip
+
+#: Every finding there is, by its code.
+FINDINGS: Mapping[str, FindingKind] = MappingProxyType({row[0]: FindingKind(*row) for row in _ROWS})

@@ -1,0 +1,132 @@
+"""Checks of how a robots.txt comes: where from, how fast, as what.
+
+Moderatobot, sections "File name and location" to "File format".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.robotstxt.lint.source import Check
+
+_MANY_REDIRECTS, _TOO_MANY_REDIRECTS = 5, 10
+_SLOW, _TOO_SLOW = 5.0, 10.0  # seconds
+_CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
+_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd", "identity"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """How a file came. What is not known is None, and not checked."""
+
+    url: str | None = None
+    """The URL that was asked for, or the name of a file."""
+    final_url: str | None = None
+    """The URL that answered, after redirects."""
+    redirects: int = 0
+    status: int | None = None
+    """Of the last answer."""
+    seconds: float | None = None
+    """From the first request to the last byte."""
+    content_type: str | None = None
+    """The header's value; empty: there was none."""
+    content_encoding: str | None = None
+    """The header's value; empty: there was none."""
+
+
+def check_delivery(delivery: Delivery) -> Check:
+    """What is wrong with how the file came."""
+    yield from _check_place(delivery)
+    redirects, seconds = delivery.redirects, delivery.seconds
+    if redirects >= _TOO_MANY_REDIRECTS:
+        yield Found("too-many-redirects", None, f"There are {redirects} redirects.")
+    elif redirects >= _MANY_REDIRECTS:
+        yield Found("many-redirects", None, f"There are {redirects} redirects.")
+    if delivery.status is not None:
+        yield from _check_status(delivery.status)
+    if seconds is not None and seconds >= _SLOW:
+        code = "slow" if seconds < _TOO_SLOW else "too-slow"
+        yield Found(code, None, f"The file took {seconds:.1f} seconds.")
+    if delivery.content_type is not None:
+        yield from _check_type(delivery.content_type)
+    for coding in (delivery.content_encoding or "").split(","):
+        if coding.strip() and coding.strip().lower() not in _CODINGS:
+            message = f"The Content-Encoding is {quoted(coding.strip())}."
+            yield Found("unknown-content-encoding", None, message)
+
+
+def _check_place(delivery: Delivery) -> Check:
+    if delivery.url is None:
+        return
+    asked = _split(delivery.url)
+    if asked is None:
+        yield Found("wrong-location", None, f"{quoted(delivery.url)} is no URL.")
+        return
+    site, path = asked
+    directory, _, name = path.rpartition("/")
+    if name.lower() != "robots.txt":
+        yield Found("wrong-location", None, f"The file's name is {quoted(name)}, not robots.txt.")
+    elif site and directory:
+        message = f"The file is in {quoted(directory)}, not in the root directory."
+        yield Found("wrong-location", None, message)
+    elif name != "robots.txt":
+        yield Found("name-in-capitals", None, f"The file's name is {quoted(name)}.")
+    final = _split(delivery.final_url) if delivery.final_url else None
+    if site and final and final[0] != site:
+        yield Found("other-site", None, f"The file of {site} comes from {final[0]}.")
+
+
+def _split(url: str) -> tuple[str, str] | None:
+    """Return scheme, host and port, empty for the name of a file; and the path."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    if not parts.netloc:
+        return "", url.replace("\\", "/")  # the name of a file
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".lower(), parts.path
+
+
+def _check_status(status: int) -> Check:
+    row = next((code for code, takes in _STATUSES if takes(status)), None)
+    if row is not None:
+        try:
+            words = f"{status} {HTTPStatus(status).phrase}"
+        except ValueError:
+            words = str(status)
+        yield Found(row, None, f"The status is {words}.")
+
+
+_STATUSES: tuple[tuple[str | None, Callable[[int], bool]], ...] = (
+    (None, lambda status: status == HTTPStatus.OK),
+    ("status-not-200", lambda status: 200 < status < 300),  # noqa: PLR2004 - ranges of HTTP
+    ("unfinished-redirect", lambda status: 300 <= status < 400),  # noqa: PLR2004
+    ("status-forbids", lambda status: status in {401, 403}),
+    ("status-not-found", lambda status: status in {404, 410}),
+    ("status-too-many-requests", lambda status: status == HTTPStatus.TOO_MANY_REQUESTS),
+    ("status-client-error", lambda status: 400 <= status < 500),  # noqa: PLR2004
+    ("status-server-error", lambda status: 500 <= status < 600),  # noqa: PLR2004
+    ("status-unknown", lambda _: True),
+)
+
+
+def _check_type(content_type: str) -> Check:
+    kind, *parameters = (part.strip() for part in content_type.split(";"))
+    if not kind:
+        yield Found("no-content-type", None, "The answer has no Content-Type.")
+    elif kind.lower() != "text/plain":
+        yield Found("not-text-plain", None, f"The Content-Type is {quoted(kind)}.")
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip("\"'")
+        if name.strip().lower() == "charset" and charset.lower() not in _CHARSETS:
+            message = f"The Content-Type says that the file is {quoted(charset)}."
+            yield Found("charset-not-utf-8", None, message)

@@ -1,0 +1,136 @@
+"""The groups of the new file: which robots share one, and what is in it.
+
+Moderatobot, "Groups": the file must contain only one group for a robot. Robots that share all their
+groups share one here; a robot that is named in several gets one with the rules of all.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robotstxt.dialects import FIELDS
+from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.robotstxt.dialects import Dialect
+    from scrapy_mandelbot.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robotstxt.outline import Group, Outline
+    from scrapy_mandelbot.robotstxt.records import Record
+
+_GROWTH = 3  # times as many lines as before: more and groups are left apart
+_SMALL = 1000  # lines that a file may always grow by
+_PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._\-]*")
+
+
+@dataclass(slots=True)
+class Block:
+    """A group of the new file, as records of the old one."""
+
+    agents: list[Record] = field(default_factory=list)
+    directives: list[Record] = field(default_factory=list)
+    """Without what is about all robots."""
+    names: list[str] = field(default_factory=list)
+    """Of its robots, as the dialect reads them, in lower case."""
+
+
+@dataclass(slots=True)
+class Blocks:
+    """What a file becomes, in the order of the old one."""
+
+    blocks: list[Block] = field(default_factory=list)
+    loose: list[Record] = field(default_factory=list)
+    """Lines with unknown fields that stand in no group."""
+    unread: set[int] = field(default_factory=set)
+    """Lines with a field that no robot of the dialect reads: they become comments."""
+    merged: set[int] = field(default_factory=set)
+    """User-agent lines that say again what another says."""
+    left_apart: bool = False
+    """Whether groups of one robot were not merged, because the file would grow too long."""
+
+
+def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
+    """Sort the robots of a file into groups of their own."""
+    found = Blocks()
+    # Where groups have versions, which of them counts for a robot is not by its name alone.
+    memberships = {} if grammar.dialect.robot_version else _memberships(outline, grammar)
+    if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
+        found.left_apart = True
+        memberships = {}
+    by_groups: dict[tuple[tuple[int, ...], bool], Block] = {}
+    written: set[str] = set()
+    for place, group in enumerate(outline.groups):
+        for agent in group.agents:
+            name = key_of(agent, grammar)
+            groups = memberships.get(name, (place,))
+            key = (groups, name == "*" and _order_matters(grammar.dialect))
+            if not name:
+                found.unread.add(agent.number)
+            elif place not in groups:
+                found.unread.add(agent.number)  # of several groups the first alone counts
+            elif name in written and (memberships or name in by_groups.get(key, Block()).names):
+                found.merged.add(agent.number)
+            else:
+                block = by_groups.setdefault(key, Block())
+                block.agents.append(agent)
+                block.names.append(name)
+                written.add(name)
+    for (groups, _), block in by_groups.items():
+        for place in groups:
+            block.directives += _own(outline.groups[place])
+    found.blocks = list(by_groups.values())
+    _set_aside(outline, found)
+    return found
+
+
+def key_of(agent: Record, grammar: Grammar) -> str:
+    """Return the name that the dialect reads in a User-agent line, in lower case."""
+    name = grammar.agent_name.match(agent.value)
+    return name[0].lower() if name else ""
+
+
+def _memberships(outline: Outline, grammar: Grammar) -> dict[str, tuple[int, ...]]:
+    """Return which groups are about a name."""
+    places: dict[str, dict[int, None]] = {}
+    for place, group in enumerate(outline.groups):
+        for agent in group.agents:
+            places.setdefault(key_of(agent, grammar), {})[place] = None
+    only_first = grammar.dialect.repeated_agent == "first"
+    return {name: tuple(found)[: 1 if only_first else None] for name, found in places.items()}
+
+
+def _size(outline: Outline, memberships: dict[str, tuple[int, ...]]) -> int:
+    """Return how many directives the new file would have."""
+    sizes = [len(group.directives) for group in outline.groups]
+    return sum(sizes[place] for groups in set(memberships.values()) for place in groups)
+
+
+def _order_matters(dialect: Dialect) -> bool:
+    """Whether a robot may find a name of another group in its own, so that groups cannot move."""
+    return dialect.agent_match in {"inside", "contains"}
+
+
+def _own(group: Group) -> list[Record]:
+    return [record for record in group.directives if record.field not in ABOUT_ALL]
+
+
+def _set_aside(outline: Outline, found: Blocks) -> None:
+    """Find the lines that no group of the new file holds."""
+    for record in outline.outside:
+        if record.field not in FIELDS and not _is_odd(record):
+            found.loose.append(record)
+        elif record.field not in ABOUT_ALL:
+            found.unread.add(record.number)
+    kept = {record.number for block in found.blocks for record in block.directives}
+    for record in [record for group in outline.groups for record in _own(group)]:
+        if _is_odd(record) or record.number not in kept:
+            found.unread.add(record.number)
+    for block in found.blocks:
+        block.directives = [r for r in block.directives if r.number not in found.unread]
+
+
+def _is_odd(record: Record) -> bool:
+    """Whether the field is none: a URL by itself, a sentence with a colon."""
+    is_plain = _PLAIN_NAME.fullmatch(record.name) and not record.value.startswith("//")
+    return record.field not in FIELDS and not is_plain

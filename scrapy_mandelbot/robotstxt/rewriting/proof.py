@@ -1,0 +1,216 @@
+"""The proof: a file and its corrected version, asked the same, answer the same.
+
+Who asks is every robot that a group of either file names, and one that none names. Each is asked
+about URLs near every rule of its groups, and about those near the rules of others. And what either
+file says besides rules is compared: delays, rates, times, comments, sitemaps, Clean-params, and the
+first Host, which is the only one that counts (Moderatobot, "Host directive").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from string import ascii_lowercase, digits
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robotstxt.grammar import grammar_of
+from scrapy_mandelbot.robotstxt.outline import read_outline
+from scrapy_mandelbot.robotstxt.rewriting.probes import ALWAYS, meetings, probes
+from scrapy_mandelbot.robotstxt.robots import RobotsTxt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from scrapy_mandelbot.robotstxt.dialects import Dialect
+
+SITE = "https://www.example.com"
+
+_PROBES = 20  # as many URLs there are of a rule, about
+_FEWEST = 1000  # URLs that a robot is asked about at least, where there are as many
+_LISTED = 50  # differences that are told one by one
+_READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that the two files answer differently."""
+
+    question: str
+    """A URL, or a field such as ``Crawl-delay``."""
+    agent: str | None
+    """Who asked; None: it is about all robots."""
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        who = "" if self.agent is None else f" for {self.agent}"
+        return f"{self.question}{who} was {self.before}, and is {self.after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was compared, and what came of it."""
+
+    dialect: str
+    decisions: int
+    """Pairs of a URL and a robot that were decided by both files."""
+    fields: int
+    """Other questions that were answered by both."""
+    differences: tuple[Difference, ...]
+    """The first ones."""
+    different: int
+    """How many there are."""
+    is_whole: bool
+    """False: the files are so large that a part of the questions, spread evenly, had to do."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the files answered alike."""
+        return not self.different
+
+    def __str__(self) -> str:
+        part = "" if self.is_whole else " (a part of all)"
+        if self.holds:
+            return f"proved: {self.decisions} decisions in {self.dialect} are alike{part}"
+        return (
+            f"not proved: {self.different} of {self.decisions + self.fields} answers in "
+            f"{self.dialect} differ{part}, first: {self.differences[0]}"
+        )
+
+
+def prove(
+    original: bytes,
+    rewritten: str | bytes,
+    dialect: str | Dialect = "mandelbot",
+    *,
+    max_bytes: int | None = 512_000,
+    max_decisions: int = 4_000_000,
+) -> Proof:
+    """Compare what two files say.
+
+    Args:
+        original: The file as fetched.
+        rewritten: The other one.
+        dialect: How both are read.
+        max_bytes: As much of both is read.
+        max_decisions: No more are compared, about; of more, as many spread evenly.
+    """
+    if isinstance(rewritten, str):
+        rewritten = rewritten.encode()
+    files = [
+        RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
+        for body in (original, rewritten)
+    ]
+    return _Comparison(files[0], files[1], max_decisions).proof(len(original) + len(rewritten))
+
+
+class _Comparison:
+    """Asks two files, and counts."""
+
+    def __init__(self, before: RobotsTxt, after: RobotsTxt, max_decisions: int) -> None:
+        self._before = before
+        self._after = after
+        self._max_decisions = max_decisions
+        self._own: dict[str, list[list[str]]] = {}
+        """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
+        self._everything: dict[str, None] = {}
+        self._decisions = self._fields = self._different = 0
+        self._differences: list[Difference] = []
+        self._is_whole = True
+
+    def proof(self, size: int) -> Proof:
+        """Ask both files everything."""
+        for robots in (self._before, self._after):
+            self._read(robots)
+        names = [name for name in self._own if name and name != "*"]
+        most = min(_READ // (size + 1), self._max_decisions // _FEWEST)
+        agents = self._some([*names, *self._blended(names)], max(20, most))
+        agents.append(self._nobody())
+        quota = max(_FEWEST, self._max_decisions // len(agents))
+        everywhere = self._urls(list(self._everything), quota)
+        for agent in agents:
+            own = self._urls(list(chain(*self._own.get(agent, ()))), quota)
+            self._compare_decisions(agent, dict.fromkeys([*own, *everywhere]))
+            self._compare_fields(agent)
+        self._compare("Sitemap", None, self._before.sitemaps, self._after.sitemaps)
+        self._compare("Host", None, self._before.hosts[:1], self._after.hosts[:1])
+        self._compare("Clean-param", None, self._before.clean_params, self._after.clean_params)
+        return Proof(
+            self._before.dialect.name,
+            self._decisions,
+            self._fields,
+            tuple(self._differences),
+            self._different,
+            self._is_whole,
+        )
+
+    def _read(self, robots: RobotsTxt) -> None:
+        grammar = grammar_of(robots.dialect)
+        for group in read_outline(robots.records, robots.dialect).groups:
+            paths = [rule.value for rule in group.rules() if rule.value]
+            self._everything.update(dict.fromkeys(paths))
+            for agent in group.agents:
+                name = grammar.agent_name.match(agent.value)
+                self._own.setdefault(name[0] if name else "", []).append(paths)
+
+    def _blended(self, names: list[str]) -> list[str]:
+        """Return names that hold those of two groups, where robots look for these inside theirs."""
+        if self._before.dialect.agent_match != "inside":
+            return []
+        return [f"{one}-{other}" for one, other in pairwise(names)]
+
+    def _nobody(self) -> str:
+        """Return a name that no group is about but that for ``*``, in either file.
+
+        Of one letter, because some robots look for names inside theirs. A file that names every
+        letter names everybody.
+        """
+        files = (self._before, self._after)
+        for letter in ascii_lowercase + digits:
+            name = letter * 8
+            if all(robots.verdict("/", name).agent in {None, "*"} for robots in files):
+                return name
+        return "unnamed"
+
+    def _some(self, these: list[str], most: int) -> list[str]:
+        """Return all, or if there are too many as many as allowed, spread evenly."""
+        if len(these) <= most:
+            return these
+        self._is_whole = False
+        return [these[place * len(these) // most] for place in range(most)]
+
+    def _urls(self, paths: list[str], most: int) -> list[str]:
+        """Return what is asked because of these rules."""
+        paths = self._some(paths, most // _PROBES)
+        near = chain.from_iterable(map(probes, paths))
+        return self._some(list(dict.fromkeys([*ALWAYS, *near, *meetings(paths)])), most)
+
+    def _compare_decisions(self, agent: str, targets: Iterable[str]) -> None:
+        before, after = self._before.allowed, self._after.allowed
+        for target in targets:
+            url = SITE + target
+            self._decisions += 1
+            if before(url, agent) != after(url, agent):
+                verdicts = self._before.verdict(url, agent), self._after.verdict(url, agent)
+                self._differ(Difference(url, agent, *map(str, verdicts)))
+
+    def _compare_fields(self, agent: str) -> None:
+        before, after = self._before, self._after
+        answers: Sequence[tuple[str, object, object]] = (
+            ("Crawl-delay", before.crawl_delay(agent), after.crawl_delay(agent)),
+            ("Request-rate", before.request_rates(agent), after.request_rates(agent)),
+            ("Visit-time", before.visit_times(agent), after.visit_times(agent)),
+            ("Comment", before.comments(agent), after.comments(agent)),
+        )
+        for field, one, other in answers:
+            self._compare(field, agent, one, other)
+
+    def _compare(self, field: str, agent: str | None, before: object, after: object) -> None:
+        self._fields += 1
+        if before != after:
+            self._differ(Difference(field, agent, str(before), str(after)))
+
+    def _differ(self, difference: Difference) -> None:
+        self._different += 1
+        if len(self._differences) < _LISTED:
+            self._differences.append(difference)

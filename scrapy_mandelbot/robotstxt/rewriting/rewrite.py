@@ -1,0 +1,202 @@
+"""The corrected file, as "Checking robots.txt theory" (Moderatobot) describes it.
+
+Its sections: comments go above their line; groups are separated by blank lines, and a robot has
+one; in a group come Robot-version, Allow, Disallow (an empty one where there is none), the rest;
+the group for ``*`` is the last; Host and Clean-param end the group for Yandex, made from that
+for ``*`` where there is none; Sitemap ends the file.
+
+The new file decides as the old one does in the dialect by which it was read. Where that asks for
+another thing than the document, the decisions are kept, and a remark says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robotstxt.grammar import grammar_of
+from scrapy_mandelbot.robotstxt.outline import name_of, read_outline
+from scrapy_mandelbot.robotstxt.rewriting.blocks import Block, read_blocks
+from scrapy_mandelbot.robotstxt.rewriting.lines import Comments, Line, read_comments, spelt
+from scrapy_mandelbot.robotstxt.rewriting.rules import in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy_mandelbot.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robotstxt.outline import Outline
+    from scrapy_mandelbot.robotstxt.records import Record
+    from scrapy_mandelbot.robotstxt.robots import RobotsTxt
+
+_YANDEX = "yandex"
+_RULES = frozenset({"allow", "disallow"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The corrected file."""
+
+    text: str
+    remarks: tuple[str, ...] = ()
+    """Where it is not as the document recommends, as sentences: to keep the decisions."""
+
+
+def rewrite(robots: RobotsTxt, *, max_bytes: int | None = 512_000) -> Rewritten:
+    """Return the corrected file of what was read.
+
+    Rewriting it again changes nothing. Where it would be longer than `max_bytes`, so that its end
+    were not read, it has no comments.
+    """
+    grammar = grammar_of(robots.dialect)
+    outline = read_outline(robots.records, robots.dialect)
+    writer = _Writer(outline, grammar)
+    text = writer.write()
+    if max_bytes is not None and len(text.encode()) > max_bytes:
+        writer = _Writer(outline, grammar)
+        writer.comments = Comments()
+        text = writer.write()
+        message = f"Comments are left out: with them the file has over {max_bytes} bytes."
+        writer.remarks.append(message)
+        if len(text.encode()) > max_bytes:
+            writer.remarks.append("It is longer even so: its end is not read.")
+    return Rewritten(text, tuple(writer.remarks))
+
+
+class _Writer:
+    """Puts the lines of one file in order."""
+
+    def __init__(self, outline: Outline, grammar: Grammar) -> None:
+        self._dialect = grammar.dialect
+        self._blocks = read_blocks(outline, grammar)
+        self._sitemaps = self._about_all(outline, "sitemap")
+        self._for_yandex = [
+            *self._about_all(outline, "host")[:1],
+            *self._about_all(outline, "clean-param"),
+        ]
+        for block in self._blocks.blocks:
+            self._drop_repeated_versions(block)
+        self.comments = read_comments(outline.records, self._blocks.unread, self._blocks.merged)
+        self.remarks: list[str] = []
+
+    def write(self) -> str:
+        """Return the text."""
+        if self._blocks.left_apart:
+            self.remarks.append(
+                "Groups for the same robot are left apart: merged, the file would be several "
+                "times as long."
+            )
+        parts = [
+            self.comments.header,
+            _text(self._lines(self._blocks.loose)),
+            *map(_text, self._groups()),
+            _text(self._lines(self._sitemaps)),
+            self.comments.end,
+        ]
+        return "\n".join("".join(f"{line}\n" for line in part) for part in parts if part)
+
+    # What is where.
+
+    def _about_all(self, outline: Outline, field: str) -> list[Record]:
+        """Return the lines of a field that is about all robots; what nobody reads of them is not.
+
+        Moderatobot, "Host directive": all but the first are skipped.
+        """
+        found = [record for record in outline.records if record.field == field]
+        kept = [record for record in found if record.value]
+        unread = [record for record in found if not record.value]
+        unread += kept[1:] if field == "host" else []
+        self._blocks.unread.update(record.number for record in unread)
+        return kept
+
+    def _drop_repeated_versions(self, block: Block) -> None:
+        """Moderatobot, "An Extended Standard for Robot Exclusion": one Robot-version a group."""
+        if self._dialect.robot_version:
+            return
+        repeated = {r.number for r in block.directives if r.field == "robot-version"}
+        repeated -= {min(repeated, default=0)}
+        self._blocks.unread |= repeated
+        block.directives = [r for r in block.directives if r.number not in repeated]
+
+    # Groups.
+
+    def _groups(self) -> Iterator[list[Line]]:
+        """Yield the groups in order, each as its lines."""
+        blocks = self._blocks.blocks
+        if not self._dialect.star_stops:
+            blocks = sorted(blocks, key=lambda block: "*" in block.names)
+        yandex = next((block for block in blocks if _YANDEX in block.names), None)
+        pattern = next((block for block in blocks if "*" in block.names), None)
+        is_made = yandex is not None or not self._for_yandex
+        for block in blocks:
+            if block is pattern and not is_made:
+                yield self._made_for_yandex(block)
+                is_made = True
+            yield [
+                *map(self._agent, block.agents),
+                *self._directives(block),
+                *self._lines(self._for_yandex if block is yandex else []),
+            ]
+        if not is_made:
+            yield self._made_for_yandex(Block())
+
+    def _made_for_yandex(self, pattern: Block) -> list[Line]:
+        """Moderatobot, "User-agent directive": the group for ``*`` is the pattern."""
+        comments, self.comments = self.comments, Comments()
+        directives = self._directives(pattern)
+        self.comments = comments
+        return [Line("User-agent", "Yandex"), *directives, *self._lines(self._for_yandex)]
+
+    def _directives(self, block: Block) -> list[Line]:
+        """Return Robot-version, the rules, and the rest."""
+        versions = [r for r in block.directives if r.field == "robot-version"]
+        first = versions[:1]
+        if self._dialect.robot_version and versions and block.directives[0] is not first[0]:
+            first = []  # it has no effect where it stands, and must not have one now
+            self._remark(block, "Robot-version stays after the rules")
+        rules = self._once(r for r in block.directives if r.field in _RULES)
+        ordered, is_recommended = in_order(rules, self._dialect)
+        if not is_recommended:
+            self._remark(block, "Allow and Disallow stay in their order")
+        others = [r for r in block.directives if r.field not in _RULES and r not in first]
+        lines = self._lines([*first, *ordered])
+        if not any(rule.field == "disallow" for rule in ordered):
+            lines.append(Line("Disallow", ""))
+        return [*lines, *self._lines(others)]
+
+    def _once(self, rules: Iterable[Record]) -> list[Record]:
+        """Return the rules without those that are there already, which leave their comments."""
+        found: dict[tuple[str, str], Record] = {}
+        above = self.comments.above
+        for rule in rules:
+            first = found.setdefault((rule.field, rule.value), rule)
+            if first is not rule and rule.number in above:
+                above.setdefault(first.number, []).extend(above.pop(rule.number))
+        return list(found.values())
+
+    def _remark(self, block: Block, what: str) -> None:
+        name = block.names[0] if block.names else "*"
+        remark = f"{what} in the group for {name}: the dialect decides by it."
+        if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
+            self.remarks.append(remark)
+
+    # Lines.
+
+    def _lines(self, records: Iterable[Record]) -> list[Line]:
+        return [self._line(record) for record in records]
+
+    def _agent(self, record: Record) -> Line:
+        """Return a User-agent line: the name is what robots read; what else it says, a comment."""
+        line = self._line(record)
+        if len(line.value.split()) > 1:
+            line.comments.append(f"# {line.value}")
+        line.value = name_of(record)
+        return line
+
+    def _line(self, record: Record) -> Line:
+        """Return a line with the comments above it: these once, should it be written twice."""
+        comments = self.comments.above.pop(record.number, [])
+        return Line(spelt(record), record.value, comments)
+
+
+def _text(lines: Iterable[Line]) -> list[str]:
+    return [text for line in lines for text in line.write()]

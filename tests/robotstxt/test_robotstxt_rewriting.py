@@ -1,0 +1,355 @@
+"""The corrected file: as the document describes it, decided as the original."""
+
+from __future__ import annotations
+
+import doctest
+import time
+from inspect import cleandoc
+from itertools import product
+
+import pytest
+import robotstxt_reference as reference
+from cases import rewriting, rewriting_decided
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_robotstxt_any_bytes import EVIL
+from test_robotstxt_properties import ALL, bodies, dialects, rooted
+
+from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robotstxt import lint as lint_package
+from scrapy_mandelbot.robotstxt import rewriting as rewriting_package
+from scrapy_mandelbot.robotstxt.lint import FINDINGS, lint
+from scrapy_mandelbot.robotstxt.paths import read_url
+from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
+from scrapy_mandelbot.robotstxt.rewriting.probes import meetings
+
+
+def rewritten(text, dialect="mandelbot"):
+    """Return the corrected version of a file."""
+    body = text if isinstance(text, bytes) else text.encode()
+    return RobotsTxt.parse(body, dialect=dialect).rewrite()
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case.id) for case in rewriting.CASES + rewriting_decided.CASES]
+)
+def test_the_file_is_corrected_as_the_document_says(case):
+    """The corrected file is this, decides as the original, and correcting it changes nothing."""
+    before = cleandoc(case.before) + "\n"
+    after = cleandoc(case.after) + "\n" if case.after else ""
+    assert rewritten(before, case.dialect) == after, case.says
+    assert rewritten(after, case.dialect) == after
+    assert prove(before.encode(), after, case.dialect).holds
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_the_corrected_file_has_lf_and_no_byte_order_mark(end):
+    """Whatever the original has."""
+    body = f"User-agent: *{end}Disallow: /é{end}"
+    assert rewritten(f"\ufeff{body}") == "User-agent: *\nDisallow: /é\n"
+    assert rewritten(body.encode("utf-16")) == "User-agent: *\nDisallow: /é\n"
+
+
+def test_octets_that_are_not_utf_8_become_their_escapes():
+    """So that the path is the one that the dialect compares."""
+    assert rewritten(b"User-agent: *\nDisallow: /\xe9\n") == "User-agent: *\nDisallow: /%E9\n"
+
+
+def test_what_conflicts_with_the_decisions_is_left_and_said():
+    """Where the first rule decides, Allow stays behind a Disallow that it meets."""
+    text = "User-agent: one\nDisallow: /a\nAllow: /a/b\n"
+    robots = RobotsTxt.parse(text.encode(), dialect="rep1994")
+    assert rewrite(robots).text == text
+    assert rewrite(robots).remarks == (
+        "Allow and Disallow stay in their order in the group for one: the dialect decides by it.",
+    )
+    assert rewrite(RobotsTxt.parse(text.encode())).remarks == ()
+    wider = "User-agent: one\nDisallow: /a/b\nAllow: /a\n"
+    assert rewritten(wider, "rep1994") == wider
+    apart = "User-agent: one\nDisallow: /a\nAllow: /b\n"
+    assert rewritten(apart, "rep1994") == "User-agent: one\nAllow: /b\nDisallow: /a\n"
+
+
+def test_a_misplaced_robot_version_gets_no_effect_where_it_had_none():
+    """In the dialect that reads it; in all others it moves to its place."""
+    text = "User-agent: one\nDisallow: /a*\nRobot-version: 2.0\n"
+    robots = RobotsTxt.parse(text.encode(), dialect="extended2")
+    assert rewrite(robots).text == text
+    (remark,) = rewrite(robots).remarks
+    assert remark.startswith("Robot-version stays after the rules in the group for one")
+    assert rewritten(text).splitlines()[1] == "Robot-version: 2.0"
+
+
+def test_a_file_that_would_grow_many_times_is_not_merged():
+    """Many robots that share many rules, and have more of their own, keep their groups."""
+    shared = "".join(f"User-agent: r{n}\n" for n in range(300))
+    shared += "".join(f"Disallow: /s{n}\n" for n in range(300)) + "\n"
+    own = "".join(f"User-agent: r{n}\nDisallow: /{n}\n\n" for n in range(300))
+    robots = RobotsTxt.parse((shared + own).encode())
+    result = rewrite(robots)
+    assert result.text == (shared + own).removesuffix("\n")
+    assert len(result.remarks) == 1
+    assert prove((shared + own).encode(), result.text, max_decisions=100_000).holds
+
+
+def test_a_file_that_would_be_too_long_loses_its_comments_first():
+    """So that its end, where the sitemaps are, is read."""
+    text = "# c\nUser-agent: *\nDisallow:/a\nDisallow:/b\n"
+    size = len(text)
+    robots = RobotsTxt.parse(text.encode(), max_bytes=size)
+    assert robots.rewrite() == "User-agent: *\nDisallow: /a\nDisallow: /b\n"
+    assert rewrite(robots, max_bytes=size).remarks == (
+        f"Comments are left out: with them the file has over {size} bytes.",
+    )
+    assert prove(text.encode(), robots.rewrite(), max_bytes=size).holds
+
+
+LINES = """
+User-agent: *
+User-agent: bot
+User-agent: Bot/2
+User-agent: robot
+User-agent: Yandex
+User-agent:
+user agent one
+Disallow: /a
+Disallow: /a*b
+Disallow: /
+Disallow:
+Allow: /a/b
+Allow: /
+Allow: /ab # comment
+Crawl-delay: 5
+Crawl-delay: 0.5
+Request-rate: 1/10
+Visit-time: 0600-0845
+Comment: hello # there
+Robot-version: 2.0
+Robot-version: 1.0
+Host: x.example
+Host: y.example # two
+Clean-param: s /a
+Sitemap: https://x.example/s.xml
+Sitemap:
+Noindex: /x
+https://x.example/
+no directive
+# comment
+#
+: /x
+
+""".splitlines()[1:]
+files = st.lists(st.one_of(st.sampled_from(LINES), st.just("")), max_size=14).map(
+    lambda parts: "\n".join(parts).encode()
+)
+files = st.one_of(files, files, bodies)
+
+
+@settings(max_examples=700, deadline=None)
+@given(body=files, dialect=dialects)
+def test_correcting_twice_is_correcting_once(body, dialect):
+    """In every dialect, whatever the file."""
+    once = rewritten(body, dialect)
+    assert rewritten(once, dialect) == once
+
+
+@settings(max_examples=700, deadline=None)
+@given(body=files, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
+def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, dialect, targets):
+    """The slow obvious reader, too, comes to the same decisions, for every robot named."""
+    after = rewritten(body, dialect).encode()
+    for target in targets:
+        url = read_url("https://www.example.com" + target, dialect)[1]
+        for robot in ("bot", "robot", "other", "b-t", "nobody", "yandex"):
+            one = reference.decide(body, dialect, robot, url)[0]
+            assert reference.decide(after, dialect, robot, url)[0] == one, robot
+
+
+@settings(max_examples=400, deadline=None)
+@given(body=files, dialect=dialects)
+def test_the_corrected_file_is_proved(body, dialect):
+    """The proof holds, fields and all."""
+    assert str(prove(body, rewritten(body, dialect), dialect)).startswith("proved")
+
+
+MENDED = frozenset(
+    """
+    byte-order-mark utf-16 not-utf-8 carriage-returns mixed-line-ends missing-colon
+    semicolon-for-colon not-a-directive no-field space-before-colon comment-after-directive
+    directive-outside-group blank-line-in-group no-blank-line-before-group repeated-agent
+    star-before-robots group-without-rules group-without-disallow empty-agent agent-with-version
+    agent-is-header duplicate-rule allow-after-disallow sitemap-in-group several-hosts
+    host-not-for-yandex clean-param-not-for-yandex yandex-field-not-last misplaced-robot-version
+    repeated-robot-version
+    """.split()  # noqa: SIM905 - words to be read
+)
+
+
+@settings(max_examples=700, deadline=None)
+@given(body=files)
+def test_what_the_document_mends_is_not_found_again(body):
+    """The corrected file has none of the findings that it is there to correct."""
+    assert not {one.code for one in lint(rewritten(body).encode())} & MENDED
+    assert FINDINGS.keys() >= MENDED
+
+
+@settings(max_examples=300, deadline=None)
+@given(one=st.binary(max_size=150), other=st.binary(max_size=150), dialect=dialects)
+def test_any_bytes_are_corrected_and_compared(one, other, dialect):
+    """Nothing raises."""
+    assert rewritten(one, dialect).encode()[-1:] in {b"", b"\n"}
+    assert prove(one, other, dialect).decisions >= 3
+
+
+SLOW = (
+    "many agents sharing many rules",
+    "20,000 groups",
+    "one group repeated",
+    "wildcards on all heads",
+    "one line of 5 MB",
+    "5 MB of CR",
+    "5 MB of #",
+    "UTF-16",
+    "random bytes",
+)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_file_is_slow_to_correct(name):
+    """Correcting and proving are linear, whatever the bytes."""
+    start = time.perf_counter()
+    body = EVIL[name][:250_000]
+    text = rewritten(body)
+    assert prove(body, text, max_bytes=None, max_decisions=5_000).holds
+    assert time.perf_counter() - start < 40.0
+
+
+GOOD = "User-agent: one\nAllow: /a/b\nDisallow: /a\nCrawl-delay: 2\n\nUser-agent: *\nDisallow: /c\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "question"),
+    [
+        ("Disallow: /c", "Disallow: /c/", "/c"),
+        ("Disallow: /c", "Disallow: /cx", "/c"),
+        ("Disallow: /c", "Disallow: /c$", "/cx"),
+        ("Disallow: /c", "Disallow: /*c", "/y/z.wc"),
+        ("Disallow: /c", "Disallow: /C", "/c"),
+        ("Disallow: /c", "Allow: /c", "/c"),
+        ("Allow: /a/b\n", "", "/a/b"),
+        ("Disallow: /a\n", "", "/a"),
+        ("User-agent: one", "User-agent: two", "/a"),
+        ("User-agent: *", "User-agent: three", "/c"),
+        ("Crawl-delay: 2", "Crawl-delay: 3", "Crawl-delay"),
+        ("Crawl-delay: 2", "Visit-time: 0600-0845", "Visit-time"),
+        ("Crawl-delay: 2", "Crawl-delay: 2\nRequest-rate: 1/2", "Request-rate"),
+        ("Crawl-delay: 2", "Crawl-delay: 2\nComment: hello", "Comment"),
+        ("Crawl-delay: 2", "Crawl-delay: 2\nSitemap: a", "Sitemap"),
+        ("Crawl-delay: 2", "Crawl-delay: 2\nHost: a", "Host"),
+        ("Crawl-delay: 2", "Crawl-delay: 2\nClean-param: a", "Clean-param"),
+    ],
+)
+def test_what_differs_is_not_proved(wrong, right, question):
+    """The proof names the question, who asked, and both answers."""
+    proof = prove(GOOD.encode(), GOOD.replace(wrong, right))
+    assert not proof.holds
+    assert proof.different >= len(proof.differences) > 0
+    asked = [one.question.removeprefix("https://www.example.com") for one in proof.differences]
+    assert question in asked
+    one = proof.differences[0]
+    assert one.before != one.after
+    assert str(one) in str(proof)
+
+
+short = st.text("ab*$", max_size=4).map(lambda path: f"/{path}")
+some_rules = st.lists(
+    st.tuples(st.sampled_from(["Allow", "Disallow"]), short).map(": ".join), min_size=1, max_size=6
+)
+every_target = ["/" + "".join(parts) for size in range(6) for parts in product("ab", repeat=size)]
+
+
+@settings(max_examples=700, deadline=None)
+@given(
+    rules=some_rules,
+    place=st.integers(0, 5),
+    other=short,
+    dialect=st.sampled_from(["mandelbot", "rep1994"]),
+)
+def test_no_difference_escapes_the_proof(rules, place, other, dialect):
+    """A file with one rule changed, left out or moved is proved only if it decides alike."""
+    place %= len(rules)
+    field = rules[place].partition(":")[0]
+    body = "\n".join(["User-agent: *", *rules]).encode()
+    for changed in (
+        [*rules[:place], f"{field}: {other}", *rules[place + 1 :]],
+        rules[:place] + rules[place + 1 :],
+        [rules[place], *rules[:place], *rules[place + 1 :]],
+    ):
+        after = "\n".join(["User-agent: *", *changed])
+        robots = [RobotsTxt.parse(text, dialect=dialect) for text in (body, after.encode())]
+        answers = [[one.allowed(target, "x") for target in every_target] for one in robots]
+        if answers[0] != answers[1]:
+            assert not prove(body, after, dialect).holds
+
+
+def test_a_proof_says_what_was_compared():
+    """Decisions, fields, dialect; and when it asked a part of all questions."""
+    proof = prove(GOOD.encode(), GOOD)
+    assert proof.holds
+    assert proof.is_whole
+    assert proof.dialect == "mandelbot"
+    assert proof.decisions > 30
+    assert proof.fields == 2 * 4 + 3  # two robots, and what is about all
+    assert str(proof) == f"proved: {proof.decisions} decisions in mandelbot are alike"
+    many = "User-agent: *\n" + "".join(f"Disallow: /{n}\n" for n in range(1000))
+    part = prove(many.encode(), many, max_decisions=1000)
+    assert not part.is_whole
+    assert part.decisions <= 1100
+    assert str(part).endswith("(a part of all)")
+
+
+def test_rules_with_wildcards_meet_all_others_in_turn():
+    """Each meets a few, together they meet all; only those that they can meet."""
+    wildcards = [f"/a/*x{n}" for n in range(10)]
+    others = [f"/a/{n}" for n in range(60)]
+    met = list(meetings([*wildcards, *others, "/b/1", "/c$"]))
+    assert len(met) == 10 * 8
+    assert set(others) <= {target.partition("x")[0] for target in met}
+    assert all(target.startswith("/a/") for target in met)
+    assert set(meetings(["/*a$", "/b*", "/#c"])) >= {"/ba", "/%23ca"}
+    assert list(meetings(others)) == []
+
+
+def test_the_order_of_groups_is_compared_where_it_matters():
+    """A robot that finds two names in its own takes the first group, in some dialects."""
+    one, other = "User-agent: one\nDisallow: /a\n", "User-agent: two\nDisallow: /b\n"
+    before, after = f"{one}\n{other}".encode(), f"{other}\n{one}"
+    assert prove(before, after).holds
+    assert not prove(before, after, "rep1994").holds
+
+
+@pytest.mark.parametrize("name", ["n", "a", "aaaaaaaa", "aaaa"])
+def test_there_is_always_a_robot_that_no_group_names(name):
+    """Whatever the names: what is said to * is compared."""
+    before = f"User-agent: {name}\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
+    for dialect in ("mandelbot", "rep1994"):
+        assert prove(before.encode(), before, dialect).holds
+        assert not prove(before.encode(), before.replace("/b", "/c"), dialect).holds
+
+
+def test_several_dialects_can_be_proved():
+    """What is alike in one dialect may differ in another."""
+    text = "User-agent: one\nDisallow: /a\nAllow: /a/b\n"
+    after = rewritten(text)
+    assert prove(text.encode(), after).holds
+    assert prove(text.encode(), after, "rep2008").holds
+    assert not prove(text.encode(), after, "rep1994").holds
+    assert set(DIALECTS) <= set(ALL)
+
+
+@pytest.mark.parametrize("package", [lint_package, rewriting_package])
+def test_the_packages_examples_are_so(package):
+    """What the docstrings show is what happens."""
+    results = doctest.testmod(package)
+    assert results.attempted >= 1
+    assert results.failed == 0
