@@ -39,6 +39,11 @@ class SiteBook:
         """Whether nothing of the site is left to ask for or to feed."""
         return not (self.to_ask or self.asked or self.spools)
 
+    def has_come(self, cited: Cited) -> None:
+        """Note that a sitemap that was asked for is being read, or cannot be had."""
+        if self.asked == cited:
+            self.asked = None
+
 
 class Books:
     """The books of all sites, in a folder; with JOBDIR they outlast the run.
@@ -67,9 +72,11 @@ class Books:
         return [site for site, book in self._sites.items() if not book.is_done]
 
     def new_spool(self, cited: Cited, *, is_index: bool) -> Spool:
-        """Return a new, empty spool."""
+        """Return a new, empty spool, to which entries are about to be added."""
         self._number += 1
-        return Spool(cited, is_index, self._folder / f"{self._number}.jsonl")
+        path = self._folder / f"{self._number}.jsonl"
+        path.touch()
+        return Spool(cited, is_index, path, is_complete=False)
 
     def save(self) -> None:
         """Write the books to their folder."""

@@ -180,24 +180,19 @@ class SitemapFollower:
                 call_later(0, self._go_on, site)
                 return
             spool = book.spools[-1]
-            if spool.is_index:
-                budget -= 1
-                self._take_sitemap(book, spool)
-                continue
-            entries = spool.take(min(room, budget))
+            entries = spool.take(1 if spool.is_index else min(room, budget))
             if not entries:
+                if not spool.is_complete:  # it is being read, and feeds us as it is
+                    return
                 book.spools.pop().remove()
-            budget -= len(entries)
-            room -= self._feed(spool, entries)
+            elif spool.is_index:
+                self._ask_for_listed(book, spool.cited, entries[0]["loc"])
+            else:
+                room -= self._feed(spool, entries)
+            budget -= max(1, len(entries))
 
-    def _take_sitemap(self, book: SiteBook, index: Spool) -> None:
-        """Ask for the next sitemap that an index lists; an index at its end is done with."""
-        entries = index.take(1)
-        if not entries:
-            book.spools.remove(index)
-            index.remove()
-            return
-        url, cited = entries[0]["loc"], index.cited
+    def _ask_for_listed(self, book: SiteBook, cited: Cited, url: str) -> None:
+        """Ask for a sitemap that an index lists, before what robots.txt cites besides."""
         if not self._wishes.follows(url):
             return
         others = book.to_ask
@@ -265,20 +260,22 @@ class SitemapFollower:
         cited = Cited(**response.meta[_CITED])
         book = self._books[cited.site]
         reading = Reading(response, self._crawl.config, self._since)
-        spool = None
-        count = 0
+        spool, count = None, 0
         try:
             entries = reading.chosen(self._wishes)
             while some := list(islice(entries, _SLICE)):
                 if spool is None:
                     spool = self._books.new_spool(cited, is_index=reading.is_index)
+                    book.spools.append(spool)
+                    book.has_come(cited)
                 count += spool.write(some)
+                self._go_on(cited.site)
                 await _others_turn()
         finally:
-            self._announce.read(reading, count)
             if spool is not None:
-                book.spools.append(spool)
-            book.asked = None
+                spool.is_complete = True
+            book.has_come(cited)
+            self._announce.read(reading, count)
             self._go_on(cited.site)
 
     def missed(self, request: Request, reason: object) -> None:
@@ -286,7 +283,7 @@ class SitemapFollower:
         self._limits.end(request)
         cited = Cited(**request.meta[_CITED])
         self._announce.missed(cited.url, reason)
-        self._books[cited.site].asked = None
+        self._books[cited.site].has_come(cited)
         self._go_on(cited.site)
 
 

@@ -34,6 +34,8 @@ class Spool:
     path: Path
     offset: int = 0
     """Where the next entry begins, in bytes."""
+    is_complete: bool = True
+    """Whether the whole sitemap was read: no entry will be added."""
 
     def write(self, entries: Iterable[dict[str, Any]]) -> int:
         """Add entries at the end; return how many they were."""

@@ -35,6 +35,7 @@ def test_what_was_left_goes_on(books, tmp_path):
     spool = books.new_spool(CITED, is_index=True)
     spool.write(ENTRIES)
     spool.take(3)
+    spool.is_complete = True
     book = books[SITE]
     book.to_ask.append(CITED)
     book.asked = CITED
