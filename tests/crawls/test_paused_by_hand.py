@@ -10,7 +10,7 @@ from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.extensions import telnet
 from scrapy.settings import Settings
-from webs import Answer
+from webs import Answer, Closed
 
 from scrapy_mandelbot import pause_site, paused_sites, resume_site
 
@@ -104,6 +104,25 @@ async def test_the_console_can_do_it_too(webs):
     assert seen["hits"] == 2, "robots.txt and the first page"
     assert seen["resumed"] == [True, False]
     assert "until 9999-12-31" in result.logged("Paused")[0]
+
+
+@ensureDeferred
+async def test_a_pause_that_the_site_asked_for_can_be_ended(webs):
+    """The operator knows that it is well: a single request goes first, at once."""
+    web = site(webs)
+    web.refuse = Closed(seconds=0.2, after=5, retry_after="100", robots_too=False)
+
+    class Impatient(LinksSpider):
+        def site_paused(self, site, until, reason):
+            from twisted.internet import reactor
+
+            reactor.callLater(0.5, resume_site, self.crawler, site)
+
+    result = await crawl(Impatient, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 21
+    assert result.stats["elapsed_time_seconds"] < 20
+    assert result.stats["mandelbot/pause/resumed"] == 1
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ The proxies are real, and answer for the site themselves: it needs no address.
 
 from __future__ import annotations
 
+import time
 from itertools import cycle
 
 import pytest
@@ -44,7 +45,10 @@ class ShopSpider(scrapy.Spider):
 class Rotating:
     """A downloader middleware that gives each request a proxy, one after the other."""
 
+    asked: list[float] = []
+
     def __init__(self, crawler) -> None:
+        self.asked.clear()
         self._proxies = cycle(crawler.settings["PROXIES"])
 
     @classmethod
@@ -52,6 +56,7 @@ class Rotating:
         return cls(crawler)
 
     def process_request(self, request):
+        self.asked.append(time.monotonic())
         request.meta.setdefault("proxy", next(self._proxies))
 
 
@@ -108,17 +113,47 @@ async def test_a_request_is_given_another_proxy(proxies):
     assert result.stats["mandelbot/pause/count"] == 1
 
 
+class Sticky(Rotating):
+    """Gives each proxy once, and then for two seconds always the first."""
+
+    def process_request(self, request):
+        super().process_request(request)
+        if len(self.asked) > 3 and time.monotonic() < self.asked[0] + 2:
+            request.meta["proxy"] = self.first
+
+    @property
+    def first(self) -> str:
+        return self._all[0]
+
+    def __init__(self, crawler) -> None:
+        super().__init__(crawler)
+        self._all = crawler.settings["PROXIES"]
+
+
+@ensureDeferred
+async def test_a_request_goes_not_round_and_round(proxies):
+    """Where it is given a proxy that is shut time and again, it comes back after a while."""
+    refused, _ = proxies
+    refused.refuse = Closed(seconds=1000, after=1, retry_after="1000", robots_too=False)
+    settings = {**rotating(proxies), "DOWNLOADER_MIDDLEWARES": {Sticky: 610}}
+    result = await crawl(ShopSpider, settings)
+    assert result.urls() == ALL
+    assert result.stats["mandelbot/pause/bounced"] <= 6 * PAGES
+
+
 @ensureDeferred
 async def test_a_site_waits_while_all_its_proxies_are_shut(proxies):
     """Its requests stay in the queue meanwhile; none goes round and round."""
-    for proxy in proxies:
-        proxy.refuse = Closed(seconds=2, after=3, retry_after="2", robots_too=False)
+    both_shut = [Closed(3, after=3, retry_after="3", robots_too=False) for _ in proxies]
+    for proxy, closed in zip(proxies, both_shut, strict=True):
+        proxy.refuse = closed
 
     result = await crawl(ShopSpider, rotating(proxies))
 
     assert result.urls() == ALL
-    assert result.stats["elapsed_time_seconds"] >= 2
-    assert result.stats["mandelbot/pause/bounced"] < 20 * PAGES
+    shut_at = max(closed.began for closed in both_shut)
+    opens_at = min(closed.began for closed in both_shut) + 3
+    assert [at for at in Rotating.asked if shut_at + 1 < at < opens_at] == []
     assert "mandelbot/pause/handed_on" not in result.stats
 
 

@@ -235,6 +235,16 @@ async def test_entries_wait_on_disk(webs):
 
 
 @ensureDeferred
+async def test_entries_are_fed_while_more_are_read(webs, monkeypatch):
+    """A crawl that is faster than the reading waits for the rest."""
+    monkeypatch.setattr("scrapy_mandelbot.following.follower._SLICE", 1)
+    web = shop(webs, 30, "/sitemap.xml")
+    web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
+    assert len(result.items) == len(set(result.urls())) == 31
+
+
+@ensureDeferred
 async def test_duplicates_keep_no_crawl_from_its_end(webs):
     """A sitemap that lists pages again that are known fills no room, and the next is read."""
     web = shop(webs, 3, "/a.xml", "/b.xml")

@@ -240,6 +240,49 @@ async def test_the_probe_is_another_request_than_the_one_that_failed_last():
     gates.close()
 
 
+@pytest.mark.parametrize("callback", [None, lambda _: None], ids=["writable", "not writable"])
+@ensureDeferred
+async def test_what_is_set_aside_at_the_end_is_kept_or_named(tmp_path, caplog, callback):
+    """It is in memory; at the end of a run with JOBDIR it goes to disk, or into a warning."""
+    crawler = make_crawler(JOBDIR=str(tmp_path))
+    scheduler = open_scheduler(crawler)
+    handouts = Crawl.of(crawler).gates.handouts
+    fill(scheduler, "https://a.example/1")
+    request = scheduler.next_request()
+    request.callback = callback
+    scheduler.enqueue_request(handouts.send_back(request, not_before=Crawl.of(crawler).now() + 99))
+    assert len(scheduler) == 1
+    assert scheduler.next_request() is None
+    scheduler.close("shutdown")
+
+    again = open_scheduler(make_crawler(JOBDIR=str(tmp_path)))
+    assert drain(again) == (["https://a.example/1"] if callback is None else [])
+    again.close("finished")
+    named = [one.getMessage() for one in caplog.records if "not in JOBDIR" in one.getMessage()]
+    assert len(named) == (callback is not None)
+    assert all("<GET https://a.example/1>" in message for message in named)
+
+
+@ensureDeferred
+async def test_a_poor_probe_is_not_written_to_disk(tmp_path):
+    """It may be one that cannot be: it is at hand, and the next."""
+    crawler = make_crawler(JOBDIR=str(tmp_path), MANDELBOT_PAUSE_FIRST=0, MANDELBOT_RECOVERY=False)
+    scheduler = open_scheduler(crawler)
+    gates = Crawl.of(crawler).gates
+    fill(scheduler, "https://a.example/good")
+    fill(scheduler, "https://a.example/bad", priority=1)
+    bad = scheduler.next_request()
+    gates.refused(bad, "503")
+    scheduler.enqueue_request(gates.handouts.send_back(bad, Crawl.of(crawler).now() + 99))
+    scheduler.dqs._end_aside()
+    bad.callback = lambda _: None
+
+    assert scheduler.next_request().url == "https://a.example/good"
+    assert len(scheduler) == 1
+    scheduler.close("shutdown")
+    gates.close()
+
+
 def left_by(queue_class: type, jobdir, urls=URLS) -> None:
     crawler = make_crawler(JOBDIR=str(jobdir))
     scheduler = open_scheduler(crawler, queue_class)
