@@ -354,6 +354,28 @@ async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
 
 
 @ensureDeferred
+async def test_a_site_that_does_not_open_in_time_is_given_up(webs, at_two_seconds_before):
+    """MANDELBOT_PAUSE_TOTAL is over: its requests fail, and the crawl ends."""
+    web = site(webs, "Visit-time: 0100-0500\n")
+    at_two_seconds_before(0, 30)
+    failed = []
+
+    class Spider(scrapy.Spider):
+        name = "impatient"
+
+        async def start(self):
+            for number in range(3):
+                yield scrapy.Request(f"{web.url}/page/{number}", errback=failed.append)
+
+    result = await crawl(Spider, {**OBEY, "MANDELBOT_PAUSE_TOTAL": 0.3})
+    assert [hit.path for hit in web.hits] == ["/robots.txt"]
+    assert len(failed) == 3
+    assert all(failure.check(IgnoreRequest) for failure in failed)
+    (line,) = result.logged("Gave up")
+    assert "after 0 failed tries in 0 s: MANDELBOT_PAUSE_TOTAL is over" in line
+
+
+@ensureDeferred
 async def test_within_its_visit_time_a_site_without_a_delay_runs_free(webs, at_two_seconds_before):
     """Many at once, as any other: a visit time is no pace."""
     web = site(webs, "Visit-time: 0100-0500\n", 12, delay=0.3)
