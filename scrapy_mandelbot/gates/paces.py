@@ -257,6 +257,9 @@ class Paces:
             self._end_turn(paced)  # somebody has swallowed it, and told nobody
         if paced.turn is not None and not paced.is_sent:
             return inf
+        if paced.turn is not None and engine.waits_in_slot(self._crawler, paced.turn):
+            paced.metronome.sent(now)  # not yet, and no sooner
+            return inf
         return paced.metronome.due(now)
 
     def _give(self, paced: _Paced, request: Request) -> None:

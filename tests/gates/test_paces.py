@@ -28,9 +28,9 @@ class World:
         self.calls: dict[object, tuple[float, object, tuple]] = {}
         self.due: list[float] = []
         self.told: Counter[str] = Counter()
-        crawler = SimpleNamespace(
-            engine=SimpleNamespace(downloader=SimpleNamespace(active=self.active))
-        )
+        self.slot = SimpleNamespace(queue=[])
+        downloader = SimpleNamespace(active=self.active, slots={"example.com": self.slot})
+        crawler = SimpleNamespace(engine=SimpleNamespace(downloader=downloader))
         config = Config.from_settings(Settings({**OBEY, **settings}))
         self.paces = Paces(crawler, config, lambda: self.now, self, self.site_is_due)
 
@@ -145,6 +145,28 @@ def test_a_page_that_hangs_does_not_hold_its_site(world):
     world.turn(4.9)
     assert not world.paces.may_go(SITE)
     world.turn(0.1)
+    assert world.paces.may_go(SITE)
+
+
+def test_a_request_that_waits_in_its_download_slot_is_not_sent(world):
+    """With a DOWNLOAD_DELAY of a minute: the next is handed out when that one is answered."""
+    world.learn("Crawl-delay: 5\n")
+    world.waiting = 1
+    first = world.request()
+    first.meta["download_slot"] = "example.com"
+    world.slot.queue.append((first, None))
+    assert world.paces.take(first)
+    world.paces.sent(first)
+    assert not world.paces.may_go(SITE)
+    world.turn(58.5)
+    assert not world.paces.may_go(SITE)
+    assert world.due == []
+    world.slot.queue.clear()
+    world.turn(10)
+    assert not world.paces.may_go(SITE), "it has just been sent"
+    world.end(first)
+    world.turn(5)
+    assert world.due[0] == world.now
     assert world.paces.may_go(SITE)
 
 
