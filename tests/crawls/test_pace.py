@@ -282,6 +282,9 @@ async def test_the_rule_of_thumb_and_the_window(webs):
     assert "twice the fetch time" in result.logged("Pace of ")[0]
     assert min(gaps(web)) >= 0.3 - HAIR
 
+    result = await crawl(LinksSpider, settings, start_urls=["http://no-such-host.invalid/"])
+    assert not result.logged("Pace of "), "who cannot be asked has no pace"
+
     web = site(webs, "Crawl-delay: 0.5\n", 3)
     settings = {**OBEY, "MANDELBOT_PACE_CRAWL_DELAY": "window"}
     began = time.time() - time.monotonic()

@@ -65,7 +65,7 @@ async def test_extended2_outside_of_its_visit_time_a_site_is_left_alone(
 async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
     webs, at_two_seconds_before, tmp_path
 ):
-    """MANDELBOT_PAUSE_CLOSE ends the run, and the next one goes on when the site has opened."""
+    """MANDELBOT_PAUSE_CLOSE ends the run, and a later one goes on when the site has opened."""
     web = site(webs, "Visit-time: 0100-0500\n")
     settings = {
         **OBEY,
@@ -76,11 +76,18 @@ async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
     first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert first.stats["finish_reason"] == "sites_paused"
     assert [hit.path for hit in web.hits] == ["/robots.txt"]
+    assert first.stats["mandelbot/pace/sent_back"] == 1
+
+    at_two_seconds_before(0, 45)
+    second = await crawl(LinksSpider, settings, start_urls=[])
+    assert second.stats["finish_reason"] == "sites_paused"
+    assert len(web.hits) == 1
+    assert "mandelbot/pace/sent_back" not in second.stats, "its rules are known, and when it opens"
 
     at_two_seconds_before(1, 30)
-    second = await crawl(LinksSpider, settings, start_urls=[])
-    assert second.stats["finish_reason"] == "finished"
-    assert len(second.items) == 6
+    third = await crawl(LinksSpider, settings, start_urls=[])
+    assert third.stats["finish_reason"] == "finished"
+    assert len(third.items) == 6
 
 
 @ensureDeferred
