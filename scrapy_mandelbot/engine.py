@@ -92,6 +92,16 @@ def take_place(crawler: Crawler, request: Request) -> None:
     cast("Any", crawler.engine).downloader.active.add(request)
 
 
+def waits_in_slot(crawler: Crawler, request: Request) -> bool:
+    """Return whether its download slot holds the request, and has not sent it: DOWNLOAD_DELAY.
+
+    Without slots: False, so that the request counts as sent.
+    """
+    slots = getattr(cast("Any", crawler.engine).downloader, "slots", {})
+    slot = slots.get(request.meta.get("download_slot"))
+    return slot is not None and any(entry[0] is request for entry in slot.queue)
+
+
 def evict_waiting(crawler: Crawler, unwanted: Callable[[Request], bool], error: Exception) -> int:
     """End the wait of the requests that download slots hold and have not sent, with an error.
 

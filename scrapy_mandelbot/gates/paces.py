@@ -180,6 +180,7 @@ class Paces:
         if paced is None:
             return True
         now = self._now()
+        # At a time without a delay everybody's turn is now.
         due = now if paced.metronome.pace.is_free_at(now) else self._due(paced, now)
         if due <= now:
             return True
@@ -196,8 +197,7 @@ class Paces:
             return True
         if not self.may_go(site):
             return False
-        if not paced.metronome.pace.is_free_at(self._now()):
-            self._give(paced, request)
+        self._give(paced, request)
         return True
 
     async def wait(self, request: Request) -> bool:
@@ -232,7 +232,8 @@ class Paces:
         elif paced.turn is request:
             self._end_turn(paced)
             self._ring(site)
-        elif paced.turn is None:  # sent at a time at which turns are not needed
+        elif paced.metronome.pace.is_free_at(self._now()):  # one of several that are under way
+            paced.metronome.sent(self._now())
             paced.metronome.answered(self._now())
 
     # Sites outside of their visit times.
@@ -255,6 +256,9 @@ class Paces:
         if paced.turn is not None and not engine.is_under_way(self._crawler, paced.turn):
             self._end_turn(paced)  # somebody has swallowed it, and told nobody
         if paced.turn is not None and not paced.is_sent:
+            return inf
+        if paced.turn is not None and engine.waits_in_slot(self._crawler, paced.turn):
+            paced.metronome.sent(now)  # not yet, and no sooner
             return inf
         return paced.metronome.due(now)
 

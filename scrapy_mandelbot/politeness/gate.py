@@ -130,7 +130,7 @@ class Gate:
 
     def __init__(self, law: PauseLaw) -> None:
         self._law = law
-        self._closed_at = 0.0
+        self._closed_at = inf
         self._held_at = 0.0
         self.state = GateState.OPEN
         self.failed_probes = 0
@@ -280,7 +280,7 @@ class Gate:
         return now - self._held_at
 
     def paused_for(self, now: float) -> float:
-        """Return the seconds since the gate was last open."""
+        """Return the seconds since the gate was last open; 0, if it was never closed."""
         return max(0.0, now - self._closed_at)
 
     def _close(self, refusal: Refusal) -> None:

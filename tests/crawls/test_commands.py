@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,6 +81,23 @@ async def test_scrapys_commands_show_a_503_at_once(webs, project, command):
     assert "(503) <GET" in run.stderr
     assert "Paused" not in run.stderr
     assert web.asked("/", 503) == 1
+
+
+@pytest.mark.parametrize(
+    "command", [["fetch"], ["shell", "-c", "response.text"], ["parse", "--spider=one"]]
+)
+@ensureDeferred
+async def test_scrapys_commands_do_not_wait_for_a_turn(webs, project, command):
+    """Nor for a visit time that begins in half a day: somebody waits for the page."""
+    web = site(webs)
+    far = (time.gmtime().tm_hour + 12) % 24
+    robots = f"User-agent: *\nCrawl-delay: 50\nVisit-time: {far:02}00-{far:02}30\n"
+    web.pages["/robots.txt"] = Answer(robots.encode())
+    began = time.monotonic()
+    run = await scrapy_command(project, *command, "-s", "MANDELBOT_PACE=obey", web.url)
+    assert "page</title>" in run.stdout or "{'title': 'page'}" in run.stdout, run.stderr
+    assert time.monotonic() - began < 30
+    assert "Paused" not in run.stderr
 
 
 @ensureDeferred

@@ -282,87 +282,15 @@ async def test_the_rule_of_thumb_and_the_window(webs):
     assert "twice the fetch time" in result.logged("Pace of ")[0]
     assert min(gaps(web)) >= 0.3 - HAIR
 
+    result = await crawl(LinksSpider, settings, start_urls=["http://no-such-host.invalid/"])
+    assert not result.logged("Pace of "), "who cannot be asked has no pace"
+
     web = site(webs, "Crawl-delay: 0.5\n", 3)
     settings = {**OBEY, "MANDELBOT_PACE_CRAWL_DELAY": "window"}
     began = time.time() - time.monotonic()
     await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     windows = [(began + hit.at) // 0.5 for hit in web.hits]
     assert len(web.hits) == len(set(windows)) == 5
-
-
-# Visit times.
-
-
-@pytest.fixture
-def at_two_seconds_before(monkeypatch):
-    """Turn the crawl's clock to two seconds before a time of the day, UTC."""
-
-    def turn(hours: int, minutes: int) -> None:
-        clock = 20_000 * 86_400 + hours * 3600 + minutes * 60 - 2 - time.monotonic()
-        monkeypatch.setattr("scrapy_mandelbot.crawl.time.time", lambda: clock + time.monotonic())
-
-    return turn
-
-
-@ensureDeferred
-async def test_extended2_outside_of_its_visit_time_a_site_is_left_alone(
-    webs, at_two_seconds_before
-):
-    """Its requests wait in the queue until it opens, which the hooks hear; others go on."""
-    web, free = site(webs, "Visit-time: 0100-0500\n"), site(webs, "", 20, "127.0.0.2")
-    at_two_seconds_before(1, 0)
-    began = time.monotonic()
-
-    result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/", free.url + "/"])
-
-    assert len(result.items) == 6 + 21
-    assert web.hits[0].path == "/robots.txt"
-    assert web.hits[1].at >= began + 2 - 0.2
-    assert max(hit.at for hit in free.hits) < web.hits[1].at
-    (paused,) = result.signals("site_paused")
-    assert paused["site"] == web.url
-    assert paused["reason"] == "Visit-time 0100-0500"
-    assert f"{paused['until']:%H:%M:%S}" == "01:00:00"
-    (resumed,) = result.signals("site_resumed")
-    assert resumed["paused_for"] == pytest.approx(2, abs=0.5)
-    assert "Visit-time 0100-0500" in result.logged("Paused")[0]
-    assert len(result.logged("Resumed")) == 1
-    assert result.stats["mandelbot/pace/shut"] == 1
-    assert "mandelbot/pause/count" not in result.stats
-
-
-@ensureDeferred
-async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
-    webs, at_two_seconds_before, tmp_path
-):
-    """MANDELBOT_PAUSE_CLOSE ends the run, and the next one goes on when the site has opened."""
-    web = site(webs, "Visit-time: 0100-0500\n")
-    settings = {
-        **OBEY,
-        "JOBDIR": str(tmp_path),
-        "MANDELBOT_PAUSE_CLOSE": True,
-    }
-    at_two_seconds_before(0, 30)
-    first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
-    assert first.stats["finish_reason"] == "sites_paused"
-    assert [hit.path for hit in web.hits] == ["/robots.txt"]
-
-    at_two_seconds_before(1, 30)
-    second = await crawl(LinksSpider, settings, start_urls=[])
-    assert second.stats["finish_reason"] == "finished"
-    assert len(second.items) == 6
-
-
-@ensureDeferred
-async def test_within_its_visit_time_a_site_without_a_delay_runs_free(webs, at_two_seconds_before):
-    """Many at once, as any other: a visit time is no pace."""
-    web = site(webs, "Visit-time: 0100-0500\n", 12, delay=0.3)
-    web.pages["/robots.txt"].delay = web.pages["/"].delay = 0.0
-    at_two_seconds_before(1, 30)
-    result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/"])
-    assert len(result.items) == 13
-    assert web.hits[-1].at - web.hits[0].at < 2
-    assert "mandelbot/pace/waited" not in result.stats
 
 
 @ensureDeferred
@@ -379,34 +307,6 @@ async def test_a_site_that_keeps_a_pace_is_no_paused_site(webs, tmp_path):
     assert result.stats["finish_reason"] == "finished"
     assert len(result.items) == 5
     assert not result.signals("site_paused")
-
-
-@ensureDeferred
-async def test_media_wait_for_a_visit_time_as_for_a_pause(webs, at_two_seconds_before, tmp_path):
-    """MANDELBOT_PAUSE_WAIT at most, as nobody can wait in memory for hours."""
-    web = site(webs, "", 1)
-    files = site(webs, "Visit-time: 0100-0500\n", 1, "127.0.0.2")
-    files.pages["/file"] = Answer(b"content")
-
-    class Spider(LinksSpider):
-        def parse(self, response):
-            yield {"url": response.url, "file_urls": [files.url + "/file"]}
-
-    settings = {
-        **OBEY,
-        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
-        "FILES_STORE": str(tmp_path),
-    }
-    at_two_seconds_before(1, 0)
-    result = await crawl(Spider, settings, start_urls=[web.url + "/"])
-    assert len(result.items[0]["files"]) == 1
-
-    at_two_seconds_before(0, 30)
-    (tmp_path / "full").rename(tmp_path / "former")
-    settings["MANDELBOT_PAUSE_WAIT"] = 0.3
-    result = await crawl(Spider, settings, start_urls=[web.url + "/"])
-    assert result.items[0]["files"] == []
-    assert files.asked("/file") == 1
 
 
 @ensureDeferred

@@ -6,7 +6,7 @@ The proxies are real, and answer for the site themselves: it needs no address.
 from __future__ import annotations
 
 import time
-from itertools import cycle
+from itertools import cycle, pairwise
 
 import pytest
 import scrapy
@@ -176,3 +176,19 @@ async def test_a_site_whose_proxies_are_all_given_up_is_given_up(proxies):
     assert len(result.items) + len(failed) == PAGES
     assert result.stats["finish_reason"] == "finished"
     assert result.stats["mandelbot/pause/given_up"] == 2
+
+
+@pytest.mark.parametrize("by", ["the spider", "a middleware"])
+@ensureDeferred
+async def test_a_pace_is_the_sites_whatever_the_proxy(proxies, by):
+    """Its owner counts requests, and does not ask where they come from."""
+    pace = {"MANDELBOT_CRAWL_DELAYS": {"shop.test": 0.1}}
+    if by == "the spider":
+        result = await crawl(
+            ShopSpider, {**PER_PROXY, **pace}, proxies=[proxy.url for proxy in proxies]
+        )
+    else:
+        result = await crawl(ShopSpider, {**rotating(proxies), **pace})
+    assert result.urls() == ALL
+    asked = sorted(hit.at for proxy in proxies for hit in proxy.hits)
+    assert min(later - earlier for earlier, later in pairwise(asked)) >= 0.1 - 0.002

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import pairwise
 
 import pytest
 import scrapy
@@ -434,3 +435,16 @@ async def test_a_sitemap_whose_request_is_swallowed_keeps_no_crawl_open(webs):
     assert f"{web.url}/1" in result.urls()
     assert result.logged(f"The sitemap {web.url}/swallowed.xml could not be had")
     assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_sitemaps_are_asked_for_at_the_pace_of_their_site(webs):
+    """robots.txt, pages, index and sitemap: none comes closer than the owner asks."""
+    web = shop(webs, 2, "/index.xml", rules="Disallow:\nCrawl-delay: 0.3")
+    web.pages["/index.xml"] = index(f"{web.url}/sitemap.xml")
+    web.pages["/sitemap.xml"] = urlset(f"{web.url}/0", f"{web.url}/1")
+    settings = {**FOLLOW, "MANDELBOT_PACE": "obey"}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.urls() == sorted([web.url + "/", *urls(web, 0, 1)])
+    assert len(web.hits) == 6
+    assert min(b.at - a.at for a, b in pairwise(web.hits)) >= 0.3

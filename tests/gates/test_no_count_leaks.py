@@ -73,14 +73,19 @@ def clock(monkeypatch) -> Clock:
     return clock
 
 
-def test_no_count_leaks(clock):
-    """Answers, refusals, evictions, exceptions, redirects, and requests that somebody swallows."""
+@pytest.mark.parametrize("delays", [{}, {f"site{n}": 0.05 * n for n in range(10)}])
+def test_no_count_leaks(clock, delays):
+    """Answers, refusals, evictions, exceptions, redirects, and requests that somebody swallows.
+
+    Some of the sites may have a pace.
+    """
     chance = random.Random(7)
     settings = {
         **SETTINGS,
         "ROBOTSTXT_OBEY": False,
         "MANDELBOT_PAUSE_BASE": 5,
         "MANDELBOT_PAUSE_TRIES": 10**6,
+        "MANDELBOT_CRAWL_DELAYS": delays,
         "LOG_LEVEL": "ERROR",
     }
     crawler = Crawler(scrapy.Spider, Settings(settings))
@@ -93,6 +98,7 @@ def test_no_count_leaks(clock):
     active = crawler.engine.downloader.active
     fates: Counter[str] = Counter()
     made = 0
+    sent_at: dict[str, float] = {}
 
     def ended(request: Request) -> None:
         active.discard(request)
@@ -100,6 +106,7 @@ def test_no_count_leaks(clock):
             assert request.meta["download_slot"] == request.url.split("/")[2]
 
     def answered(request: Request) -> None:
+        gates.paces.ended(request)
         gates.answered(request)
         gates.let_go(request)
         ended(request)
@@ -109,6 +116,7 @@ def test_no_count_leaks(clock):
         evicted(request)
 
     def evicted(request: Request) -> None:
+        gates.paces.ended(request)
         back = gates.send_back(request)
         assert back is request
         assert back.dont_filter
@@ -117,6 +125,7 @@ def test_no_count_leaks(clock):
         assert not request.dont_filter
 
     def failed(request: Request) -> None:
+        gates.paces.ended(request)
         gates.let_go(request)
         ended(request)
 
@@ -135,6 +144,12 @@ def test_no_count_leaks(clock):
         request = scheduler.next_request()
         if request is not None:
             active.add(request)
+            host = request.url.split("/")[2]
+            if chance.random() < 0.9:  # the others are forbidden, or come from the cache
+                gates.paces.sent(request)
+                if host in sent_at:
+                    assert clock.now >= sent_at[host] + delays.get(host, 0) - 1e-6
+                sent_at[host] = clock.now
             request.meta.setdefault("download_slot", request.url.split("/")[2])
             waiting_to_end.append(request)
         if len(waiting_to_end) > 60 or (request is None and waiting_to_end):
@@ -158,6 +173,8 @@ def test_no_count_leaks(clock):
         answered(request)
 
     assert set(fates) == {fate.__name__ for fate in outcomes}
+    clock.turn(20)
+    assert len(gates.paces) == 0
     handouts = gates.handouts
     for slot in list(handouts._in_slots):  # what was swallowed is found out when somebody looks
         crawler.engine.downloader.domain_concurrency = 1

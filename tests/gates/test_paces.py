@@ -28,9 +28,9 @@ class World:
         self.calls: dict[object, tuple[float, object, tuple]] = {}
         self.due: list[float] = []
         self.told: Counter[str] = Counter()
-        crawler = SimpleNamespace(
-            engine=SimpleNamespace(downloader=SimpleNamespace(active=self.active))
-        )
+        self.slot = SimpleNamespace(queue=[])
+        downloader = SimpleNamespace(active=self.active, slots={"example.com": self.slot})
+        crawler = SimpleNamespace(engine=SimpleNamespace(downloader=downloader))
         config = Config.from_settings(Settings({**OBEY, **settings}))
         self.paces = Paces(crawler, config, lambda: self.now, self, self.site_is_due)
 
@@ -148,6 +148,42 @@ def test_a_page_that_hangs_does_not_hold_its_site(world):
     assert world.paces.may_go(SITE)
 
 
+def test_a_request_that_waits_in_its_download_slot_is_not_sent(world):
+    """With a DOWNLOAD_DELAY of a minute: the next is handed out when that one is answered."""
+    world.learn("Crawl-delay: 5\n")
+    world.waiting = 1
+    first = world.request()
+    first.meta["download_slot"] = "example.com"
+    world.slot.queue.append((first, None))
+    assert world.paces.take(first)
+    world.paces.sent(first)
+    assert not world.paces.may_go(SITE)
+    world.turn(58.5)
+    assert not world.paces.may_go(SITE)
+    assert world.due == []
+    world.slot.queue.clear()
+    world.turn(10)
+    assert not world.paces.may_go(SITE), "it has just been sent"
+    world.end(first)
+    world.turn(5)
+    assert world.due[0] == world.now
+    assert world.paces.may_go(SITE)
+
+
+def test_the_turn_after_a_page_that_hangs_is_a_turn_as_any_other(world):
+    """One at a time, and at no cost if it is not used."""
+    world.learn("Crawl-delay: 5\n")
+    hangs, second, third = world.request(), world.request(), world.request()
+    world.paces.take(hangs)
+    world.paces.sent(hangs)
+    world.turn(15)
+    assert world.paces.take(second)
+    world.turn(60)
+    assert not world.paces.take(third)
+    world.end(second)
+    assert world.paces.take(third)
+
+
 def test_what_was_sent_before_the_pace_was_known_counts(world):
     """The robots.txt, asked for two seconds ago."""
     robots_txt = world.request()
@@ -253,11 +289,14 @@ def test_at_times_without_a_delay_nobody_needs_a_turn(world):
     for request in together:
         assert world.paces.take(request)
         world.paces.sent(request)
-    for request in together:
+    for request in reversed(together):
+        world.turn(1)
         world.end(request)
-    world.turn(5)
+    world.turn(2)
     assert not world.paces.may_go(SITE), "it is 17:00"
-    world.turn(5)
+    world.turn(7.9)
+    assert not world.paces.may_go(SITE)
+    world.turn(0.1)
     assert world.paces.may_go(SITE)
     world.send()
     assert not world.paces.may_go(SITE)
