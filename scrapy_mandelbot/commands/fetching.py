@@ -129,8 +129,9 @@ class _AskingSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         await self.session.run(self.crawler)
-        return
-        yield  # what makes it a generator, as Scrapy wants it
+        requests: tuple[Request, ...] = ()  # none: they are sent past the scheduler
+        for request in requests:
+            yield request
 
 
 async def _get(crawler: Crawler, limits: Limits, wanted: Wanted) -> Fetched:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.commands.fetching import Fetched
     from scrapy_mandelbot.commands.job import Job
 
+_NOBODY_WAITS = 10  # seconds (Moderatobot, "Robots.txt timeout")
+
 
 def _check(job: Job) -> Result:
     source = job.args[0]
@@ -48,9 +50,9 @@ def _check(job: Job) -> Result:
 
 
 def _delivery(fetched: Fetched) -> Delivery:
-    """Return how a file came. That it did not come in time is a finding."""
+    """Return how a file came. That it took longer than anyone waits is a finding."""
     seconds = fetched.seconds
-    if fetched.failure is Failure.TIMED_OUT:
+    if fetched.failure is Failure.TIMED_OUT and fetched.wanted.timeout >= _NOBODY_WAITS:
         seconds = max(seconds, fetched.wanted.timeout)
         return Delivery(url=fetched.wanted.url, redirects=fetched.redirects, seconds=seconds)
     if fetched.failure is not None:
