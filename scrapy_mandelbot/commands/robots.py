@@ -117,17 +117,17 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         group = parser.add_argument_group(title="Robots Options")
         group.add_argument(
-            "--format", choices=("text", "json"), default="text", help="default: text"
+            "--format", choices=("text", "json"), default="text", help="text, if not said otherwise"
         )
         group.add_argument(
             "--dialect",
             choices=_DIALECTS,
-            help="fix, explain: how the file is read (default: MANDELBOT_DIALECT)",
+            help="fix, explain: how the file is read, else as MANDELBOT_DIALECT says",
         )
         group.add_argument(
             "--agent",
             metavar="NAME",
-            help="explain, compare: the robot (default: ROBOTSTXT_USER_AGENT, else USER_AGENT)",
+            help="explain, compare: the robot, else ROBOTSTXT_USER_AGENT or USER_AGENT",
         )
         group.add_argument(
             "--file",

@@ -55,4 +55,4 @@ def run(
 
 
 def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(data, indent=2) + "\n"

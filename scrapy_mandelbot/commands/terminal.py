@@ -19,8 +19,9 @@ class Terminal:
     def __init__(self, out: TextIO, err: TextIO, environ: Mapping[str, str] | None = None) -> None:
         environ = os.environ if environ is None else environ
         self._out, self._err = out, err
+        self.is_screen = out.isatty()
         is_dumb = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
-        self.paint = Paint(out.isatty() and not is_dumb)
+        self.paint = Paint(colours=self.is_screen and not is_dumb)
         self._shows_progress = err.isatty() and environ.get("TERM") != "dumb"
         self._has_progress = False
 

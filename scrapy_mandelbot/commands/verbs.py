@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.cache_verb import look_at_copies
 from scrapy_mandelbot.commands.job import SUCCESS, Result, body_of
@@ -81,13 +81,20 @@ def _fix(job: Job) -> Result:
     report = correction.fix(named(source), body, job.dialect, job.max_bytes)
     code = correction.exit_code(report)
     remarks = correction.remarks(report)
-    text = report["text"]
-    if job.opts.diff:
-        text = correction.diff_text(report, job.terminal.paint)
+    text = _corrected(job, report)
     if job.opts.output:
         remarks.append(_write(job.opts.output, report["text"], is_proved=not code))
         text = text if job.opts.diff else ""
     return Result(code, report, text, remarks if job.opts.format == "text" else [])
+
+
+def _corrected(job: Job, report: dict[str, Any]) -> str:
+    """Return the file or the diff: for a program as it is, for a person as it can be shown."""
+    if job.terminal.is_screen:
+        is_diff, paint = job.opts.diff, job.terminal.paint
+        return correction.diff_shown(report, paint) if is_diff else correction.text_shown(report)
+    text: str = report["diff" if job.opts.diff else "text"]
+    return text
 
 
 def _write(output: str, text: str, *, is_proved: bool) -> str:

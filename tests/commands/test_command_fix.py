@@ -81,6 +81,21 @@ def test_json_has_file_diff_and_proof(robots):
     assert "+Disallow: /a" in report["diff"].splitlines()
 
 
+def test_the_diff_is_one_that_patch_takes(robots, tmp_path):
+    """Tabs and blank lines of the context are as they are in the file."""
+    import shutil
+    import subprocess
+
+    body = b"# a\tb\n\nUser-agent:\ta\nDisallow: /x # y\n\nUser-agent: *\nDisallow: /\n"
+    diff = robots("fix", "-", "--diff", stdin=body).stdout
+    assert b"\n \n" in diff
+    assert b" # a\tb\n" in diff
+    if shutil.which("patch"):
+        (tmp_path / "robots.txt").write_bytes(body)
+        subprocess.run(["patch", "robots.txt"], cwd=tmp_path, input=diff, check=True)
+        assert (tmp_path / "robots.txt").read_bytes() == robots("fix", "-", stdin=body).stdout
+
+
 @ensureDeferred
 async def test_the_file_of_a_site_is_corrected(webs, robots_later):
     """And where there is none, it is said why."""

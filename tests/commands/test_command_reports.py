@@ -20,7 +20,7 @@ from scrapy_mandelbot.commands.reports import (
     sitemaps,
 )
 from scrapy_mandelbot.commands.reports.changes import changes
-from scrapy_mandelbot.commands.reports.layout import shown
+from scrapy_mandelbot.commands.reports.layout import Paint, shown
 from scrapy_mandelbot.commands.reports.rules import Rules
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
@@ -117,6 +117,16 @@ def test_nothing_that_is_shown_moves_a_cursor(text):
     """Printable signs stay, others become escapes."""
     assert shown(text).isprintable()
     assert shown(text) == text or not text.isprintable()
+
+
+def test_a_corrected_file_is_shown_harmless():
+    """On a screen: signs that are not printable as escapes, a tab as a space; also in the diff."""
+    report = correction.fix("x", b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n", "mandelbot", MOST)
+    assert "\x1b" in report["text"]
+    assert "Disallow: /\\x1b[2J\n" in correction.text_shown(report)
+    shown_diff = correction.diff_shown(report, Paint(colours=False))
+    assert "-User-agent: *\n" in shown_diff
+    assert shown_diff.replace("\n", "").isprintable()
 
 
 PATHS = st.text(alphabet="ab/*$?%#é ", max_size=8).map(lambda text: f"/{text}")

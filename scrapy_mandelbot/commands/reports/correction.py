@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.reports.layout import PLAIN, joined, shown
+from scrapy_mandelbot.commands.reports.layout import shown
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
 
@@ -57,11 +57,17 @@ def exit_code(report: dict[str, Any]) -> int:
     return 0 if report["proof"]["holds"] else 3
 
 
-def diff_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
-    """Return what changes, for a terminal."""
+def diff_shown(report: dict[str, Any], paint: Paint) -> str:
+    """Return what changes for a person: in colours, and harmless."""
     kinds = {"+": "good", "-": "error", "@": "note"}
     lines = map(shown, report["diff"].split("\n")[:-1])
-    return joined(paint(kinds[line[0]], line) if line[:1] in kinds else line for line in lines)
+    painted = (paint(kinds[line[0]], line) if line[:1] in kinds else line for line in lines)
+    return "".join(f"{line}\n" for line in painted)
+
+
+def text_shown(report: dict[str, Any]) -> str:
+    """Return the corrected file for a person: harmless."""
+    return "".join(f"{shown(line)}\n" for line in report["text"].split("\n")[:-1])
 
 
 def remarks(report: dict[str, Any]) -> list[str]:

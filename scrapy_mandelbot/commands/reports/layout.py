@@ -27,7 +27,7 @@ _COLOURS = {
 class Paint:
     """Colours, or none."""
 
-    def __init__(self, colours: bool) -> None:  # noqa: FBT001 - the one thing that it is
+    def __init__(self, *, colours: bool) -> None:
         self._colours = colours
 
     def __call__(self, kind: str, text: str) -> str:
@@ -35,13 +35,17 @@ class Paint:
         return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
 
 
-PLAIN = Paint(False)  # noqa: FBT003 - no colours
+PLAIN = Paint(colours=False)
 
 
 def shown(text: str) -> str:
-    """Return a text of which nothing moves a cursor: other signs than printable ones as escapes."""
+    """Return a text of which nothing moves a cursor.
+
+    Other signs than printable ones become escapes, a tab a space.
+    """
     if text.isprintable():
         return text
+    text = text.replace("\t", " ")
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
     )
