@@ -25,7 +25,7 @@ from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.commands.fetching import Fetched
     from scrapy_mandelbot.commands.job import Job
@@ -111,7 +111,7 @@ def _explain(job: Job) -> Result:
     dialect = job.dialect
     reports = [
         explanation.explain(url, job.agent, rules, dialect, job.max_bytes)
-        for url, rules in _rules_of(job)
+        for url, rules in _asked(job)
     ]
     text = "\n".join(explanation.text(report, job.terminal.paint) for report in reports)
     return Result(explanation.exit_code(reports), {"urls": reports}, text)
@@ -119,10 +119,18 @@ def _explain(job: Job) -> Result:
 
 def _compare(job: Job) -> Result:
     reports = [
-        comparison.compare(url, job.agent, rules, job.max_bytes) for url, rules in _rules_of(job)
+        comparison.compare(url, job.agent, rules, job.max_bytes) for url, rules in _asked(job)
     ]
     text = "\n".join(comparison.text(report, job.terminal.paint) for report in reports)
     return Result(comparison.exit_code(reports), {"urls": reports}, text)
+
+
+def _asked(job: Job) -> Iterator[tuple[str, Rules]]:
+    """Iterate over the URLs with their rules, and show how far it has come."""
+    pairs = _rules_of(job)
+    for number, (url, rules) in enumerate(pairs, start=1):
+        job.terminal.progress(f"{number:,} of {len(pairs):,}: {url}")
+        yield url, rules
 
 
 def _rules_of(job: Job) -> list[tuple[str, Rules]]:

@@ -100,6 +100,70 @@ async def test_it_runs_however_the_project_runs(webs, robots_later, reactor):
     assert (run.returncode, run.stderr) == (0, b"")
 
 
+@ensureDeferred
+async def test_the_projects_proxy_is_used(webs, robots_later):
+    """What Scrapy sends through a proxy goes there, the host being looked up by nobody here."""
+    proxy = webs()
+    url = "http://somewhere.invalid/robots.txt"
+    proxy.pages[url] = Answer(RULES, headers=TEXT)
+    run = await robots_later("check", url, http_proxy=proxy.url)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert proxy.asked(url) == 1
+
+
+@ensureDeferred
+async def test_a_project_set_up_by_hand_is_asked_nothing_more(webs, robots_later, project):
+    """Without the add-on: neither rules, nor sitemaps, nor a log of the project's own."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(RULES + b"Sitemap: /s.xml\n", headers=TEXT)
+    project.write_text(
+        "ROBOTSTXT_OBEY = True\nLOG_ENABLED = True\nMANDELBOT_SITEMAPS = 'follow'\n"
+        "DOWNLOADER_MIDDLEWARES = {'scrapy_mandelbot.RobotsTxtMiddleware': 100,\n"
+        "    'scrapy_mandelbot.PauseMiddleware': 950}\n"
+        "SCHEDULER_PRIORITY_QUEUE = 'scrapy_mandelbot.SiteQueue'\n"
+        "EXTENSIONS = {'scrapy_mandelbot.SitemapFollower': 500, 'no.such.Extension': 1}\n"
+    )
+    run = await robots_later("check", web.url)
+    assert (run.returncode, run.stderr) == (3, b"")
+    assert [hit.path for hit in web.hits] == ["/robots.txt"]
+
+
+@ensureDeferred
+async def test_scrapys_log_is_there_for_who_asks(webs, robots_later):
+    """-L puts it on standard error; standard output stays the report."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(RULES, headers=TEXT)
+    run = await robots_later("check", web.url, "-L", "DEBUG")
+    assert run.stdout.decode() == f"{web.url}/robots.txt: nothing is wrong\n"
+    assert f"Crawled (200) <GET {web.url}/robots.txt>" in run.stderr.decode()
+
+
+@ensureDeferred
+async def test_ctrl_c_ends_it(webs, tmp_path):
+    """At once, in one line, with exit code 2."""
+    import os
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    from twisted.internet.threads import deferToThread
+
+    web = webs()
+    command = [sys.executable, "-m", "scrapy", "robots", "check", web.url]
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def interrupt(_):
+        os.kill(child.pid, signal.SIGINT)
+        return Answer(RULES, delay=30)
+
+    web.pages["/robots.txt"] = interrupt
+    began = time.monotonic()
+    out, err = await deferToThread(child.communicate, timeout=30)
+    assert (out, err, child.returncode) == (b"", b"scrapy robots: interrupted\n", 2)
+    assert time.monotonic() - began < 20
+
+
 @pytest.mark.parametrize("hops", [4, 5, 9, 10, 15])
 @ensureDeferred
 async def test_moderatobot_redirects_are_counted(webs, robots_later, hops):

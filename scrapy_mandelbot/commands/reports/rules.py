@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness import (
@@ -34,11 +34,16 @@ class Rules:
     body: bytes = b""
     answer: Answer | None = None
     """Of the site; None: the file was on disk."""
+    _read: dict[tuple[Dialect, int], RobotsTxt] = field(default_factory=dict, repr=False)
+    """The file as dialects read it: it may be asked about a thousand URLs."""
 
     def read(self, dialect: str | Dialect, max_bytes: int) -> tuple[RobotsTxt | None, str]:
         """Return the file as a dialect reads it, or None and what the answer means instead."""
         known = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
-        robots = RobotsTxt.parse(self.body, dialect=known, max_bytes=max_bytes)
+        robots = self._read.get((known, max_bytes))
+        if robots is None:
+            robots = RobotsTxt.parse(self.body, dialect=known, max_bytes=max_bytes)
+            self._read[known, max_bytes] = robots
         if self.answer is None:
             return robots, ""
         kind, reason = self._meaning(known)
