@@ -166,6 +166,45 @@ def test_a_line_that_would_change_it_is_found(dialect):
         assert len(added) == 1, body
 
 
+def test_what_decides_without_the_line_is_told_by_its_own_number():
+    """The numbers are those of the file as it is, not of the file without the line."""
+    robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a/b\nDisallow: /a\n")
+    without = changes(robots, "/a/b", "bot")[0]
+    assert (without["change"], without["line"], without["allowed"]) == ("remove", 2, False)
+    assert without["rule"]["line"] == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("/a*b", "Disallow: /a%2Ab"),
+        ("https://example.com/a$#top", "Disallow: /a%24"),
+        ("/a b?c=1", "Disallow: /a%20b?c=1"),
+        ("https://example.com", "Disallow: /"),
+    ],
+)
+def test_a_line_is_about_its_url_and_no_more(url, line):
+    """Signs that mean something in a rule are escaped."""
+    robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 1\n")
+    (added,) = changes(robots, url, "bot")
+    assert (added["line"], added["lines"]) == (2, [line])
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [
+        ("Disallow: /*a*b*c*d*e", ["Allow: /abcde*****"]),
+        ("Allow: /*a*b*c*d*e", ["Disallow: /abcde******"]),
+        ("Disallow: /*é", ["Allow: /é*"]),
+    ],
+)
+def test_a_line_can_beat_a_longer_one(rule, lines):
+    """By stars that match nothing, where the longest wins: in a tie Allow does."""
+    robots = RobotsTxt.parse(f"User-agent: *\n{rule}\n".encode())
+    url = "/é" if "é" in rule else "/abcde"
+    assert changes(robots, url, "bot")[1]["lines"] == lines
+
+
 def test_robots_txt_itself_cannot_be_forbidden():
     """So no line is said to do it."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n")

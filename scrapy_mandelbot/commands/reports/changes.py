@@ -11,7 +11,7 @@ from scrapy_mandelbot.commands.reports.rules import rule_data
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robotstxt.outline import read_outline
-from scrapy_mandelbot.robotstxt.paths import split_url
+from scrapy_mandelbot.robotstxt.paths import escape_non_ascii, split_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,11 +112,10 @@ class _Changes:
         plain = target.translate(_SPECIAL)
         yield plain
         rule = self._verdict.rule
-        if rule is not None:  # the longest wins: a rule as long as this one, or longer
-            missing = len(rule.path.encode()) - len(plain) + (not rule.allow)
-            for stars in (missing - 1, missing):
-                if 0 < stars <= _LONGEST:
-                    yield plain + "*" * stars
+        if rule is not None:  # where the longest wins, Allow wins ties
+            missing = len(escape_non_ascii(rule.path)) - len(escape_non_ascii(plain)) + rule.allow
+            if 0 < missing <= _LONGEST:
+                yield plain + "*" * missing
         yield f"{plain}$"
         yield target.translate(_GLOB)
         yield f"{target.translate(_GLOB)}*"
