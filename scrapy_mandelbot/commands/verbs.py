@@ -140,17 +140,19 @@ def _rules_of(job: Job) -> list[tuple[str, Rules]]:
         rules = Rules(named(job.opts.file), read_source(job.opts.file))
         return [(url, rules) for url in urls]
     robots_of = {url: robots_url_of(url) for url in urls}
+    wanted = dict.fromkeys(robots_of.values())
     rules_of: dict[str, Rules] = {}
 
     def visit(fetched: Fetched) -> tuple[()]:
         url = fetched.wanted.url
-        if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER}:
+        # Of several sites one that is not there is a line in the report, as one that is down is.
+        if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER} and len(wanted) == 1:
             raise CannotBeHadError(fetched.trouble)
         rules_of[url] = Rules(url, fetched.body, fetched.answer)
         return ()
 
     if urls:
-        job.fetch(map(job.wanted_robots, dict.fromkeys(robots_of.values())), visit)
+        job.fetch(map(job.wanted_robots, wanted), visit)
     return [(url, rules_of[robots_of[url]]) for url in urls]
 
 

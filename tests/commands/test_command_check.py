@@ -272,3 +272,25 @@ async def test_a_file_that_is_too_large_is_read_and_told(webs, robots_later):
         one["message"] for one in json.loads(run.stdout)["findings"] if one["code"] == "too-large"
     ]
     assert "1080000 bytes" in message
+
+
+@ensureDeferred
+async def test_a_body_that_does_not_end_is_read_as_far_as_it_came(webs, robots_later):
+    """A drip that outlasts the time: what came counts, and it is as slow as the time allows."""
+    web = webs()
+
+    def drip(request):
+        from twisted.internet.task import LoopingCall
+
+        drops = LoopingCall(request.write, b"Disalow: /\n")
+        request.notifyFinish().addBoth(lambda _: drops.stop())
+        request.write(b"User-agent: *\n")
+        drops.start(0.2)
+        return Answer(b"", headers=TEXT, delay=60)
+
+    web.pages["/robots.txt"] = drip
+    run = await robots_later(
+        "check", web.url, "--format", "json", "-s", "MANDELBOT_ROBOTS_TIMEOUT=5.5"
+    )
+    assert {"slow", "misspelt-field"} <= set(codes(run))
+    assert json.loads(run.stdout)["delivery"]["seconds"] == 5.5

@@ -109,6 +109,18 @@ async def test_a_host_that_is_not_there_is_one_clear_line(robots_later):
     assert run.stderr == b"scrapy robots: http://nowhere.invalid/robots.txt: no such host\n"
 
 
+@ensureDeferred
+async def test_of_several_sites_one_that_is_not_there_stops_nothing(webs, robots_later):
+    """Nobody knows what it says; the others are asked."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(BODY)
+    urls = ["http://nowhere.invalid/a", web.url + "/a"]
+    run = await robots_later("explain", "-", "--format", "json", stdin="\n".join(urls).encode())
+    assert [one["allowed"] for one in explained(run)] == [None, True]
+    assert explained(run)[0]["reason"].startswith("no such host")
+    assert run.returncode == 1
+
+
 def test_dialects_side_by_side(robots, file):
     """The rule that each uses; what differs from Mandelbot is marked, and makes exit code 1."""
     run = robots("compare", "/private/press", "--file", "robots.txt", "--agent", "zz")

@@ -34,7 +34,9 @@ class Rules:
     body: bytes = b""
     answer: Answer | None = None
     """Of the site; None: the file was on disk."""
-    _read: dict[tuple[Dialect, int], RobotsTxt] = field(default_factory=dict, repr=False)
+    _read: dict[tuple[Dialect, int], RobotsTxt] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     """The file as dialects read it: it may be asked about a thousand URLs."""
 
     def read(self, dialect: str | Dialect, max_bytes: int) -> tuple[RobotsTxt | None, str]:
