@@ -144,11 +144,18 @@ class Crawl:
 def _store(settings: BaseSettings, config: Config, now: float) -> Store:
     if not config.enabled:
         return MemoryStore()
-    path = _default_path(settings) if config.store == "sqlite" else config.store
-    if path is None or path == "memory":
+    path = store_path(settings, config.store)
+    if path is None:
         return MemoryStore()
     longest = max(config.cache_stale, config.fresh_for)
     return SqliteStore(path, call_later, forget_before=now - longest)
+
+
+def store_path(settings: BaseSettings, store: str) -> str | Path | None:
+    """Return the file in which copies are kept, given MANDELBOT_STORE; None: there is none."""
+    if store == "memory":
+        return None
+    return _default_path(settings) if store == "sqlite" else store
 
 
 def _default_path(settings: BaseSettings) -> str | Path | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
+_COMMENT_SHOWN = 300  # characters
 
 
 class Announcements:
@@ -97,6 +98,8 @@ class Announcements:
             return
         is_news = self.is_news(site)
         self._known.add(site)
+        if is_news:
+            self._comments(site, request, rules)
         robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
         if robots_parsed is not None:
             await self._crawler.signals.send_catch_log_async(
@@ -112,6 +115,20 @@ class Announcements:
         """Tell what came of a fetch, and what the file says."""
         self._send(signals.robots_fetched, site=site, robots=rules.robots, outcome=rules.outcome)
 
+    def _comments(self, site: str, request: Request, rules: SiteRules) -> None:
+        """Tell what the owner wants the robot's people to be told.
+
+        "An Extended Standard for Robot Exclusion", directive Comment.
+        """
+        agent = self._config.agent
+        if not agent:
+            header = request.headers.get("User-Agent", self._crawler.settings["USER_AGENT"])
+            agent = header.decode("latin-1") if isinstance(header, bytes) else str(header)
+        comments = rules.robots.comments(agent)
+        if comments:
+            message = "%(site)s has a comment for us in its robots.txt: %(comments)s"
+            self._log(logging.INFO, message, site, comments=" / ".join(map(_one_line, comments)))
+
     def _send(self, signal: object, **arguments: object) -> None:
         self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **arguments)
 
@@ -123,6 +140,12 @@ def absolute_urls(base: str, urls: tuple[str, ...]) -> tuple[str, ...]:
     """Return the URLs made absolute, each once; what cannot be a URL is left out."""
     absolute = (http_url(base, url) for url in urls)
     return tuple(dict.fromkeys(url for url in absolute if url is not None))
+
+
+def _one_line(text: str) -> str:
+    """Return a text from the web as a log can bear it: printable, and not without end."""
+    shown = "".join(sign if sign.isprintable() else " " for sign in text[:_COMMENT_SHOWN])
+    return shown if len(text) <= _COMMENT_SHOWN else f"{shown}…"
 
 
 def _clock_time(moment: float) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,12 @@ class Store(Protocol):
 
     def put_copy(self, site: str, copy: Copy) -> None:
         """Keep the site's copy in place of an older one."""
+
+    def copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over all sites and their copies, however old, in the order of the sites."""
+
+    def drop_copy(self, site: str) -> None:
+        """Forget the site's copy, if there is one."""
 
     def get_pauses(self) -> dict[str, Pause]:
         """Return the pauses of all sites, past ones too."""

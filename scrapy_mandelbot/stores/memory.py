@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.stores.packing import pack, unpack
@@ -40,6 +41,15 @@ class MemoryStore:
         """Keep the site's copy in place of an older one."""
         packed = replace(copy, body=pack(copy.body))
         self._copies.put(site, packed, len(packed.body) + _OVERHEAD)
+
+    def copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over all sites and their copies, however old, in the order of the sites."""
+        for site, packed in sorted(self._copies.items(), key=itemgetter(0)):
+            yield site, replace(packed, body=unpack(packed.body))
+
+    def drop_copy(self, site: str) -> None:
+        """Forget the site's copy, if there is one."""
+        self._copies.discard(site)
 
     def get_pauses(self) -> dict[str, Pause]:
         """Return the pauses of all sites."""

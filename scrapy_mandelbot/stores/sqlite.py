@@ -11,7 +11,7 @@ import logging
 import sqlite3
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_mandelbot.stores.copies import Copy, Pause
 from scrapy_mandelbot.stores.memory import MemoryStore
@@ -110,14 +110,8 @@ class SqliteStore:
             database = self._open()
             if database is None:
                 return None
-            row = database.execute(
-                "SELECT body, status, fetched_at, url, etag, last_modified FROM copies"
-                " WHERE site = ?",
-                (_text(site),),
-            ).fetchone()
-            if row is None:
-                return None
-            return Copy(unpack(row[0]), int(row[1]), float(row[2]), *row[3:])
+            row = database.execute(f"{_COPIES} WHERE site = ?", (_text(site),)).fetchone()
+            return None if row is None else _copy(row)
         except sqlite3.Error as error:
             self._is_readable = False  # until the next time that it is saved: waiting costs
             self._complain(error)
@@ -129,6 +123,33 @@ class SqliteStore:
         """Keep the site's copy in place of an older one; it is saved about a second later."""
         self._unsaved.put_copy(site, copy)
         self._set_timer(_SAVE_AFTER)
+
+    def copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over all sites and their copies, in the order of the sites."""
+        unsaved = {_text(site): copy for site, copy in self._unsaved.copies()}
+        for site in sorted({*self._saved_sites(), *unsaved}):
+            copy = unsaved.get(site) or self.get_copy(site)
+            if copy is not None:
+                yield site, copy
+
+    def drop_copy(self, site: str) -> None:
+        """Forget the site's copy, in the file at once."""
+        self._unsaved.drop_copy(site)
+        try:
+            database = self._open()
+            if database is not None:
+                database.execute("DELETE FROM copies WHERE site = ?", (_text(site),))
+        except sqlite3.Error as error:
+            self._complain(error)
+
+    def _saved_sites(self) -> list[str]:
+        try:
+            database = self._open()
+            rows = database.execute("SELECT site FROM copies") if database is not None else ()
+            return [site for (site,) in rows]
+        except sqlite3.Error as error:
+            self._complain(error)
+            return []
 
     def get_pauses(self) -> dict[str, Pause]:
         """Return the pauses of all sites, those that other processes have saved too."""
@@ -273,6 +294,13 @@ class SqliteStore:
                 self._path,
                 error,
             )
+
+
+_COPIES = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies"
+
+
+def _copy(row: tuple[Any, ...]) -> Copy:
+    return Copy(unpack(row[0]), int(row[1]), float(row[2]), *row[3:])
 
 
 def _connect(path: Path) -> sqlite3.Connection:

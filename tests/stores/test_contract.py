@@ -73,6 +73,28 @@ def test_sites_are_kept_apart(store, site):
     assert store.get_copy(SITE) == COPY
 
 
+def test_copies_are_listed_in_the_order_of_their_sites(store):
+    """All of them, whole, and those that were put last too."""
+    assert list(store.copies()) == []
+    newer = replace(COPY, status=404, body=b"")
+    for site, copy in (("http://b", COPY), ("http://c", COPY), ("http://a", COPY)):
+        store.put_copy(site, copy)
+    store.put_copy("http://b", newer)
+    assert list(store.copies()) == [("http://a", COPY), ("http://b", newer), ("http://c", COPY)]
+
+
+def test_a_copy_that_is_dropped_is_gone(store):
+    """It alone; dropping what is not there does nothing, and a new copy is kept."""
+    store.put_copy(SITE, COPY)
+    store.put_copy("http://other", COPY)
+    store.drop_copy(SITE)
+    store.drop_copy("http://nowhere")
+    assert store.get_copy(SITE) is None
+    assert list(store.copies()) == [("http://other", COPY)]
+    store.put_copy(SITE, COPY)
+    assert store.get_copy(SITE) == COPY
+
+
 def test_closing_twice_is_closing(store):
     """And what is asked of a closed store finds nothing, and raises nothing."""
     store.put_copy(SITE, COPY)

@@ -1,0 +1,208 @@
+"""What the command asks sites for: through Scrapy, with the project's agent, proxies, timeouts.
+
+One small spider asks for one URL after the other. Redirects are followed here, so that they can be
+counted; nothing is retried, cached, obeyed or paused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from scrapy import Spider
+from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_mandelbot.commands.sources import CannotBeHadError
+from scrapy_mandelbot.fetching import Limits, failure_of
+from scrapy_mandelbot.politeness import Answer, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable
+
+    from scrapy.crawler import Crawler, CrawlerProcessBase
+    from scrapy.http import Response
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST_REDIRECTS = 10  # "up to 10 redirections" (Moderatobot, "File access")
+_INFLATED = 20  # times the size on the wire
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A URL to be asked for."""
+
+    url: str
+    most_bytes: int
+    """As much is read of it."""
+    timeout: float
+    """Seconds for each answer."""
+    on_behalf_of: Any = None
+    """Whatever who asked wants to know it by."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What came of a URL: an answer, or a failure."""
+
+    wanted: Wanted
+    final_url: str
+    redirects: int
+    seconds: float
+    """From the first request to the last byte."""
+    status: int | None = None
+    body: bytes = b""
+    content_type: str = ""
+    content_encoding: str = ""
+    failure: Failure | None = None
+    detail: str = ""
+
+    @property
+    def answer(self) -> Answer:
+        """What came, as the outcome's table takes it."""
+        if self.failure is None and self.status in _REDIRECTS:
+            return Answer(failure=Failure.NOWHERE, detail=f"{self.redirects} hops")
+        return Answer(self.status, self.failure, self.detail)
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no answer, in words; empty: there is one."""
+        if self.failure is None:
+            return ""
+        detail = f" ({self.detail})" if self.failure is Failure.OTHER else ""
+        return f"{self.final_url}: {self.failure.value}{detail}"
+
+
+def fetch(
+    process: CrawlerProcessBase,
+    wanted: Iterable[Wanted],
+    visit: Callable[[Fetched], Iterable[Wanted]],
+    progress: Callable[[str], None],
+) -> None:
+    """Ask for URLs one after the other, and for what `visit` wants then. Blocks to the end.
+
+    Raises:
+        CannotBeHadError: nothing can be asked for, or somebody pressed Ctrl-C.
+    """
+    session = _Session(deque(wanted), visit, progress)
+    crawling = process.crawl(_AskingSpider, session=session)
+    process.start()
+    if session.error is not None:
+        raise session.error
+    if not session.is_done:
+        raise CannotBeHadError(_why_it_did_not_start(crawling) or "interrupted")
+
+
+class _Session:
+    """What is asked for in one run of the spider."""
+
+    def __init__(
+        self,
+        wanted: deque[Wanted],
+        visit: Callable[[Fetched], Iterable[Wanted]],
+        progress: Callable[[str], None],
+    ) -> None:
+        self._wanted = wanted
+        self._visit = visit
+        self._progress = progress
+        self.is_done = False
+        self.error: Exception | None = None
+
+    async def run(self, crawler: Crawler) -> None:
+        limits = Limits(crawler, time.monotonic)
+        try:
+            while self._wanted:
+                one = self._wanted.popleft()
+                self._progress(f"asking for {one.url}")
+                self._wanted.extend(self._visit(await _get(crawler, limits, one)))
+        except Exception as error:  # noqa: BLE001 - the engine would only log it
+            self.error = error
+        self.is_done = True
+
+
+class _AskingSpider(Spider):
+    name = "robots"
+    session: _Session
+
+    async def start(self) -> AsyncIterator[Any]:
+        await self.session.run(self.crawler)
+        requests: tuple[Request, ...] = ()  # none: they are sent past the scheduler
+        for request in requests:
+            yield request
+
+
+async def _get(crawler: Crawler, limits: Limits, wanted: Wanted) -> Fetched:
+    """Ask for one URL, following redirects. Nothing that goes wrong is raised."""
+    url, redirects, began = wanted.url, 0, time.monotonic()
+    seen = {url}
+    while True:
+        try:
+            request = _request(url, wanted)
+            with limits.watch(request, wanted.most_bytes, wanted.timeout) as reading:
+                reading.most_inflated = max(_INFLATED * wanted.most_bytes, reading.most_inflated)
+                if crawler.engine is None:  # it is there while a spider is
+                    raise RuntimeError("no engine")  # noqa: TRY301
+                response = await crawler.engine.download_async(request)
+        except Exception as error:  # noqa: BLE001 - whatever it is, there is no answer
+            seconds = time.monotonic() - began
+            detail = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            return Fetched(
+                wanted, url, redirects, seconds, failure=failure_of(error), detail=detail
+            )
+        target = _target(url, response)
+        if target is None or target in seen or redirects == _MOST_REDIRECTS:
+            seconds = time.monotonic() - began
+            if reading.cut and len(response.body) < wanted.most_bytes:  # too slow, not too long
+                seconds = max(seconds, wanted.timeout)
+            return Fetched(
+                wanted,
+                url,
+                redirects,
+                seconds,
+                response.status,
+                response.body,
+                (response.headers.get("Content-Type") or b"").decode("latin-1"),
+                (response.headers.get("Content-Encoding") or b"").decode("latin-1"),
+            )
+        seen.add(target)
+        url, redirects = target, redirects + 1
+
+
+def _request(url: str, wanted: Wanted) -> Request:
+    return Request(
+        url,
+        callback=NO_CALLBACK,
+        meta={
+            "dont_obey_robotstxt": True,
+            "dont_pause": True,
+            "dont_redirect": True,
+            "dont_retry": True,
+            "dont_cache": True,
+            "allow_offsite": True,
+            "download_timeout": wanted.timeout,
+            "download_fail_on_dataloss": False,
+        },
+    )
+
+
+def _target(url: str, response: Response) -> str | None:
+    location = response.headers.get("Location")
+    if response.status not in _REDIRECTS or not location:
+        return None
+    try:
+        target = urljoin(url, location.decode("latin-1").strip())
+    except ValueError:  # such as "http://["
+        return None
+    return target if target.startswith(("http://", "https://")) else None
+
+
+def _why_it_did_not_start(crawling: Any) -> str:
+    """Return the error of a crawl that did not come to its first request."""
+    try:
+        error = crawling.exception() if hasattr(crawling, "exception") else crawling.result.value
+    except Exception:  # noqa: BLE001 - there is none, whichever kind of crawl it is
+        return ""
+    return "" if error is None else f"{type(error).__name__}: {error}"

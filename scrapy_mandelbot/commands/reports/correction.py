@@ -1,0 +1,81 @@
+"""``fix``: the corrected file, what changes, and the proof that it decides alike."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.commands.reports.layout import shown
+from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.commands.reports.layout import Paint
+    from scrapy_mandelbot.robotstxt import Dialect
+
+
+def fix(source: str, body: bytes, dialect: str | Dialect, max_bytes: int) -> dict[str, Any]:
+    """Return the corrected file, and whether it is proved to decide as the original does."""
+    robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
+    rewritten = rewrite(robots, max_bytes=max_bytes)
+    proof = prove(body, rewritten.text, dialect, max_bytes=max_bytes)
+    before = [record.raw for record in robots.records]
+    return {
+        "source": source,
+        "dialect": robots.dialect.name,
+        "changed": rewritten.text.encode() != body,
+        "text": rewritten.text,
+        "diff": _diff(source, before, rewritten.text.split("\n")[:-1]),
+        "remarks": list(rewritten.remarks),
+        "proof": {
+            "holds": proof.holds,
+            "is_whole": proof.is_whole,
+            "decisions": proof.decisions,
+            "fields": proof.fields,
+            "different": proof.different,
+            "differences": [
+                {
+                    "question": one.question,
+                    "agent": one.agent,
+                    "before": one.before,
+                    "after": one.after,
+                }
+                for one in proof.differences
+            ],
+            "summary": str(proof),
+        },
+    }
+
+
+def _diff(source: str, before: list[str], after: list[str]) -> str:
+    lines = unified_diff(before, after, source, f"{source} (corrected)", lineterm="")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def exit_code(report: dict[str, Any]) -> int:
+    """Return 0 where it is proved that nothing is decided otherwise, else 3."""
+    return 0 if report["proof"]["holds"] else 3
+
+
+def diff_shown(report: dict[str, Any], paint: Paint) -> str:
+    """Return what changes for a person: in colours, and harmless."""
+    kinds = {"+": "good", "-": "error", "@": "note"}
+    lines = map(shown, report["diff"].split("\n")[:-1])
+    painted = (paint(kinds[line[0]], line) if line[:1] in kinds else line for line in lines)
+    return "".join(f"{line}\n" for line in painted)
+
+
+def text_shown(report: dict[str, Any]) -> str:
+    """Return the corrected file for a person: harmless."""
+    return "".join(f"{shown(line)}\n" for line in report["text"].split("\n")[:-1])
+
+
+def remarks(report: dict[str, Any]) -> list[str]:
+    """Return what there is to tell beside the file, as sentences."""
+    differences = report["proof"]["differences"][1:10]
+    told = [
+        f"{one['question']}{'' if one['agent'] is None else ' for ' + one['agent']} was "
+        f"{one['before']}, and is {one['after']}"
+        for one in differences
+    ]
+    return [*report["remarks"], report["proof"]["summary"], *told]

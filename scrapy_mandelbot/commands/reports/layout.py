@@ -1,0 +1,92 @@
+"""Text for a terminal: within 80 columns, in colours or without, and harmless.
+
+What comes from the web is shown by :func:`shown`: a control character in a robots.txt could do
+anything to a terminal.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+WIDTH = 80
+
+_COLOURS = {
+    "error": "31;1",
+    "warning": "33",
+    "note": "36",
+    "good": "32",
+    "strong": "1",
+    "dim": "2",
+}
+
+
+class Paint:
+    """Colours, or none."""
+
+    def __init__(self, *, colours: bool) -> None:
+        self._colours = colours
+
+    def __call__(self, kind: str, text: str) -> str:
+        """Return the text in the colour for its kind."""
+        return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
+
+
+PLAIN = Paint(colours=False)
+
+
+def shown(text: str) -> str:
+    """Return a text of which nothing moves a cursor.
+
+    Other signs than printable ones become escapes, a tab a space.
+    """
+    if text.isprintable():
+        return text
+    text = text.replace("\t", " ")
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that fits, shown."""
+    text = shown(text)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def wrapped(text: str, indent: int = 0, first: str | None = None) -> str:
+    """Return a text in lines of at most 80 columns; what has no space in it is not broken."""
+    return textwrap.fill(
+        shown(text),
+        WIDTH,
+        initial_indent=" " * indent if first is None else first,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[list[str]]:
+    """Return the cells padded so that columns are aligned, but the last one."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    last = len(widths) - 1
+    return [
+        [
+            cell.rjust(width) if place in right else cell if place == last else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for row in rows
+    ]
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return ``1 error``, ``2 errors``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Return lines as a text, without white space at their ends."""
+    return "".join(f"{line.rstrip()}\n" for line in lines)

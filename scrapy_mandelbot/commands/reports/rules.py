@@ -1,0 +1,92 @@
+"""What is known of a site's rules: a file that was read, or what its absence means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.politeness import (
+    Answer,
+    Failure,
+    Known,
+    OutcomeKind,
+    OutcomeLaw,
+    outcome_of,
+)
+from scrapy_mandelbot.robotstxt import DIALECTS, Dialect, RobotsTxt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_mandelbot.robotstxt import Rule
+
+    Agent = str | Sequence[str]
+
+_PAUSES = frozenset({503, 429})
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The robots.txt of one site, as it came."""
+
+    source: str
+    """The URL or the name of the file."""
+    body: bytes = b""
+    answer: Answer | None = None
+    """Of the site; None: the file was on disk."""
+    _read: dict[tuple[Dialect, int], RobotsTxt] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """The file as dialects read it: it may be asked about a thousand URLs."""
+
+    def read(self, dialect: str | Dialect, max_bytes: int) -> tuple[RobotsTxt | None, str]:
+        """Return the file as a dialect reads it, or None and what the answer means instead."""
+        known = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+        robots = self._read.get((known, max_bytes))
+        if robots is None:
+            robots = RobotsTxt.parse(self.body, dialect=known, max_bytes=max_bytes)
+            self._read[known, max_bytes] = robots
+        if self.answer is None:
+            return robots, ""
+        kind, reason = self._meaning(known)
+        return (robots, "") if kind is OutcomeKind.RULES else (None, reason)
+
+    def decide(
+        self, url: str, agent: Agent, dialect: str | Dialect, max_bytes: int
+    ) -> dict[str, Any]:
+        """Return the verdict on a URL as plain data; ``allowed`` None: nobody knows now."""
+        robots, reason = self.read(dialect, max_bytes)
+        if robots is not None:
+            verdict = robots.verdict(url, agent)
+            return {
+                "allowed": verdict.allowed,
+                "reason": verdict.reason,
+                "group": verdict.agent,
+                "rule": None if verdict.rule is None else rule_data(verdict.rule),
+            }
+        known = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+        kind, _ = self._meaning(known)
+        answers = {OutcomeKind.ALLOW_ALL: True, OutcomeKind.FORBID_ALL: False}
+        return {"allowed": answers.get(kind), "reason": reason, "group": None, "rule": None}
+
+    def _meaning(self, dialect: Dialect) -> tuple[OutcomeKind, str]:
+        law = OutcomeLaw(
+            _PAUSES,
+            forbidding_statuses=dialect.forbidding_statuses,
+            only_status_200=dialect.only_status_200,
+        )
+        outcome = outcome_of(self.answer or Answer(failure=Failure.OTHER), Known(), law)
+        return outcome.kind, outcome.reason.removeprefix("robots.txt: ")
+
+
+def rule_data(rule: Rule) -> dict[str, Any]:
+    """Return a rule as plain data."""
+    return {"allow": rule.allow, "path": rule.path, "line": rule.line, "text": str(rule)}
+
+
+def verdict_words(decided: dict[str, Any]) -> str:
+    """Return ``allowed``, ``forbidden`` or ``unknown``."""
+    return {True: "allowed", False: "forbidden", None: "unknown"}[decided["allowed"]]
+
+
+VERDICT_COLOURS = {"allowed": "good", "forbidden": "error", "unknown": "warning"}

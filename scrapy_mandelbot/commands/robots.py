@@ -1,0 +1,206 @@
+"""``scrapy robots``: check, correct and explain robots.txt files.
+
+Usage::
+
+    scrapy robots check FILE|URL|-
+    scrapy robots fix FILE|URL|- [--diff] [--output FILE] [--dialect NAME]
+    scrapy robots explain URL... [--agent NAME] [--file FILE] [--dialect NAME]
+    scrapy robots compare URL... [--agent NAME] [--file FILE]
+    scrapy robots sitemaps FILE|URL|- [--read]
+    scrapy robots cache list|show URL|drop URL|drop --all
+
+``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
+JSON object, which ``docs/command.rst`` describes.
+
+Exit codes:
+    0: clean: nothing but notes, proved, allowed, alike, read.
+    1: warnings: of ``check``; a URL is forbidden or its rules are not known (``explain``); dialects
+       differ (``compare``); something is wrong with a sitemap (``sitemaps``); there is no such copy
+       (``cache``).
+    2: wrong use, or what was asked for cannot be had: no such file, no such host.
+    3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had.
+
+This module imports nothing that Scrapy has not imported before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_DIALECTS = ("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "extended2")
+_CMDLINE = 40  # Scrapy's priority of what the command line says
+
+
+class Verb(NamedTuple):
+    """How one of the things that the command does is called."""
+
+    takes: str
+    least: int
+    most: int | None
+    """Arguments; None: as many as one likes."""
+    options: frozenset[str]
+    """Those that mean something to it, but --format."""
+
+
+VERBS = {
+    "check": Verb("FILE|URL|-", 1, 1, frozenset()),
+    "fix": Verb("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect"})),
+    "explain": Verb("URL...", 1, None, frozenset({"agent", "file", "dialect"})),
+    "compare": Verb("URL...", 1, None, frozenset({"agent", "file"})),
+    "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"})),
+    "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"})),
+}
+
+# For the requests of this command: the project's agent, proxies and timeouts, and none of what it
+# does with pages. What a robots.txt says is asked for here, not obeyed.
+_SETTINGS: dict[str, object] = {
+    "AUTOTHROTTLE_ENABLED": False,
+    "CLOSESPIDER_TIMEOUT": 0,
+    "DEPTH_LIMIT": 0,
+    "DOWNLOAD_DELAY": 0,
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter",
+    "EXTENSIONS": {},
+    "FEEDS": {},
+    "HTTPCACHE_ENABLED": False,
+    "ITEM_PIPELINES": {},
+    "JOBDIR": None,
+    "MANDELBOT_ENABLED": False,
+    "MEMUSAGE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "ROBOTSTXT_OBEY": False,
+    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "SPIDER_MIDDLEWARES": {},
+    "SPIDER_MODULES": [],
+    "STATS_DUMP": False,
+    "TELNETCONSOLE_ENABLED": False,
+}
+
+
+class Command(ScrapyCommand):
+    """The command as Scrapy runs it; what it does is in ``verbs``."""
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """Return what follows the command's name."""
+        return f"{'|'.join(VERBS)} <argument>... [options]"
+
+    def short_desc(self) -> str:
+        """Return the line in Scrapy's list of commands."""
+        return "Check, correct and explain robots.txt files"
+
+    def long_desc(self) -> str:
+        """Return what the help says; argparse wraps it."""
+        return (
+            "Check, correct and explain robots.txt files. "
+            "check: what is wrong with a file, or with how a site delivers it, and to which robots"
+            " that matters. "
+            "fix: the corrected file, and the proof that it decides as the original does. "
+            "explain: whether URLs may be crawled, by which line, and what would change that. "
+            "compare: how the robots of six dialects decide. "
+            "sitemaps: which a file cites, and with --read what is in them. "
+            "cache: the copies of robots.txt files that the project keeps. "
+            "'-' is standard input. "
+            "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
+            " 2: wrong use, or it cannot be had; 3: errors, not proved."
+        )
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        """Add the options of all verbs."""
+        super().add_options(parser)
+        group = parser.add_argument_group(title="Robots Options")
+        group.add_argument(
+            "--format", choices=("text", "json"), default="text", help="text, if not said otherwise"
+        )
+        group.add_argument(
+            "--dialect",
+            choices=_DIALECTS,
+            help="fix, explain: how the file is read, else as MANDELBOT_DIALECT says",
+        )
+        group.add_argument(
+            "--agent",
+            metavar="NAME",
+            help="explain, compare: the robot, else ROBOTSTXT_USER_AGENT or USER_AGENT",
+        )
+        group.add_argument(
+            "--file",
+            metavar="FILE",
+            help="explain, compare: a robots.txt on disk instead of the site's",
+        )
+        group.add_argument(
+            "--diff", action="store_true", help="fix: show what changes, not the whole file"
+        )
+        group.add_argument("--output", metavar="FILE", help="fix: where the file is written")
+        group.add_argument(
+            "--read", action="store_true", help="sitemaps: read them, and count their entries"
+        )
+        group.add_argument("--all", action="store_true", help="cache drop: every copy")
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        """Check how the command is used, and set up what it needs.
+
+        Raises:
+            UsageError: it is used wrongly.
+        """
+        super().process_options(args, opts)
+        _check_use(args, opts)
+        settings = self.settings
+        if settings is None:  # Scrapy sets it before
+            raise UsageError
+        if settings.getpriority("LOG_ENABLED") != _CMDLINE:  # a project's log is for its crawls
+            settings.set("LOG_ENABLED", False, "cmdline")  # noqa: FBT003 - Scrapy's interface
+        if _asks_a_site(args, opts):
+            self.requires_crawler_process = True
+            settings.setdict(_SETTINGS, _CMDLINE)
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        """Do what was asked for."""
+        from scrapy_mandelbot.commands.running import run  # noqa: PLC0415 - the rest is not cheap
+
+        if self.settings is not None:
+            self.exitcode = run(args, opts, self.settings, self.crawler_process)
+
+
+def _check_use(args: list[str], opts: Namespace) -> None:
+    if not args:
+        raise UsageError
+    if args[0] not in VERBS:
+        raise UsageError(f"there is no {args[0]!r}: it is one of {', '.join(VERBS)}")
+    verb = VERBS[args[0]]
+    unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
+    if unknown:
+        raise UsageError(f"there is no option {unknown[0]}")
+    count = len(args) - 1
+    if count < verb.least or (verb.most is not None and count > verb.most):
+        raise UsageError(f"it is: scrapy robots {args[0]} {verb.takes}")
+    for option in ("agent", "all", "dialect", "diff", "file", "output", "read"):
+        if getattr(opts, option) and option not in verb.options:
+            raise UsageError(f"{args[0]} takes no --{option}")
+    if args[0] == "cache":
+        _check_cache_use(args[1], count - 1, all_of_them=opts.all)
+    if args.count("-") + (opts.file == "-") > 1:
+        raise UsageError("standard input can be read once only")
+
+
+def _check_cache_use(what: str, urls: int, *, all_of_them: bool) -> None:
+    wanted = {"list": 0, "show": 1, "drop": 0 if all_of_them else 1}
+    if wanted.get(what) != urls or (all_of_them and what != "drop"):
+        raise UsageError(f"it is: scrapy robots cache {VERBS['cache'].takes}")
+
+
+def _asks_a_site(args: list[str], opts: Namespace) -> bool:
+    if args[0] in {"explain", "compare"}:
+        return not opts.file
+    return args[0] != "cache" and is_url(args[1])
+
+
+def is_url(source: str) -> bool:
+    """Return whether what names a robots.txt is a URL: anything else is a file."""
+    return source.lower().startswith(("http://", "https://"))

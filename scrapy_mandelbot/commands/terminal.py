@@ -1,0 +1,55 @@
+"""Where the command writes to: a terminal, with colours, or a pipe, without."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TextIO
+
+from scrapy_mandelbot.commands.reports.layout import Paint, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CLEAR_LINE = "\r\x1b[K"
+
+
+class Terminal:
+    """Standard output and standard error."""
+
+    def __init__(self, out: TextIO, err: TextIO, environ: Mapping[str, str] | None = None) -> None:
+        environ = os.environ if environ is None else environ
+        self._out, self._err = out, err
+        self.is_screen = out.isatty()
+        is_dumb = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+        self.paint = Paint(colours=self.is_screen and not is_dumb)
+        self._shows_progress = err.isatty() and environ.get("TERM") != "dumb"
+        self._has_progress = False
+
+    def write(self, text: str) -> None:
+        """Write a report."""
+        self._clear()
+        # A terminal or pipe that is not UTF-8 gets escapes for what it cannot show.
+        encoding = self._out.encoding or "utf-8"
+        self._out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        self._out.flush()
+
+    def tell(self, message: str) -> None:
+        """Write a line that is no part of the report."""
+        self._clear()
+        encoding = self._err.encoding or "utf-8"
+        line = f"scrapy robots: {shown(message)}\n"
+        self._err.write(line.encode(encoding, "backslashreplace").decode(encoding))
+        self._err.flush()
+
+    def progress(self, doing: str) -> None:
+        """Show what is being done, in one line, where somebody may be watching."""
+        if self._shows_progress:
+            self._err.write(f"{_CLEAR_LINE}{shown(doing)[:78]}")
+            self._err.flush()
+            self._has_progress = True
+
+    def _clear(self) -> None:
+        if self._has_progress:
+            self._err.write(_CLEAR_LINE)
+            self._err.flush()
+            self._has_progress = False

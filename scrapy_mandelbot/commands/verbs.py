@@ -1,0 +1,166 @@
+"""The verbs of the command: get what is asked about, and report on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.commands.cache_verb import look_at_copies
+from scrapy_mandelbot.commands.job import SUCCESS, Result, body_of
+from scrapy_mandelbot.commands.reports import comparison, correction, explanation, findings
+from scrapy_mandelbot.commands.reports.rules import Rules
+from scrapy_mandelbot.commands.robots import is_url
+from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
+from scrapy_mandelbot.commands.sources import (
+    CannotBeHadError,
+    delivery_of_file,
+    named,
+    read_source,
+    read_urls,
+    robots_url_of,
+    url_to_check,
+)
+from scrapy_mandelbot.politeness import Failure
+from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robotstxt.lint import Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_mandelbot.commands.fetching import Fetched
+    from scrapy_mandelbot.commands.job import Job
+
+_NOBODY_WAITS = 10  # seconds (Moderatobot, "Robots.txt timeout")
+
+
+def _check(job: Job) -> Result:
+    source = job.args[0]
+    if is_url(source):
+        source = url_to_check(source)
+        fetched = job.fetch_one(source)
+        delivery: Delivery | None = _delivery(fetched)
+        body = fetched.body if fetched.status in SUCCESS else None
+    else:
+        body = read_source(source)
+        delivery = delivery_of_file(source)
+    robots = None if body is None else RobotsTxt.parse(body, max_bytes=job.max_bytes)
+    report = findings.check(named(source), robots, delivery)
+    text = findings.text(report, job.terminal.paint)
+    return Result(findings.exit_code(report), report, text)
+
+
+def _delivery(fetched: Fetched) -> Delivery:
+    """Return how a file came. That it took longer than anyone waits is a finding."""
+    seconds = fetched.seconds
+    if fetched.failure is Failure.TIMED_OUT and fetched.wanted.timeout >= _NOBODY_WAITS:
+        seconds = max(seconds, fetched.wanted.timeout)
+        return Delivery(url=fetched.wanted.url, redirects=fetched.redirects, seconds=seconds)
+    if fetched.failure is not None:
+        raise CannotBeHadError(fetched.trouble)
+    is_success = fetched.status in SUCCESS
+    return Delivery(
+        url=fetched.wanted.url,
+        final_url=fetched.final_url,
+        redirects=fetched.redirects,
+        status=fetched.status,
+        seconds=seconds,
+        # Of an error page these say nothing about the file.
+        content_type=fetched.content_type if is_success else None,
+        content_encoding=fetched.content_encoding if is_success else None,
+    )
+
+
+def _fix(job: Job) -> Result:
+    source = job.args[0]
+    if is_url(source):
+        source = url_to_check(source)
+        body = body_of(job.fetch_one(source))
+    else:
+        body = read_source(source)
+    job.terminal.progress(f"correcting {named(source)}")
+    report = correction.fix(named(source), body, job.dialect, job.max_bytes)
+    code = correction.exit_code(report)
+    remarks = correction.remarks(report)
+    text = _corrected(job, report)
+    if job.opts.output:
+        remarks.append(_write(job.opts.output, report["text"], is_proved=not code))
+        text = text if job.opts.diff else ""
+    return Result(code, report, text, remarks if job.opts.format == "text" else [])
+
+
+def _corrected(job: Job, report: dict[str, Any]) -> str:
+    """Return the file or the diff: for a program as it is, for a person as it can be shown."""
+    if job.terminal.is_screen:
+        is_diff, paint = job.opts.diff, job.terminal.paint
+        return correction.diff_shown(report, paint) if is_diff else correction.text_shown(report)
+    text: str = report["diff" if job.opts.diff else "text"]
+    return text
+
+
+def _write(output: str, text: str, *, is_proved: bool) -> str:
+    if not is_proved:
+        return f"{output} is not written"
+    try:
+        Path(output).write_bytes(text.encode())
+    except OSError as error:
+        raise CannotBeHadError(f"{output}: {(error.strerror or str(error)).lower()}") from None
+    return f"{output} is written"
+
+
+def _explain(job: Job) -> Result:
+    dialect = job.dialect
+    reports = [
+        explanation.explain(url, job.agent, rules, dialect, job.max_bytes)
+        for url, rules in _asked(job)
+    ]
+    text = "\n".join(explanation.text(report, job.terminal.paint) for report in reports)
+    return Result(explanation.exit_code(reports), {"urls": reports}, text)
+
+
+def _compare(job: Job) -> Result:
+    reports = [
+        comparison.compare(url, job.agent, rules, job.max_bytes) for url, rules in _asked(job)
+    ]
+    text = "\n".join(comparison.text(report, job.terminal.paint) for report in reports)
+    return Result(comparison.exit_code(reports), {"urls": reports}, text)
+
+
+def _asked(job: Job) -> Iterator[tuple[str, Rules]]:
+    """Iterate over the URLs with their rules, and show how far it has come."""
+    pairs = _rules_of(job)
+    for number, (url, rules) in enumerate(pairs, start=1):
+        job.terminal.progress(f"{number:,} of {len(pairs):,}: {url}")
+        yield url, rules
+
+
+def _rules_of(job: Job) -> list[tuple[str, Rules]]:
+    """Return the URLs asked about, each with the rules of its site, or those of the file."""
+    urls = read_urls(job.args)
+    if job.opts.file:
+        rules = Rules(named(job.opts.file), read_source(job.opts.file))
+        return [(url, rules) for url in urls]
+    robots_of = {url: robots_url_of(url) for url in urls}
+    wanted = dict.fromkeys(robots_of.values())
+    rules_of: dict[str, Rules] = {}
+
+    def visit(fetched: Fetched) -> tuple[()]:
+        url = fetched.wanted.url
+        # Of several sites one that is not there is a line in the report, as one that is down is.
+        if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER} and len(wanted) == 1:
+            raise CannotBeHadError(fetched.trouble)
+        rules_of[url] = Rules(url, fetched.body, fetched.answer)
+        return ()
+
+    if urls:
+        job.fetch(map(job.wanted_robots, wanted), visit)
+    return [(url, rules_of[robots_of[url]]) for url in urls]
+
+
+VERBS: dict[str, Callable[[Job], Result]] = {
+    "check": _check,
+    "fix": _fix,
+    "explain": _explain,
+    "compare": _compare,
+    "sitemaps": list_sitemaps,
+    "cache": look_at_copies,
+}

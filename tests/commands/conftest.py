@@ -1,0 +1,52 @@
+"""The command as a person runs it: in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from twisted.internet.threads import deferToThread
+
+
+def _run(folder, *arguments, stdin=b"", **environ):
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", "robots", *map(str, arguments)],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environ},
+    )
+
+
+@pytest.fixture
+def robots(tmp_path):
+    """Run ``scrapy robots`` in a folder, and wait for it."""
+    return partial(_run, tmp_path)
+
+
+@pytest.fixture
+def robots_later(tmp_path):
+    """Run it while this process serves the sites that it asks."""
+    return partial(deferToThread, _run, tmp_path)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Make the folder a project that uses the package, and return its settings file."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project.settings\n")
+    package = tmp_path / "project"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "spiders.py").write_text("raise RuntimeError('a spider that cannot be imported')\n")
+    settings = package / "settings.py"
+    settings.write_text(
+        "ADDONS = {'scrapy_mandelbot.Addon': 500}\nSPIDER_MODULES = ['project.spiders']\n"
+        "USER_AGENT = 'Examplebot/1.0 (+https://example.com/bot)'\nLOG_LEVEL = 'DEBUG'\n"
+    )
+    return settings

@@ -1,0 +1,296 @@
+"""``scrapy robots check``: what is wrong with a file, and with how a site delivers it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from crawling import ensureDeferred
+from webs import Answer
+
+RULES = b"User-agent: *\nDisallow: /private/\n"
+TEXT = {"Content-Type": "text/plain"}
+
+SEVERITIES = [
+    (0, RULES, "nothing is wrong"),
+    (0, b"User-agent: *\nAllow: /a\n", "1 note"),
+    (1, b"User-agent: *\nUser-agent: a\nAllow: /\n\nDisallow: /a$b\n", "2 warnings"),
+    (3, b"User-agent: *\nDisallow /\n", "1 error"),
+]
+
+
+def codes(run) -> list[str]:
+    return [one["code"] for one in json.loads(run.stdout)["findings"]]
+
+
+@pytest.mark.parametrize(("code", "body", "says"), SEVERITIES)
+def test_the_exit_code_is_of_the_worst_finding(robots, code, body, says):
+    """0: nothing but notes; 1: warnings; 3: errors."""
+    run = robots("check", "-", stdin=body)
+    assert run.returncode == code
+    assert says in run.stdout.decode()
+    assert run.stderr == b""
+
+
+def test_each_finding_is_told_with_its_line(robots, tmp_path):
+    """Line, severity, what is wrong, the line's text, and why it matters to whom."""
+    (tmp_path / "robots.txt").write_bytes(b"User-agent: googlebot\nDisallow /\n")
+    run = robots("check", "robots.txt")
+    assert run.stdout.decode() == (
+        '    1  warning   The group for "googlebot" has no rules. [group-without-rules]\n'
+        "                 User-agent: googlebot\n"
+        "                 To Mandelbot and Google it allows everything; some robots take\n"
+        "                 it for part of the next group, or ignore it.\n"
+        "    2  error     There is no colon after Disallow. [missing-colon]\n"
+        "                 Disallow /\n"
+        "                 Only Google's robots read such a line; to all others it does\n"
+        "                 not exist.\n"
+        "\n"
+        "robots.txt: 1 error, 1 warning\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("robots.txt", []), ("ROBOTS.TXT", ["name-in-capitals"]), ("draft.txt", [])],
+)
+def test_moderatobot_the_name_of_a_file_is_looked_at(robots, tmp_path, name, code):
+    """But that of a draft says nothing of where it will be. (File name and location)"""
+    (tmp_path / name).write_bytes(RULES)
+    assert codes(robots("check", name, "--format", "json")) == code
+
+
+@ensureDeferred
+async def test_a_site_is_asked_as_the_project_asks(webs, robots_later, project):
+    """Its agent; a bare site's /robots.txt; nothing else, though its rules forbid all."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", headers=TEXT)
+    run = await robots_later("check", web.url)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert run.stdout.decode() == f"{web.url}/robots.txt: nothing is wrong\n"
+    assert [hit.path for hit in web.hits] == ["/robots.txt"]
+    assert web.hits[0].headers["user-agent"].startswith("Examplebot/1.0")
+
+
+@ensureDeferred
+async def test_a_site_is_asked_outside_of_a_project(webs, robots_later):
+    """As Scrapy does by default; settings can be given."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(RULES, headers=TEXT)
+    run = await robots_later("check", f"{web.url}/robots.txt", "-s", "USER_AGENT=mine")
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert web.hits[0].headers["user-agent"] == "mine"
+
+
+@pytest.mark.parametrize(
+    "reactor",
+    [
+        ["TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
+        ["FORCE_CRAWLER_PROCESS=True"],
+        ["TWISTED_REACTOR_ENABLED=False"],
+    ],
+    ids=str,
+)
+@ensureDeferred
+async def test_it_runs_however_the_project_runs(webs, robots_later, reactor):
+    """With another reactor, and with none."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(RULES, headers=TEXT)
+    run = await robots_later("check", web.url, *(f"--set={one}" for one in reactor))
+    assert (run.returncode, run.stderr) == (0, b"")
+
+
+@ensureDeferred
+async def test_the_projects_proxy_is_used(webs, robots_later):
+    """What Scrapy sends through a proxy goes there, the host being looked up by nobody here."""
+    proxy = webs()
+    url = "http://somewhere.invalid/robots.txt"
+    proxy.pages[url] = Answer(RULES, headers=TEXT)
+    run = await robots_later("check", url, http_proxy=proxy.url)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert proxy.asked(url) == 1
+
+
+@ensureDeferred
+async def test_a_project_set_up_by_hand_is_asked_nothing_more(webs, robots_later, project):
+    """Without the add-on: neither rules, nor sitemaps, nor a log of the project's own."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(RULES + b"Sitemap: /s.xml\n", headers=TEXT)
+    project.write_text(
+        "ROBOTSTXT_OBEY = True\nLOG_ENABLED = True\nMANDELBOT_SITEMAPS = 'follow'\n"
+        "DOWNLOADER_MIDDLEWARES = {'scrapy_mandelbot.RobotsTxtMiddleware': 100,\n"
+        "    'scrapy_mandelbot.PauseMiddleware': 950}\n"
+        "SCHEDULER_PRIORITY_QUEUE = 'scrapy_mandelbot.SiteQueue'\n"
+        "EXTENSIONS = {'scrapy_mandelbot.SitemapFollower': 500, 'no.such.Extension': 1}\n"
+    )
+    run = await robots_later("check", web.url)
+    assert (run.returncode, run.stderr) == (3, b"")
+    assert [hit.path for hit in web.hits] == ["/robots.txt"]
+
+
+@ensureDeferred
+async def test_scrapys_log_is_there_for_who_asks(webs, robots_later):
+    """-L puts it on standard error; standard output stays the report."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(RULES, headers=TEXT)
+    run = await robots_later("check", web.url, "-L", "DEBUG")
+    assert run.stdout.decode() == f"{web.url}/robots.txt: nothing is wrong\n"
+    assert f"Crawled (200) <GET {web.url}/robots.txt>" in run.stderr.decode()
+
+
+def started(folder, *arguments):
+    """Start the command, and do not wait for it."""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "scrapy", "robots", *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe)
+
+
+@ensureDeferred
+async def test_ctrl_c_ends_it(webs, tmp_path):
+    """Long before an answer comes, in one line, with exit code 2."""
+    import os
+    import signal
+
+    from twisted.internet.threads import deferToThread
+
+    web = webs()
+    child = started(tmp_path, "check", web.url, "-s", "MANDELBOT_ROBOTS_TIMEOUT=100")
+
+    def interrupt(_):
+        os.kill(child.pid, signal.SIGINT)
+        return Answer(RULES, delay=60)
+
+    web.pages["/robots.txt"] = interrupt
+    out, err = await deferToThread(child.communicate, timeout=30)
+    assert (out, err, child.returncode) == (b"", b"scrapy robots: interrupted\n", 2)
+
+
+@pytest.mark.parametrize("hops", [4, 5, 9, 10, 15])
+@ensureDeferred
+async def test_moderatobot_redirects_are_counted(webs, robots_later, hops):
+    """Followed up to the tenth, a warning from the fifth. (File access)"""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"", 301, {"Location": "/hop/1"})
+    for hop in range(1, hops):
+        web.pages[f"/hop/{hop}"] = Answer(b"", 302, {"Location": f"/hop/{hop + 1}"})
+    web.pages[f"/hop/{hops}"] = Answer(RULES, headers=TEXT)
+    report = json.loads((await robots_later("check", web.url, "--format", "json")).stdout)
+    assert report["delivery"]["redirects"] == min(hops, 10)
+    assert report["delivery"]["final_url"] == f"{web.url}/hop/{min(hops, 10)}"
+    found = [one["code"] for one in report["findings"]]
+    expected = {
+        4: [],
+        5: ["many-redirects"],
+        9: ["many-redirects"],
+        10: ["too-many-redirects"],
+        15: ["too-many-redirects", "unfinished-redirect"],
+    }
+    assert found == expected[hops]
+
+
+@ensureDeferred
+async def test_redirects_may_lead_to_another_site_or_in_a_circle(webs, robots_later):
+    """The one is a note, the other an answer that leads nowhere."""
+    web, other = webs(), webs("127.0.0.2")
+    web.pages["/robots.txt"] = Answer(b"", 302, {"Location": other.url + "/robots.txt"})
+    other.pages["/robots.txt"] = Answer(b"", 302, {"Location": "/r.txt"})
+    other.pages["/r.txt"] = Answer(RULES, headers=TEXT)
+    assert codes(await robots_later("check", web.url, "--format", "json")) == ["other-site"]
+    web.pages["/robots.txt"] = Answer(b"", 302, {"Location": "/robots.txt"})
+    run = await robots_later("check", web.url, "--format", "json")
+    assert (codes(run), run.returncode) == (["unfinished-redirect"], 3)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "exit_code"),
+    [
+        (204, "status-not-200", 1),
+        (403, "status-forbids", 1),
+        (404, "status-not-found", 0),
+        (418, "status-client-error", 1),
+        (429, "status-too-many-requests", 3),
+        (503, "status-server-error", 3),
+    ],
+)
+@ensureDeferred
+async def test_moderatobot_statuses(  # noqa: PLR0917
+    webs, robots_later, project, status, code, exit_code
+):
+    """Asked once, whatever it is: no retry, no pause. An error page is not read as rules."""
+    web = webs()
+    body = b"" if status == 204 else b"Disalow: /\n"
+    web.pages["/robots.txt"] = Answer(body, status, {"Retry-After": "3600"})
+    run = await robots_later("check", web.url, "--format", "json")
+    assert run.returncode == exit_code
+    assert [one for one in codes(run) if one.startswith("status")] == [code]
+    assert "misspelt-field" not in codes(run)
+    assert web.statuses() == [status]
+
+
+@ensureDeferred
+async def test_moderatobot_type_and_encoding(webs, robots_later):
+    """Headers are told of as they came; what is packed is unpacked. (File format)"""
+    import gzip
+
+    web = webs()
+    headers = {"Content-Type": "text/html; charset=latin-1", "Content-Encoding": "gzip"}
+    web.pages["/robots.txt"] = Answer(gzip.compress(b"\xef\xbb\xbf" + RULES), headers=headers)
+    run = await robots_later("check", web.url, "--format", "json")
+    expected = ["byte-order-mark", "charset-not-utf-8", "not-text-plain"]
+    assert sorted(codes(run)) == expected
+    web.pages["/robots.txt"].headers["Content-Encoding"] = "rot13"
+    assert "unknown-content-encoding" in codes(
+        await robots_later("check", web.url, "--format", "json")
+    )
+
+
+@ensureDeferred
+async def test_moderatobot_a_slow_file(webs, robots_later):
+    """From five seconds on it is slow; who waits less long is told that nothing came."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(RULES, headers=TEXT, delay=5.2)
+    slow = robots_later("check", web.url, "--format", "json")
+    impatient = await robots_later("check", web.url, "-s", "MANDELBOT_ROBOTS_TIMEOUT=1")
+    assert (impatient.returncode, impatient.stdout) == (2, b"")
+    assert impatient.stderr.decode() == (
+        f"scrapy robots: {web.url}/robots.txt: no answer in time\n"
+    )
+    assert codes(await slow) == ["slow"]
+
+
+@ensureDeferred
+async def test_a_file_that_is_too_large_is_read_and_told(webs, robots_later):
+    """Of a megabyte the finding says how much it is."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /x\n" * 40_000, headers=TEXT)
+    run = await robots_later("check", web.url, "--format", "json")
+    assert "too-large" in codes(run)
+    (message,) = [
+        one["message"] for one in json.loads(run.stdout)["findings"] if one["code"] == "too-large"
+    ]
+    assert "1080000 bytes" in message
+
+
+@ensureDeferred
+async def test_a_body_that_does_not_end_is_read_as_far_as_it_came(webs, robots_later):
+    """A drip that outlasts the time: what came counts, and it is as slow as the time allows."""
+    web = webs()
+
+    def drip(request):
+        from twisted.internet.task import LoopingCall
+
+        drops = LoopingCall(request.write, b"Disalow: /\n")
+        request.notifyFinish().addBoth(lambda _: drops.stop())
+        request.write(b"User-agent: *\n")
+        drops.start(0.2)
+        return Answer(b"", headers=TEXT, delay=60)
+
+    web.pages["/robots.txt"] = drip
+    run = await robots_later(
+        "check", web.url, "--format", "json", "-s", "MANDELBOT_ROBOTS_TIMEOUT=5.5"
+    )
+    assert {"slow", "misspelt-field"} <= set(codes(run))
+    assert json.loads(run.stdout)["delivery"]["seconds"] == 5.5

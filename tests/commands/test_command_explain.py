@@ -1,0 +1,149 @@
+"""``scrapy robots explain`` and ``compare``: who may fetch what, and why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from crawling import ensureDeferred
+from webs import Answer
+
+BODY = b"""\
+User-agent: Examplebot
+Robot-version: 2.0
+Comment: Please write to us first.
+Allow: /shop/open
+Disallow: /shop
+
+User-agent: *
+Disallow: /private
+Allow: /private/press
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "robots.txt").write_bytes(BODY)
+
+
+def explained(run):
+    return json.loads(run.stdout)["urls"]
+
+
+def test_a_verdict_is_told_with_its_line_and_what_would_change_it(robots, file):
+    """Verdict, rule, the line among its neighbours, proved changes, the owner's comments."""
+    run = robots("explain", "/shop/x", "--file", "robots.txt", "--agent", "Examplebot")
+    assert run.returncode == 1
+    assert run.stdout.decode() == (
+        "/shop/x\n"
+        "  forbidden by line 5, Disallow: /shop (the group for Examplebot)\n"
+        "  agent: Examplebot\n"
+        "  robots.txt: robots.txt, read as mandelbot\n"
+        "\n"
+        "        3  Comment: Please write to us first.\n"
+        "        4  Allow: /shop/open\n"
+        "  >     5  Disallow: /shop\n"
+        "        6\n"
+        "        7  User-agent: *\n"
+        "\n"
+        "  Without line 5 it is allowed.\n"
+        "  It is allowed with this before line 5:\n"
+        "    Allow: /shop/x\n"
+        "\n"
+        "  The owner's comments for this robot:\n"
+        "    Please write to us first.\n"
+    )
+
+
+def test_several_urls_from_standard_input(robots, file):
+    """In their order, each answered; 0 only where all are allowed."""
+    lines = b"https://example.com/a\n\n/private/x\nhttps://example.com/private/press/\xff\n"
+    run = robots("explain", "-", "--file", "robots.txt", "--format", "json", stdin=lines)
+    assert [(one["url"], one["allowed"]) for one in explained(run)] == [
+        ("https://example.com/a", True),
+        ("/private/x", False),
+        ("https://example.com/private/press/%FF", True),
+    ]
+    assert run.returncode == 1
+    assert robots("explain", "/a", "/b", "--file", "robots.txt").returncode == 0
+
+
+@ensureDeferred
+async def test_each_site_is_asked_once(webs, robots_later, project):
+    """For all its URLs, with the project's agent; a site that is down tells nothing."""
+    one, other = webs(), webs("127.0.0.2")
+    one.pages["/robots.txt"] = Answer(BODY)
+    other.pages["/robots.txt"] = Answer(b"", 503)
+    urls = [one.url + "/shop", one.url + "/private", other.url + "/a"]
+    run = await robots_later("explain", *urls, "--format", "json")
+    answers = [(one["allowed"], one["group"]) for one in explained(run)]
+    assert answers == [(False, "Examplebot"), (True, "Examplebot"), (None, None)]
+    assert (run.returncode, run.stderr) == (1, b"")
+    assert one.statuses() == [200]
+    assert other.statuses() == [503]
+    text = (await robots_later("explain", urls[2])).stdout.decode()
+    assert "  unknown: 503, asks for a pause\n" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "dialect", "answer"),
+    [(404, "mandelbot", True), (403, "mandelbot", True), (403, "rep1994", False)],
+)
+@ensureDeferred
+async def test_what_no_file_means_depends_on_the_dialect(
+    webs, robots_later, status, dialect, answer
+):
+    """Mandelbot, "HTTP Status Codes"; the standard of 1994 takes 403 for a ban."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"", status)
+    run = await robots_later("explain", web.url, "--dialect", dialect, "--format", "json")
+    (report,) = explained(run)
+    assert (report["allowed"], run.returncode) == (answer, 0 if answer else 1)
+
+
+@ensureDeferred
+async def test_a_host_that_is_not_there_is_one_clear_line(robots_later):
+    """Nobody can say anything about its URLs."""
+    run = await robots_later("explain", "http://nowhere.invalid/a")
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr == b"scrapy robots: http://nowhere.invalid/robots.txt: no such host\n"
+
+
+@ensureDeferred
+async def test_of_several_sites_one_that_is_not_there_stops_nothing(webs, robots_later):
+    """Nobody knows what it says; the others are asked."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(BODY)
+    urls = ["http://nowhere.invalid/a", web.url + "/a"]
+    run = await robots_later("explain", "-", "--format", "json", stdin="\n".join(urls).encode())
+    assert [one["allowed"] for one in explained(run)] == [None, True]
+    assert explained(run)[0]["reason"].startswith("no such host")
+    assert run.returncode == 1
+
+
+def test_dialects_side_by_side(robots, file):
+    """The rule that each uses; what differs from Mandelbot is marked, and makes exit code 1."""
+    run = robots("compare", "/private/press", "--file", "robots.txt", "--agent", "zz")
+    assert run.returncode == 1
+    assert run.stdout.decode() == (
+        "/private/press\n"
+        "     dialect    verdict    line  by\n"
+        "     mandelbot  allowed       9  Allow: /private/press (agent *)\n"
+        "     rfc9309    allowed       9  Allow: /private/press (agent *)\n"
+        "     google     allowed       9  Allow: /private/press (agent *)\n"
+        "  *  rep1994    forbidden     8  Disallow: /private (agent *)\n"
+        "     rep2008    allowed       9  Allow: /private/press (agent *)\n"
+        "  *  extended2  forbidden     8  Disallow: /private (agent *)\n"
+    )
+    assert robots("compare", "/a", "--file", "robots.txt").returncode == 0
+
+
+@ensureDeferred
+async def test_dialects_differ_in_what_a_status_means(webs, robots_later):
+    """403: a ban to robots of 1994, no file to all others."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"", 403)
+    run = await robots_later("compare", web.url, "--format", "json")
+    (report,) = explained(run)
+    assert [one["dialect"] for one in report["verdicts"] if one["differs"]] == ["rep1994"]
+    assert (report["alike"], run.returncode) == (False, 1)

@@ -1,0 +1,159 @@
+"""docs/command.rst and the README show what the command prints, and name all of its JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import docutils.core
+import docutils.utils
+import pytest
+from scrapy.cmdline import execute
+from scrapy.settings import Settings
+
+from scrapy_mandelbot.commands import robots
+from scrapy_mandelbot.commands.reports import sitemaps
+from scrapy_mandelbot.stores import Copy, SqliteStore
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
+README = (ROOT / "README.rst").read_text(encoding="utf-8")
+BLOCK = re.compile(r"\.\. code-block:: console\n\n((?: {4}.*\n|\n)+)")
+STEP = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command in this process; return what it prints, with standard error before."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, stdin=""):
+        out, err = io.StringIO(), io.StringIO()
+        monkeypatch.setattr("sys.stdout", out)
+        monkeypatch.setattr("sys.stderr", err)
+        file = SimpleNamespace(buffer=io.BytesIO(stdin.encode()))
+        monkeypatch.setattr("sys.stdin", file)
+        with pytest.raises(SystemExit) as ended:
+            execute(["scrapy", "robots", *arguments], Settings())
+        monkeypatch.undo()
+        monkeypatch.chdir(tmp_path)
+        return err.getvalue() + out.getvalue(), ended.value.code or 0
+
+    return call
+
+
+def steps(page):
+    """Yield the commands that a page shows, each with what it prints."""
+    for block in BLOCK.findall(page):
+        text = "".join(line[4:].rstrip() + "\n" for line in block.rstrip("\n").split("\n"))
+        yield from STEP.findall(text)
+
+
+@pytest.mark.parametrize(("page", "least"), [(PAGE, 10), (README, 3)], ids=["command", "README"])
+def test_what_is_shown_is_what_is_printed(run, page, least):
+    """Every command of the page, in a folder with the file that it shows."""
+    code, shown = 0, 0
+    for command, expected in steps(page):
+        if command.startswith("cat "):
+            Path(command[4:]).write_text(expected)
+        elif command == "echo $?":
+            assert expected == f"{code}\n"
+        elif command.startswith("scrapy robots "):
+            output, code = run(*shlex.split(command)[2:])
+            assert "".join(f"{one.rstrip()}\n" for one in output.splitlines()) == expected, command
+        else:
+            continue
+        shown += 1
+    assert shown >= least
+
+
+def test_the_page_lists_verbs_options_and_exit_codes():
+    """All of them, as the help does; docutils reads the page without a warning."""
+    table = PAGE.partition("``-`` is standard input")[0]
+    rows = re.findall(r"^``((\w+) .*?)`` ", table, re.MULTILINE)[1:]
+    assert [verb for _, verb in rows] == list(robots.VERBS)
+    said = {verb: use for use, verb in rows}
+    for verb, use in robots.VERBS.items():
+        options = set(re.findall(r"--(\w+)", said[verb]))
+        assert options | {"dialect"} == use.options | {"dialect"}
+    assert re.findall(r"^(\d)     ", PAGE, re.MULTILINE) == ["0", "1", "2", "3"]
+    assert re.findall(r"^    (\d): ", robots.__doc__, re.MULTILINE) == ["0", "1", "2", "3"]
+    warnings = docutils.utils.Reporter.WARNING_LEVEL
+    docutils.core.publish_doctree(PAGE, settings_overrides={"halt_level": warnings})
+
+
+def fields_of(data, prefix=""):
+    """Return the names of all fields, as the page writes them."""
+    names = set()
+    for name, value in data.items():
+        names.add(prefix + name)
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                mark = "[]." if isinstance(value, list) else "."
+                names |= fields_of(part, prefix + name + mark)
+    return names
+
+
+def told_of(verb):
+    """Return the fields that the page's table for a verb names."""
+    table = PAGE.partition(f"\n{verb}:\n\n")[2].partition("\n\n")[0]
+    return set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
+
+
+BODY = "User-agent: *\nDisallow: /a # x\nAllow: /a/b\n"
+EVERY = {"version", "command", "exit_code"}
+
+
+@pytest.mark.parametrize("verb", ["check", "fix", "explain", "compare"])
+def test_the_page_names_all_of_the_json(run, verb, monkeypatch):
+    """Each field of each verb's object, and no other."""
+    if verb == "fix":  # no file gives a difference: here is a broken rewriter
+        from scrapy_mandelbot.commands.reports import correction
+        from scrapy_mandelbot.robotstxt.rewriting import Rewritten
+
+        monkeypatch.setattr(correction, "rewrite", lambda *_, **__: Rewritten("Sitemap: a\n"))
+        Path("robots.txt").write_text(BODY)
+        report = correction.fix("x", BODY.encode(), "mandelbot", 512_000)
+        assert fields_of(report) == told_of("fix")
+        return
+    Path("robots.txt").write_text(BODY)
+    about = ["robots.txt"] if verb == "check" else ["/a/x", "--file", "robots.txt"]
+    report = json.loads(run(verb, *about, "--format", "json")[0])
+    found = fields_of(report) - EVERY
+    rule = {
+        f"{one}.{name}"
+        for one in ("urls[].changes[].rule", "urls[].verdicts[].rule")
+        for name in ("allow", "path", "line", "text")
+    }
+    assert found - rule == told_of(verb)
+
+
+def test_the_page_names_all_of_the_json_of_sitemaps():
+    """As above."""
+    report = sitemaps.cited("x", ["https://example.com/s.xml"])
+    read = sitemaps.read(b"<html></html>", "https://example.com/s.xml", 1000, None)
+    read.pop("children")
+    report["sitemaps"][0].update(read)
+    assert fields_of(report) == told_of("sitemaps")
+
+
+def test_the_page_names_all_of_the_json_of_cache(run, tmp_path):
+    """As above; a copy of a list has all fields but the text."""
+    store = SqliteStore(tmp_path / "copies.db")
+    store.put_copy("https://example.com", Copy(b"x", 200, time.time()))
+    store.close()
+    where = ["--format", "json", "-s", "MANDELBOT_STORE=./copies.db"]
+    reports = [
+        json.loads(run("cache", *what, *where)[0])
+        for what in (["list"], ["show", "https://example.com"], ["drop", "--all"])
+    ]
+    listed = {name for name in fields_of(reports[0]) if name.startswith("copies[].")}
+    found = set().union(*map(fields_of, reports)) - EVERY
+    assert found - listed == told_of("cache")
+    of_copy = {name.replace("copies[]", "copy") for name in listed}
+    assert of_copy | {"copy.text"} == {name for name in found if name.startswith("copy.")}

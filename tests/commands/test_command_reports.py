@@ -1,0 +1,249 @@
+"""The reports by themselves: from parsed files to data and text."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from cases import findings as finding_cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_mandelbot.commands.reports import (
+    comparison,
+    correction,
+    explanation,
+    findings,
+    sitemaps,
+)
+from scrapy_mandelbot.commands.reports.changes import changes
+from scrapy_mandelbot.commands.reports.layout import Paint, shown
+from scrapy_mandelbot.commands.reports.rules import Rules
+from scrapy_mandelbot.commands.terminal import Terminal
+from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robotstxt.lint import FINDINGS, Delivery
+
+CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
+MOST = 512_000
+
+# SearchTools, "Bad Examples - Common Wrong Entries", and "Examples of Robots.txt Entries".
+REP2008_BAD = [
+    (b"User-agent: googlebot\nDisallow /\n", {"missing-colon"}, 3),
+    (b"User-agent: sidewiner\nDisallow: /tmp/\n", {"misspelt-agent"}, 1),
+    (b"User-agent: MSNbot\nDisallow: /PRIVATE\n", {"capitals-in-path"}, 0),
+    (
+        b"User-agent: *\nDisallow: /tmp/\n\nUser-agent: Weirdbot\nDisallow: /links/listing.html\n",
+        {"star-before-robots"},
+        1,
+    ),
+    (b"User-agent: BadBot\nAllow: /a.html Disallow: /\n", {"several-directives"}, 3),
+]
+REP2008_GOOD = [
+    b"User-agent: *\nDisallow:\n",
+    b"User-agent: mybot\nDisallow: /\n",
+    b"User-agent: *\nDisallow: /cgi-bin/\nDisallow: /tmp/\nDisallow: /private\n",
+    b"User-agent: BadBot\nDisallow: /\n\nUser-agent: *\nDisallow: /*/private/*\n",
+]
+
+
+@pytest.mark.parametrize(("body", "codes", "exit_code"), REP2008_BAD)
+def test_rep2008_bad_examples_are_told(body, codes, exit_code):
+    """SearchTools, "Bad Examples - Common Wrong Entries": each has its finding."""
+    report = findings.check("x", RobotsTxt.parse(body), None)
+    assert codes <= {one["code"] for one in report["findings"]}
+    assert findings.exit_code(report) == exit_code
+    assert all(f"[{code}]" in findings.text(report) for code in codes)
+
+
+@pytest.mark.parametrize("body", REP2008_GOOD)
+def test_rep2008_good_examples_are_clean(body):
+    """SearchTools, "Examples of Robots.txt Entries": notes at most."""
+    assert findings.exit_code(findings.check("x", RobotsTxt.parse(body), None)) == 0
+
+
+def test_what_is_said_often_is_explained_once():
+    """The reason of a kind stands at its first finding; how many are not listed, at the last."""
+    body = b"User-agent: *\n" + b"".join(b"Disalow: /%d\n" % n for n in range(60))
+    report = findings.check("x", RobotsTxt.parse(body), Delivery(status=404))
+    text = findings.text(report)
+    assert text.count("Robots skip the line; only Google's know") == 1
+    assert text.count("[misspelt-field]") == 50
+    assert "And 10 more like this." in text
+    assert report["counts"] == {"error": 60, "warning": 1, "note": 1}
+
+
+def test_colours_are_for_terminals_only():
+    """NO_COLOR switches them off, and so does a pipe; they change nothing else."""
+    report = findings.check("x", RobotsTxt.parse(b"User-agent: *\nDisalow: /\n"), None)
+
+    class Screen(io.StringIO):
+        encoding = "utf-8"
+
+        def isatty(self):
+            return True
+
+    class Pipe(Screen):
+        def isatty(self):
+            return False
+
+    written = {}
+    cases = [("tty", Screen, {}), ("no", Screen, {"NO_COLOR": "1"}), ("pipe", Pipe, {})]
+    for name, kind, environ in cases:
+        out = kind()
+        terminal = Terminal(out, kind(), environ)
+        terminal.progress("asking")
+        terminal.write(findings.text(report, terminal.paint))
+        written[name] = out.getvalue()
+        assert bool(terminal._err.getvalue()) == (kind is Screen)
+    assert written["no"] == written["pipe"] == findings.text(report)
+    assert "\x1b[31;1merror\x1b[0m" in written["tty"]
+    for code in ("31;1", "33", "36", "2", "0"):
+        written["tty"] = written["tty"].replace(f"\x1b[{code}m", "")
+    assert written["tty"] == written["pipe"]
+
+
+def test_a_terminal_that_cannot_show_a_sign_gets_its_escape():
+    """A cut text ends with an ellipsis, which Latin-1 has not."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="\n")
+    Terminal(out, out, {}).write("a…\n")
+    assert out.buffer.getvalue() == b"a\\u2026\n"
+
+
+@given(st.text())
+def test_nothing_that_is_shown_moves_a_cursor(text):
+    """Printable signs stay, others become escapes."""
+    assert shown(text).isprintable()
+    assert shown(text) == text or not text.isprintable()
+
+
+def test_a_corrected_file_is_shown_harmless():
+    """On a screen: signs that are not printable as escapes, a tab as a space; also in the diff."""
+    report = correction.fix("x", b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n", "mandelbot", MOST)
+    assert "\x1b" in report["text"]
+    assert "Disallow: /\\x1b[2J\n" in correction.text_shown(report)
+    shown_diff = correction.diff_shown(report, Paint(colours=False))
+    assert "-User-agent: *\n" in shown_diff
+    assert shown_diff.replace("\n", "").isprintable()
+
+
+PATHS = st.text(alphabet="ab/*$?%#é ", max_size=8).map(lambda text: f"/{text}")
+LINES = st.one_of(
+    st.sampled_from(["User-agent: *", "User-agent: bot", "User-agent: other", "", "# x"]),
+    st.sampled_from(["Robot-version: 2.0", "Crawl-delay: 1", "Disallow:", "Allow:"]),
+    st.builds("{}: {}".format, st.sampled_from(["Allow", "Disallow"]), PATHS),
+)
+
+
+@given(st.lists(LINES, max_size=12), PATHS, st.sampled_from(sorted(DIALECTS)))
+def test_what_would_change_a_verdict_does(lines, path, dialect):
+    """Whoever makes the change gets the verdict that was promised, in each dialect."""
+    url = f"https://example.com{path}"
+    robots = RobotsTxt.parse("\n".join(lines).encode(), dialect=dialect)
+    verdict = robots.verdict(url, "bot")
+    for change in changes(robots, url, "bot"):
+        texts = [record.raw for record in robots.records]
+        at = change["line"] - 1
+        if change["change"] == "remove":
+            assert change["lines"] == [texts[at]]
+            assert change["line"] == verdict.rule.line
+            texts[at] = "#"
+        else:
+            texts[at:at] = change["lines"]
+            assert change["allowed"] is not verdict.allowed
+        changed = RobotsTxt.parse("\n".join(texts).encode(), dialect=dialect)
+        assert changed.verdict(url, "bot").allowed is change["allowed"]
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_a_line_that_would_change_it_is_found(dialect):
+    """For plain URLs there is one in every dialect, where a rule decided and where none did."""
+    for body in (b"", b"User-agent: *\nDisallow: /a\n", b"User-agent: bot\nAllow: /\n"):
+        robots = RobotsTxt.parse(body, dialect=dialect)
+        added = [one for one in changes(robots, "/a/b", "bot/1.0") if one["change"] == "add"]
+        assert len(added) == 1, body
+
+
+def test_what_decides_without_the_line_is_told_by_its_own_number():
+    """The numbers are those of the file as it is, not of the file without the line."""
+    robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a/b\nDisallow: /a\n")
+    without = changes(robots, "/a/b", "bot")[0]
+    assert (without["change"], without["line"], without["allowed"]) == ("remove", 2, False)
+    assert without["rule"]["line"] == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("/a*b", "Disallow: /a%2Ab"),
+        ("https://example.com/a$#top", "Disallow: /a%24"),
+        ("/a b?c=1", "Disallow: /a%20b?c=1"),
+        ("https://example.com", "Disallow: /"),
+    ],
+)
+def test_a_line_is_about_its_url_and_no_more(url, line):
+    """Signs that mean something in a rule are escaped."""
+    robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 1\n")
+    (added,) = changes(robots, url, "bot")
+    assert (added["line"], added["lines"]) == (2, [line])
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [
+        ("Disallow: /*a*b*c*d*e", ["Allow: /abcde*****"]),
+        ("Allow: /*a*b*c*d*e", ["Disallow: /abcde******"]),
+        ("Disallow: /*é", ["Allow: /é*"]),
+    ],
+)
+def test_a_line_can_beat_a_longer_one(rule, lines):
+    """By stars that match nothing, where the longest wins: in a tie Allow does."""
+    robots = RobotsTxt.parse(f"User-agent: *\n{rule}\n".encode())
+    url = "/é" if "é" in rule else "/abcde"
+    assert changes(robots, url, "bot")[1]["lines"] == lines
+
+
+def test_robots_txt_itself_cannot_be_forbidden():
+    """So no line is said to do it."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n")
+    assert changes(robots, "/robots.txt", "bot") == []
+
+
+def test_every_kind_of_finding_can_be_told():
+    """Whatever the case tables of findings hold: data that JSON takes, text within 80 columns."""
+    bodies = [case.octets for case in finding_cases.CASES]
+    assert len(bodies) > 50
+    for body in bodies:
+        report = findings.check("x", RobotsTxt.parse(body), Delivery(status=503, seconds=11.0))
+        assert {one["code"] for one in report["findings"]} <= set(FINDINGS)
+        json.dumps(report)
+        lines = findings.text(report).splitlines()
+        assert max(map(len, lines)) <= 80 or any(" " not in line.strip() for line in lines)
+
+
+@pytest.mark.skipif(not (CORPUS / "robots").is_dir(), reason=f"no corpus in {CORPUS}")
+def test_real_files_are_reported():
+    """Every 35th real file through every report: data that JSON takes, text that is printable."""
+    files = sorted((CORPUS / "robots").iterdir())[::35]
+    assert len(files) >= 30
+    for path in files:
+        body, name = path.read_bytes(), path.name
+        robots = RobotsTxt.parse(body)
+        url = "https://www.example.com/search?q=1"
+        rules = Rules(name, body)
+        reports = [
+            (findings, findings.check(name, robots, None)),
+            (explanation, explanation.explain(url, "zz", rules, DIALECTS["mandelbot"], MOST)),
+            (comparison, comparison.compare(url, "Googlebot", rules, MOST)),
+            (sitemaps, sitemaps.cited(name, robots.sitemaps)),
+        ]
+        for module, report in reports:
+            json.dumps(report)
+            text = module.text(report)
+            assert text.replace("\n", "").isprintable(), name
+        if len(body) < 20_000:
+            report = correction.fix(name, body, "mandelbot", MOST)
+            json.dumps(report)
+            assert correction.exit_code(report) == 0, name

@@ -1,0 +1,163 @@
+"""``scrapy robots sitemaps`` and ``cache``: what files cite, and what is kept of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+
+import pytest
+from crawling import ensureDeferred
+from webs import Answer
+
+from scrapy_mandelbot.stores import Copy, SqliteStore
+
+HEAD = '<?xml version="1.0"?><{} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+
+
+def urlset(*urls: str) -> bytes:
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    return f"{HEAD.format('urlset')}{entries}</urlset>".encode()
+
+
+def index(*urls: str) -> bytes:
+    entries = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+    return f"{HEAD.format('sitemapindex')}{entries}</sitemapindex>".encode()
+
+
+def test_sitemaps_of_a_file_are_listed(robots):
+    """As written, each once."""
+    run = robots("sitemaps", "-", stdin=b"Sitemap: https://a/x.xml\nSitemap: /y\nSitemap: /y\n")
+    assert (run.returncode, run.stdout) == (0, b"https://a/x.xml\n/y\n")
+    run = robots("sitemaps", "-", stdin=b"")
+    assert (run.returncode, run.stdout) == (0, b"standard input cites no sitemap.\n")
+
+
+@ensureDeferred
+async def test_sitemaps_of_a_site_are_read(webs, robots_later):
+    """Indexes to their end, each sitemap once; entries are counted, problems told."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"Sitemap: /index.xml\n")
+    web.pages["/index.xml"] = Answer(
+        index(web.url + "/a.xml.gz", web.url + "/b.txt", web.url + "/index.xml")
+    )
+    web.pages["/a.xml.gz"] = Answer(gzip.compress(urlset(web.url + "/1", web.url + "/2", "")))
+    web.pages["/b.txt"] = Answer(f"{web.url}/3\n".encode())
+    run = await robots_later("sitemaps", web.url, "--read")
+    assert run.stdout.decode().replace(web.url, "") == (
+        "/index.xml\n"
+        "    index: 3 entries\n"
+        "/a.xml.gz\n"
+        "    urlset: 2 entries\n"
+        "    entry 3: an entry has no URL: it is left out\n"
+        "/b.txt\n"
+        "    text: 1 entry\n"
+    )
+    assert (run.returncode, run.stderr) == (1, b"")
+    assert web.asked("/index.xml") == 1
+    listed = await robots_later("sitemaps", web.url, "--format", "json")
+    (sitemap,) = json.loads(listed.stdout)["sitemaps"]
+    assert (sitemap["url"], sitemap["entries"]) == (web.url + "/index.xml", None)
+    assert listed.returncode == 0
+    assert web.asked("/index.xml") == 1
+
+
+@ensureDeferred
+async def test_a_sitemap_that_cannot_be_had_is_an_error(webs, robots_later):
+    """Exit code 3; the others are read."""
+    web = webs()
+    cited = f"Sitemap: {web.url}/gone.xml\nSitemap: http://127.0.0.1:1/\nSitemap: /here.txt\n"
+    web.pages["/robots.txt"] = Answer(cited.encode())
+    web.pages["/here.txt"] = Answer(f"{web.url}/1\n".encode())
+    run = await robots_later("sitemaps", web.url, "--read", "--format", "json")
+    found = [(one["failure"], one["entries"]) for one in json.loads(run.stdout)["sitemaps"]]
+    assert found == [("the status is 404", None), ("connection refused", None), (None, 1)]
+    assert run.returncode == 3
+
+
+@ensureDeferred
+async def test_an_index_without_end_has_one(webs, robots_later):
+    """A hundred sitemaps are read in a call; how many more there are is told."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"Sitemap: /index.xml\n")
+    web.pages["/index.xml"] = Answer(index(*(f"{web.url}/{n}.txt" for n in range(120))))
+    run = await robots_later("sitemaps", web.url, "--read")
+    assert run.stdout.decode().endswith("And 21 more sitemaps, not read.\n")
+    assert len(web.hits) == 101
+
+
+@pytest.fixture
+def copies(project, tmp_path):
+    """Two copies in the project's store."""
+    store = SqliteStore(tmp_path / ".scrapy" / "mandelbot.db")
+    now = time.time()
+    body = b"User-agent: *\nDisallow: /\x1b\xff\n"
+    store.put_copy("https://a.example", Copy(body, 200, now, "https://a.example/r.txt", '"tag"'))
+    store.put_copy("https://b.example", Copy(b"", 404, now - 200_000))
+    store.close()
+    return body
+
+
+def test_copies_are_listed(robots, copies):
+    """Site, status, size, when, and whether it still serves."""
+    run = robots("cache", "list")
+    head, first, second, _, last = run.stdout.decode().splitlines()
+    assert head.split() == ["status", "bytes", "fetched", "(UTC)", "site"]
+    assert (first.split()[0], first.split()[-1]) == ("200", "https://a.example")
+    assert second.split()[-2:] == ["stale", "https://b.example"]
+    assert last.startswith("2 copies in ")
+    report = json.loads(robots("cache", "list", "--format", "json").stdout)
+    assert [(one["site"], one["fresh"]) for one in report["copies"]] == [
+        ("https://a.example", True),
+        ("https://b.example", False),
+    ]
+
+
+def test_a_copy_is_shown(robots, copies):
+    """By any URL of its site: where it was, what it says, harmless."""
+    run = robots("cache", "show", "https://a.example/some/page")
+    text = run.stdout.decode()
+    assert text.startswith("https://a.example/r.txt\n  status 200, 28 bytes, fetched ")
+    assert '  ETag: "tag"\n' in text
+    assert text.endswith("    1  User-agent: *\n    2  Disallow: /\\x1b\\xff\n")
+    run = robots("cache", "show", "https://c.example")
+    assert (run.returncode, run.stdout) == (1, b"")
+    assert run.stderr == b"scrapy robots: no copy of https://c.example is kept\n"
+
+
+def test_copies_are_dropped(robots, copies):
+    """One, or all; then the site is asked anew."""
+    assert robots("cache", "drop", "https://c.example").returncode == 1
+    run = robots("cache", "drop", "https://a.example/x")
+    assert (run.returncode, run.stdout) == (0, b"dropped https://a.example\n")
+    assert robots("cache", "drop", "--all").stdout == b"dropped https://b.example\n"
+    assert robots("cache", "list").stdout == b"No copies are kept.\n"
+
+
+def test_no_store_yet_and_a_broken_one(robots, project, tmp_path):
+    """The one is empty, the other one clear line."""
+    assert robots("cache", "list").stdout == b"No copies are kept.\n"
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"this is no database, whatever its name may be" * 100)
+    run = robots("cache", "list", "-s", f"MANDELBOT_STORE={broken}")
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr.decode() == f"scrapy robots: {broken}: file is not a database\n"
+
+
+@ensureDeferred
+async def test_copies_of_a_crawl_are_those_of_the_command(webs, robots_later, project):
+    """What Scrapy's fetch has kept in this project, the command shows."""
+    import subprocess
+    import sys
+
+    from twisted.internet.threads import deferToThread
+
+    web = webs()
+    web.chain(1)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /x\n")
+    project.write_text(project.read_text().replace("'project.spiders'", ""))
+    arguments = [sys.executable, "-m", "scrapy", "fetch", "--nolog", web.url]
+    folder = project.parent.parent
+    await deferToThread(subprocess.run, arguments, cwd=folder, capture_output=True, check=True)
+    run = await robots_later("cache", "show", web.url)
+    assert "    2  Disallow: /x\n" in run.stdout.decode()

@@ -1,0 +1,174 @@
+"""How the command is found, what it costs, what it says to wrong use."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrapy_mandelbot.commands import robots as command
+from scrapy_mandelbot.commands.verbs import VERBS
+from scrapy_mandelbot.robotstxt import DIALECTS
+
+ROOT = Path(__file__).parents[2]
+CLEAN = b"User-agent: *\nDisallow: /private/\n"
+
+
+def test_it_is_declared_where_scrapy_looks():
+    """The package's metadata have the entry point, and what it names is there."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    entry = setup["options.entry_points"]["scrapy.commands"].strip()
+    assert entry == f"robots = {command.Command.__module__}:{command.Command.__name__}"
+
+
+def test_loading_it_costs_nothing():
+    """Scrapy loads it on every call: it brings no module that Scrapy has not loaded by then."""
+    code = (
+        "import sys, scrapy.cmdline; before = set(sys.modules);"
+        "import scrapy_mandelbot.commands.robots as robots; robots.Command();"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [
+        "scrapy_mandelbot",
+        "scrapy_mandelbot._version",
+        "scrapy_mandelbot.commands",
+        "scrapy_mandelbot.commands.robots",
+    ]
+
+
+def test_what_it_declares_is_what_there_is():
+    """Verbs and dialects are written down twice, as the command must not import them."""
+    assert list(command.VERBS) == list(VERBS)
+    assert list(command._DIALECTS) == list(DIALECTS)
+
+
+def test_scrapy_lists_it(tmp_path):
+    """Inside no project too."""
+    run = subprocess.run(
+        [sys.executable, "-m", "scrapy"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "  robots        Check, correct and explain robots.txt files" in run.stdout
+
+
+def test_it_works_as_a_commands_module(robots, tmp_path):
+    """Where entry points are not wanted, COMMANDS_MODULE finds it, and no other command."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine\n")
+    (tmp_path / "mine.py").write_text("COMMANDS_MODULE = 'scrapy_mandelbot.commands'\n")
+    assert robots("check", "-", stdin=CLEAN).returncode == 0
+    from scrapy.cmdline import _get_commands_from_module
+
+    found = _get_commands_from_module("scrapy_mandelbot.commands", inproject=False)
+    assert list(found) == ["robots"]
+
+
+def test_the_help_names_verbs_and_exit_codes(robots):
+    """A person at a terminal need not look elsewhere."""
+    run = robots("--help")
+    text = " ".join(run.stdout.decode().split())
+    assert run.returncode == 0
+    assert all(f"{verb}:" in text for verb in VERBS)
+    assert "Exit code 0: clean, proved, allowed, alike; 1: warnings" in text
+    assert "fix, explain: how the file is read" in text  # Scrapy takes a colon for a heading
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["chekc", "x"], "there is no 'chekc': it is one of check, fix, explain"),
+        (["check"], "it is: scrapy robots check FILE|URL|-"),
+        (["check", "a", "b"], "it is: scrapy robots check FILE|URL|-"),
+        (["check", "a", "--diff"], "check takes no --diff"),
+        (["check", "a", "--dialekt", "google"], "there is no option --dialekt"),
+        (["fix", "a", "--dialect", "gogle"], "invalid choice: 'gogle'"),
+        (["check", "a", "--format", "html"], "invalid choice: 'html'"),
+        (["explain"], "it is: scrapy robots explain URL..."),
+        (["explain", "-", "--file", "-"], "standard input can be read once only"),
+        (["cache", "drop"], "it is: scrapy robots cache list|show URL|drop URL|drop --all"),
+        (["cache", "list", "--all"], "it is: scrapy robots cache"),
+        (["cache", "show"], "it is: scrapy robots cache"),
+    ],
+)
+def test_wrong_use_is_explained(robots, arguments, message):
+    """In Scrapy's way: the usage, one line that says what is wrong, exit code 2."""
+    run = robots(*arguments)
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert message in run.stderr.decode()
+    assert "Traceback" not in run.stderr.decode()
+
+
+def test_no_arguments_get_the_help(robots):
+    """And exit code 2, as from Scrapy's own commands."""
+    run = robots()
+    assert run.returncode == 2
+    assert b"check: what is wrong" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["check", "nowhere.txt"], "nowhere.txt: no such file or directory"),
+        (
+            ["check", "example.com"],
+            "example.com: no such file or directory (a URL begins with https:// or http://)",
+        ),
+        (["check", "."], ".: is a directory"),
+        (["fix", "x" * 300], f"{'x' * 300}: file name too long"),
+        (["explain", "/a", "--file", "nowhere"], "nowhere: no such file or directory"),
+        (["explain", "/a"], "/a: this is no URL with a site, as https://example.com/page"),
+        (["check", "http://[x"], "http://[x: this is no URL with a site"),
+        (["sitemaps", "-", "--read"], "--read takes the URL of a site"),
+        (["cache", "list"], "no copies are kept here: run it in a project, or say JOBDIR"),
+        (["check", "http://127.0.0.1:1/"], "http://127.0.0.1:1/robots.txt: connection refused"),
+        (["explain", "http://x.invalid/a"], "http://x.invalid/robots.txt: no such host"),
+        (["explain", "/a", "--file", "-", "-s", "MANDELBOT_DIALECT=x"], "MANDELBOT_DIALECT = 'x'"),
+    ],
+)
+def test_what_cannot_be_had_is_one_clear_line(robots, arguments, line):
+    """On standard error, without a traceback and without the usage; exit code 2."""
+    run = robots(*arguments)
+    assert (run.returncode, run.stdout) == (2, b"")
+    (said,) = run.stderr.decode().splitlines()
+    assert said.startswith(f"scrapy robots: {line}")
+
+
+@pytest.mark.parametrize("verb", ["check", "fix"])
+def test_a_project_that_sets_nonsense_is_told(robots, project, verb):
+    """Which setting it is, and what it takes; not a traceback of the crawl that did not start."""
+    project.write_text(project.read_text() + "MANDELBOT_PACE = 'slow'\n")
+    run = robots(verb, "http://127.0.0.1:1/")
+    assert run.returncode == 2
+    (said,) = run.stderr.decode().splitlines()
+    assert "MANDELBOT_PACE = 'slow': it takes 'manual' or 'obey'" in said
+
+
+@pytest.mark.parametrize("verb", ["check", "fix", "explain", "compare", "sitemaps"])
+def test_json_has_a_version_and_says_the_exit_code(robots, verb):
+    """One object on standard output, and nothing on standard error."""
+    about = ["/a", "--file", "-"] if verb in {"explain", "compare"} else ["-"]
+    run = robots(verb, *about, "--format", "json", stdin=CLEAN)
+    report = json.loads(run.stdout)
+    assert (report["version"], report["command"], report["exit_code"]) == (1, verb, 0)
+    assert (run.returncode, run.stderr) == (0, b"")
+
+
+def test_output_is_plain_in_a_pipe_and_harmless(robots):
+    """No colours, and what a file says cannot move a cursor."""
+    run = robots("check", "-", stdin=b"User-agent: *\nDisalow: /\x1b[2J\xe2\x80\xae\n")
+    assert b"\x1b" not in run.stdout
+    assert "\\x1b[2J\\u202e" in run.stdout.decode()
+    assert max(map(len, run.stdout.decode().splitlines())) <= 80
+
+
+def test_whoever_reads_may_stop_reading(tmp_path):
+    """As `head` does: no traceback."""
+    (tmp_path / "robots.txt").write_bytes(b"User-agent: *\n" + b"Disallow: /x y\n" * 2000)
+    shell = f"'{sys.executable}' -m scrapy robots fix robots.txt --format json | head -c 10"
+    run = subprocess.run(shell, shell=True, cwd=tmp_path, capture_output=True, check=True)
+    assert len(run.stdout) == 10
+    assert run.stderr == b""
