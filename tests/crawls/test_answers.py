@@ -49,13 +49,13 @@ ANSWERED = [
     (Answer(LONG), 3, "rules", "is longer than 512000 bytes: the rest is not read"),
     (Answer(LATE), 4, "rules", "is longer than 512000 bytes: the rest is not read"),
     (
-        Answer(gzip.compress(RULES), headers={"Content-Encoding": "gzip"}),
+        Answer(gzip.compress(RULES, mtime=0), headers={"Content-Encoding": "gzip"}),
         3,
         "rules",
         "robots.txt: 200, has rules",
     ),
     (
-        Answer(gzip.compress(b"#" * 30_000_000), headers={"Content-Encoding": "gzip"}),
+        Answer(gzip.compress(b"#" * 30_000_000, mtime=0), headers={"Content-Encoding": "gzip"}),
         4,
         "unasked",
         "robots.txt: not asked for (IgnoreRequest: Ignored response ",
