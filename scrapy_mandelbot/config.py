@@ -16,7 +16,7 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.politeness import OutcomeLaw, PaceLaw, PauseLaw, site_of
+from scrapy_mandelbot.politeness import OutcomeLaw, PaceLaw, PauseLaw, host_of, site_of
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.sitemaps import read_date
 
@@ -332,12 +332,7 @@ class Config:
     def delay_by_hand(self, site: str) -> float | None:
         """Return the delay that the project sets for a site: for it, else for its host."""
         delay = self.crawl_delays.get(site)
-        return self.crawl_delays.get(_host_of(site)) if delay is None else delay
-
-
-def _host_of(site: str) -> str:
-    host = site.partition("://")[2]
-    return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+        return self.crawl_delays.get(host_of(site)) if delay is None else delay
 
 
 def read_setting(settings: BaseSettings, attribute: str) -> Any:

@@ -201,7 +201,8 @@ class PauseMiddleware:
         """Stop a request whose site has closed since the queue handed it out."""
         gates, paces = self._crawl.gates, self._crawl.gates.paces
         while True:
-            self._crawl.learn_pace(request, site_of_request(request))
+            if paces.is_active:
+                self._crawl.learn_pace(request, site_of_request(request))
             if not self._has_its_turn(request):
                 if gates.can_go_back(request):
                     self.crawler.stats.inc_value("mandelbot/pace/sent_back")

@@ -10,23 +10,25 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
 
 from scrapy import Spider
-from scrapy.http import Request
-from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.fetching import Limits, failure_of
+from scrapy_mandelbot.fetching.sending import (
+    REDIRECTS,
+    http_url,
+    in_words,
+    own_request,
+    redirect_of,
+)
 from scrapy_mandelbot.politeness import Answer, Failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
     from scrapy.crawler import Crawler, CrawlerProcessBase
-    from scrapy.http import Response
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 10  # "up to 10 redirections" (Moderatobot, "File access")
 _INFLATED = 20  # times the size on the wire
 
@@ -63,7 +65,7 @@ class Fetched:
     @property
     def answer(self) -> Answer:
         """What came, as the outcome's table takes it."""
-        if self.failure is None and self.status in _REDIRECTS:
+        if self.failure is None and self.status in REDIRECTS:
             return Answer(failure=Failure.NOWHERE, detail=f"{self.redirects} hops")
         return Answer(self.status, self.failure, self.detail)
 
@@ -129,7 +131,7 @@ class _AskingSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         await self.session.run(self.crawler)
-        requests: tuple[Request, ...] = ()  # none: they are sent past the scheduler
+        requests: tuple[Any, ...] = ()  # none: they are sent past the scheduler
         for request in requests:
             yield request
 
@@ -140,7 +142,7 @@ async def _get(crawler: Crawler, limits: Limits, wanted: Wanted) -> Fetched:
     seen = {url}
     while True:
         try:
-            request = _request(url, wanted)
+            request = own_request(url, wanted.timeout)
             with limits.watch(request, wanted.most_bytes, wanted.timeout) as reading:
                 reading.most_inflated = max(_INFLATED * wanted.most_bytes, reading.most_inflated)
                 if crawler.engine is None:  # it is there while a spider is
@@ -148,11 +150,11 @@ async def _get(crawler: Crawler, limits: Limits, wanted: Wanted) -> Fetched:
                 response = await crawler.engine.download_async(request)
         except Exception as error:  # noqa: BLE001 - whatever it is, there is no answer
             seconds = time.monotonic() - began
-            detail = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             return Fetched(
-                wanted, url, redirects, seconds, failure=failure_of(error), detail=detail
+                wanted, url, redirects, seconds, failure=failure_of(error), detail=in_words(error)
             )
-        target = _target(url, response)
+        location = redirect_of(response)
+        target = None if location is None else http_url(url, location)
         if target is None or target in seen or redirects == _MOST_REDIRECTS:
             seconds = time.monotonic() - began
             if reading.cut and len(response.body) < wanted.most_bytes:  # too slow, not too long
@@ -169,34 +171,6 @@ async def _get(crawler: Crawler, limits: Limits, wanted: Wanted) -> Fetched:
             )
         seen.add(target)
         url, redirects = target, redirects + 1
-
-
-def _request(url: str, wanted: Wanted) -> Request:
-    return Request(
-        url,
-        callback=NO_CALLBACK,
-        meta={
-            "dont_obey_robotstxt": True,
-            "dont_pause": True,
-            "dont_redirect": True,
-            "dont_retry": True,
-            "dont_cache": True,
-            "allow_offsite": True,
-            "download_timeout": wanted.timeout,
-            "download_fail_on_dataloss": False,
-        },
-    )
-
-
-def _target(url: str, response: Response) -> str | None:
-    location = response.headers.get("Location")
-    if response.status not in _REDIRECTS or not location:
-        return None
-    try:
-        target = urljoin(url, location.decode("latin-1").strip())
-    except ValueError:  # such as "http://["
-        return None
-    return target if target.startswith(("http://", "https://")) else None
 
 
 def _why_it_did_not_start(crawling: Any) -> str:

@@ -10,7 +10,7 @@ from scrapy_mandelbot.commands.reports import sitemaps
 from scrapy_mandelbot.commands.robots import is_url
 from scrapy_mandelbot.commands.sources import CannotBeHadError, named, read_source, url_to_check
 from scrapy_mandelbot.config import read_setting
-from scrapy_mandelbot.fetching.asking import http_url
+from scrapy_mandelbot.fetching.sending import http_url
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import scrapy.signals
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.fetching.asking import http_url
+from scrapy_mandelbot.fetching.sending import http_url
 from scrapy_mandelbot.politeness import Failure, robots_url
 
 if TYPE_CHECKING:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
-
-from scrapy.http import Request
-from scrapy.http.request import NO_CALLBACK
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.fetching.limits import Limits, whole_lines
+from scrapy_mandelbot.fetching.sending import http_url, in_words, own_request, redirect_of
 from scrapy_mandelbot.politeness import (
     IMPOSSIBLE_PATH,
     Answer,
@@ -24,6 +21,7 @@ from scrapy_mandelbot.politeness import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.limits import Reading
     from scrapy_mandelbot.stores import Copy
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOBODY = frozenset({Failure.NO_SUCH_HOST, Failure.OTHER})
 _LIKE_THE_ASKING_REQUEST = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 
@@ -88,11 +85,11 @@ class RobotsAsker:
                 failure = failure_of(error)
                 if failure in _NOBODY and len(seen) > 1:
                     break  # the site is there; where it sends us is nobody
-                return Asked(Answer(failure=failure, detail=_in_words(error)), url, error=error)
-            location = response.headers.get("Location")
-            if response.status not in _REDIRECTS or not location:
+                return Asked(Answer(failure=failure, detail=in_words(error)), url, error=error)
+            location = redirect_of(response)
+            if location is None:
                 return self._asked(url, response, reading)
-            url = http_url(url, location.decode("latin-1").strip())
+            url = http_url(url, location)
         detail = f"{len(seen)} hops"
         return Asked(Answer(failure=Failure.NOWHERE, detail=detail), seen[-1])
 
@@ -130,21 +127,9 @@ class RobotsAsker:
     def _request(
         self, url: str, request: Request, priority: int, headers: dict[str, str]
     ) -> Request:
-        meta: dict[str, Any] = {
-            "dont_obey_robotstxt": True,
-            # What its answer means for the gate is said by the outcome, not by its status alone.
-            "dont_pause": True,
-            "dont_redirect": True,
-            "dont_retry": True,
-            "dont_cache": True,
-            # robots.txt may be redirected to a site that the spider does not crawl.
-            "allow_offsite": True,
-            "download_timeout": self._config.robots_timeout,
-            # A length that is announced wrongly is no reason to close a site.
-            "download_fail_on_dataloss": False,
-        }
-        meta |= {key: request.meta[key] for key in _LIKE_THE_ASKING_REQUEST if key in request.meta}
-        wanted = Request(url, priority=priority, meta=meta, headers=headers, callback=NO_CALLBACK)
+        meta = {key: request.meta[key] for key in _LIKE_THE_ASKING_REQUEST if key in request.meta}
+        timeout = self._config.robots_timeout
+        wanted = own_request(url, timeout, meta, priority=priority, headers=headers)
         if "Proxy-Authorization" in request.headers:
             wanted.headers["Proxy-Authorization"] = request.headers["Proxy-Authorization"]
         return wanted
@@ -153,16 +138,3 @@ class RobotsAsker:
         seconds = self._config.robots_timeout
         with self._limits.watch(request, most_bytes, seconds) as reading:
             return await self._crawler.engine.download_async(request), reading
-
-
-def http_url(base: str, url: str) -> str | None:
-    """Return the URL made absolute; None if that cannot be fetched."""
-    try:
-        absolute = urljoin(base, url)
-    except ValueError:  # such as "http://["
-        return None
-    return absolute if absolute.startswith(("http://", "https://")) else None
-
-
-def _in_words(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

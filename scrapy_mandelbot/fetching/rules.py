@@ -97,12 +97,20 @@ class RobotsFetcher:
         self._troubles: dict[str, _Trouble] = {}
 
     def known(self, site: str) -> SiteRules | None:
-        """Return the site's rules, if they need not be fetched now."""
-        return self._recall(site)
+        """Return the site's rules, from memory or its copy, if they need not be fetched now."""
+        rules = self._parsed.get(site)
+        if rules is not None and self._now() < rules.until:
+            return rules
+        copy = self._store.get_copy(site)
+        until = None if copy is None else self._serves_until(site, copy)
+        if copy is None or until is None:
+            return None
+        self._announce.from_cache()
+        return self._remember(site, kept_outcome(copy.status, self._law), copy.body, until)
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
         """Return what the site's robots.txt cites, absolute, as far as that is known."""
-        rules = self._recall(site)
+        rules = self.known(site)
         return () if rules is None else absolute_urls(robots_url(site), rules.robots.sitemaps)
 
     async def rules(self, site: str, request: Request, priority: int) -> SiteRules:
@@ -113,7 +121,7 @@ class RobotsFetcher:
             request: the request that wants to know; the fetch goes the way that it goes.
             priority: of the fetch.
         """
-        rules = self._recall(site)
+        rules = self.known(site)
         if rules is not None:
             if self._announce.is_news(site):
                 await self._announce.known(site, request, rules)
@@ -137,17 +145,6 @@ class RobotsFetcher:
         """Return the site's copy, if it serves now."""
         copy = self._store.get_copy(site)
         return copy if copy is not None and self._serves_until(site, copy) is not None else None
-
-    def _recall(self, site: str) -> SiteRules | None:
-        rules = self._parsed.get(site)
-        if rules is not None and self._now() < rules.until:
-            return rules
-        copy = self._store.get_copy(site)
-        until = None if copy is None else self._serves_until(site, copy)
-        if copy is None or until is None:
-            return None
-        self._announce.from_cache()
-        return self._remember(site, kept_outcome(copy.status, self._law), copy.body, until)
 
     def _serves_until(self, site: str, copy: Copy) -> float | None:
         now = self._now()

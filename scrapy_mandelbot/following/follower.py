@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections import deque
 from itertools import islice
 from pathlib import Path
 from types import MethodType
@@ -108,8 +107,8 @@ class SitemapFollower:
 
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
         book = self._books[site]
-        for url in urls:
-            self._add(book, Cited(url, site, root=url))
+        cited = [Cited(url, site, root=url) for url in urls]
+        book.to_ask.extend(one for one in cited if self._is_wanted(book, one))
         self._go_on(site)
 
     def _reached_downloader(self, request: Request) -> None:
@@ -151,22 +150,23 @@ class SitemapFollower:
 
     # What is done: ask for one, read it, feed the crawl.
 
-    def _add(self, book: SiteBook, cited: Cited) -> None:
-        """Note a sitemap that is to be asked for, unless that would lead nowhere."""
+    def _is_wanted(self, book: SiteBook, cited: Cited) -> bool:
+        """Note a sitemap that is cited; return whether it is to be asked for."""
         if cited.url in book.known:
-            return
+            return False
         if len(book.known) >= _MOST_SITEMAPS:
             self._announce.once(
                 f"{cited.site} has more than {_MOST_SITEMAPS} sitemaps: no more are read"
             )
-        elif cited.depth > _DEEPEST:
+            return False
+        if cited.depth > _DEEPEST:
             self._announce.once(
                 f"{cited.site} has indexes of sitemaps within indexes, more than {_DEEPEST} deep:"
                 " what is deeper is not read"
             )
-        else:
-            book.known.add(cited.url)
-            book.to_ask.append(cited)
+            return False
+        book.known.add(cited.url)
+        return True
 
     def _go_on(self, site: str) -> None:
         """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
@@ -174,7 +174,7 @@ class SitemapFollower:
         room = 0 if engine.is_closing(self._crawler) else self._room(site)
         while room > 0 and book.asked is None and (book.spools or book.to_ask):
             if not book.spools:
-                self._ask(book)
+                self._ask(book, book.to_ask.popleft())
                 return
             if budget <= 0:
                 call_later(0, self._go_on, site)
@@ -186,21 +186,13 @@ class SitemapFollower:
                     return
                 book.spools.pop().remove()
             elif spool.is_index:
-                self._ask_for_listed(book, spool.cited, entries[0]["loc"])
+                url, index = entries[0]["loc"], spool.cited
+                listed = Cited(url, site, index.root, index.depth + 1)
+                if self._wishes.follows(url) and self._is_wanted(book, listed):
+                    self._ask(book, listed)
             else:
                 room -= self._feed(spool, entries)
             budget -= max(1, len(entries))
-
-    def _ask_for_listed(self, book: SiteBook, cited: Cited, url: str) -> None:
-        """Ask for a sitemap that an index lists, before what robots.txt cites besides."""
-        if not self._wishes.follows(url):
-            return
-        others = book.to_ask
-        book.to_ask = deque()
-        self._add(book, Cited(url, cited.site, cited.root, cited.depth + 1))
-        if book.to_ask:
-            self._ask(book)
-        book.to_ask = others
 
     def _room(self, site: str) -> int:
         """Return how many requests of the site the crawl has room for."""
@@ -241,8 +233,8 @@ class SitemapFollower:
             return Fate.FOREIGN
         return Fate.FORBIDDEN if self._crawl.forbids(request) else Fate.FED
 
-    def _ask(self, book: SiteBook) -> None:
-        cited = book.asked = book.to_ask.popleft()
+    def _ask(self, book: SiteBook, cited: Cited) -> None:
+        book.asked = cited
         spider = self._crawler.spider
         self._crawler.engine.crawl(
             Request(

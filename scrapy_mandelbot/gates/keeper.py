@@ -207,10 +207,8 @@ class Gatekeeper:
         not_before = self._answers.may_go_at(request)
         gate = self.gate_of(request)
         if self.handouts.gate(request) != gate:  # the queue would hand it out again at once
-            now = self._now()
-            entry = self._register.get(gate)
-            due = now if entry is None else entry.gate.due(now)
-            not_before = max(not_before, min(due, now + TRY_ANOTHER_AFTER))
+            soon = self._now() + TRY_ANOTHER_AFTER
+            not_before = max(not_before, min(self._register.due(gate), soon))
         return self.handouts.send_back(request, not_before)
 
     async def wait(self, request: Request) -> bool:

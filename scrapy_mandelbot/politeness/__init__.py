@@ -27,7 +27,7 @@ from scrapy_mandelbot.politeness.pace import (
 )
 from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
-from scrapy_mandelbot.politeness.sites import robots_url, site_of
+from scrapy_mandelbot.politeness.sites import host_of, robots_url, site_of
 
 __all__ = [
     "IMPOSSIBLE_PATH",
@@ -48,6 +48,7 @@ __all__ = [
     "Refusal",
     "Transition",
     "conditions",
+    "host_of",
     "is_fresh",
     "kept_outcome",
     "may_be_misreported",

@@ -40,6 +40,12 @@ def _site(scheme: str, netloc: str) -> str:
     return f"{url.scheme}://{host}:{port}"
 
 
+def host_of(site: str) -> str:
+    """Return the host of a site, an IPv6 address with its brackets."""
+    host = site.rpartition("://")[2]
+    return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+
+
 def robots_url(site: str) -> str:
     """Return where the site's robots.txt is: in its root, under this name, or nowhere."""
     return f"{site}/robots.txt"

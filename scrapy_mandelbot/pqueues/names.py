@@ -8,6 +8,7 @@ Scrapy's own queue left in JOBDIR are download slots: hosts, mostly.
 from __future__ import annotations
 
 from scrapy_mandelbot.gates import site_of_gate
+from scrapy_mandelbot.politeness import host_of
 
 
 def queue_name(gate: str, slot: str) -> str:
@@ -27,5 +28,4 @@ def slot_of_name(name: str) -> str:
 
 
 def _host_of(gate: str) -> str:
-    host = site_of_gate(gate).rpartition("://")[2]
-    return host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0]
+    return host_of(site_of_gate(gate)).strip("[]")  # as Scrapy names download slots

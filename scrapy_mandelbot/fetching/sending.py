@@ -1,0 +1,63 @@
+"""What the requests of our own have in common, of the crawl and of the command alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+def own_request(
+    url: str, timeout: float, meta: dict[str, Any] | None = None, **attributes: Any
+) -> Request:
+    """Return a request past all that is meant for pages.
+
+    Args:
+        url: what is asked for.
+        timeout: seconds for the answer.
+        meta: what it has beside what all have.
+        attributes: of the request.
+    """
+    own_meta: dict[str, Any] = {
+        "dont_obey_robotstxt": True,
+        # What its answer means for the gate is said by the outcome, not by its status alone.
+        "dont_pause": True,
+        "dont_redirect": True,
+        "dont_retry": True,
+        "dont_cache": True,
+        # robots.txt may be redirected to a site that the spider does not crawl.
+        "allow_offsite": True,
+        "download_timeout": timeout,
+        # A length that is announced wrongly is no reason to close a site.
+        "download_fail_on_dataloss": False,
+    }
+    return Request(url, callback=NO_CALLBACK, meta=own_meta | (meta or {}), **attributes)
+
+
+def redirect_of(response: Response) -> str | None:
+    """Return where the response redirects to, as written there; None: it does not."""
+    location = response.headers.get("Location")
+    if response.status not in REDIRECTS or not location:
+        return None
+    return location.decode("latin-1").strip()
+
+
+def http_url(base: str, url: str) -> str | None:
+    """Return the URL made absolute; None if that cannot be fetched."""
+    try:
+        absolute = urljoin(base, url)
+    except ValueError:  # such as "http://["
+        return None
+    return absolute if absolute.startswith(("http://", "https://")) else None
+
+
+def in_words(error: BaseException) -> str:
+    """Return an error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
