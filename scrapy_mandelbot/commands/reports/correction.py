@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.commands.reports.diff import unified_diff
 from scrapy_mandelbot.commands.reports.layout import shown
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
@@ -25,7 +25,9 @@ def fix(source: str, body: bytes, dialect: str | Dialect, max_bytes: int) -> dic
         "dialect": robots.dialect.name,
         "changed": rewritten.text.encode() != body,
         "text": rewritten.text,
-        "diff": _diff(source, before, rewritten.text.split("\n")[:-1]),
+        "diff": unified_diff(
+            before, rewritten.text.split("\n")[:-1], source, f"{source} (corrected)"
+        ),
         "remarks": list(rewritten.remarks),
         "proof": {
             "holds": proof.holds,
@@ -45,11 +47,6 @@ def fix(source: str, body: bytes, dialect: str | Dialect, max_bytes: int) -> dic
             "summary": str(proof),
         },
     }
-
-
-def _diff(source: str, before: list[str], after: list[str]) -> str:
-    lines = unified_diff(before, after, source, f"{source} (corrected)", lineterm="")
-    return "".join(f"{line}\n" for line in lines)
 
 
 def exit_code(report: dict[str, Any]) -> int:

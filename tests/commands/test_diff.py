@@ -1,0 +1,96 @@
+"""What differs between two files: true, as `diff -u` writes it, and found soon."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_mandelbot.commands.reports.diff import same_lines, unified_diff
+
+lines = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "", "-x", "+x"]), max_size=25)
+HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def patched(before, diff):
+    """Apply a unified diff, and check the numbers in it."""
+    after, done = [], 0
+    for hunk in re.split(r"^(?=@@)", diff, flags=re.MULTILINE)[1:]:
+        head, *body = hunk.split("\n")[:-1]
+        start, length, other, other_length = (
+            int(number) if number else 1 for number in HUNK.fullmatch(head).groups()
+        )
+        start -= 1 if length else 0
+        after += before[done:start]
+        assert len(after) == other - (1 if other_length else 0)
+        assert before[start : start + length] == [line[1:] for line in body if line[0] in " -"]
+        added = [line[1:] for line in body if line[0] in " +"]
+        assert len(added) == other_length
+        after += added
+        done = start + length
+    return after + before[done:]
+
+
+@settings(max_examples=500)
+@given(before=lines, after=lines)
+def test_the_diff_leads_from_one_to_the_other(before, after):
+    """Whatever the files; nothing is printed where they are the same."""
+    diff = unified_diff(before, after, "one", "other")
+    assert (diff == "") == (before == after)
+    assert patched(before, diff) == after
+    assert not diff or diff.startswith("--- one\n+++ other\n@@ ")
+
+
+@settings(max_examples=500)
+@given(before=lines, after=lines)
+def test_lines_that_stay_are_the_same_and_in_order(before, after):
+    """Each is one line of both, and none comes before one that came before it."""
+    same = same_lines(before, after)
+    assert all(before[place] == after[other] for place, other in same)
+    assert all(a < c and b < d for (a, b), (c, d) in pairwise(same))
+
+
+def test_few_changes_are_shown_as_difflib_shows_them():
+    """Three lines around each, in one part where they are close."""
+    before = [f"line {number}" for number in range(60)]
+    after = [*before[:5], "new", *before[6:11], *before[12:40], "more", *before[40:]]
+    expected = "\n".join([*difflib.unified_diff(before, after, "a", "b", lineterm=""), ""])
+    assert unified_diff(before, after, "a", "b") == expected
+
+
+def test_a_group_that_moves_is_one_group_that_moves():
+    """The longer run stays, the shorter one is what is moved."""
+    star = ["User-agent: *", "Disallow: /a", ""]
+    others = [line for n in range(4) for line in (f"User-agent: {n}", f"Disallow: /{n}", "")]
+    diff = unified_diff([*star, *others], [*others, *star], "a", "b").split("\n")
+    assert [line for line in diff[3:] if line[:1] == "-"] == [
+        "-User-agent: *",
+        "-Disallow: /a",
+        "-",
+    ]
+
+
+@pytest.mark.parametrize("unique", [True, False])
+def test_thousands_of_small_changes_are_found(unique):
+    """Where lines are there once, all that stay are found; where none is, it gives up in time."""
+    groups = range(8000)
+    before = [f"{word} {n * unique}" for n in groups for word in ("agent", "deny", "allow")]
+    after = [f"{word} {n * unique}" for n in groups for word in ("agent", "allow", "deny")]
+    same = same_lines(before, after)
+    assert len(same) >= (16_000 if unique else 1)
+
+
+@pytest.mark.skipif(shutil.which("patch") is None, reason="needs patch")
+def test_patch_takes_it(tmp_path):
+    """The program that diffs are made for."""
+    before, after = ["a", "b", "", "c"] * 5, ["a", "x", "c", ""] * 6
+    (tmp_path / "f").write_text("".join(f"{line}\n" for line in before))
+    diff = unified_diff(before, after, "f", "f")
+    subprocess.run(["patch", "f"], input=diff.encode(), cwd=tmp_path, check=True, timeout=20)
+    assert (tmp_path / "f").read_text().split("\n")[:-1] == after
