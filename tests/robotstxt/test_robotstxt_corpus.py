@@ -1,47 +1,29 @@
-"""Real files: nothing raises on any, and Google's parser is equalled on all its verdicts.
-
-The corpus is not part of the repository: a folder ``robots/`` of files and
-``google_verdicts.jsonl.gz``, which says of a file, an agent and a URL what Google's parser decided
-and by which line (0: by none).
-"""
+"""Real files: nothing raises on any, and Google's parser is equalled on all its verdicts."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
 import re
-from collections import Counter, defaultdict
-from pathlib import Path
+from collections import Counter
 
 import pytest
 import robotstxt_reference as reference
+from corpus import needs_corpus, read_files, read_verdicts
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.paths import read_url
 from scrapy_mandelbot.robotstxt.rewriting import prove
 
-REPOSITORY = Path(__file__).parents[2]
-CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or REPOSITORY.parent / "shared" / "corpus")
-
-pytestmark = pytest.mark.skipif(
-    not (CORPUS / "robots").is_dir(),
-    reason=f"no corpus in {CORPUS}: the environment variable MANDELBOT_CORPUS names its folder",
-)
+pytestmark = needs_corpus
 
 
 @pytest.fixture(scope="module")
 def files():
-    return {path.name: path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())}
+    return read_files()
 
 
 @pytest.fixture(scope="module")
 def verdicts():
-    by_file = defaultdict(list)
-    with gzip.open(CORPUS / "google_verdicts.jsonl.gz", "rt") as lines:
-        for line in map(json.loads, lines):
-            by_file[line["file"]].append(line)
-    return by_file
+    return read_verdicts()
 
 
 def test_google_decides_as_googles_parser_on_every_line(files, verdicts):
