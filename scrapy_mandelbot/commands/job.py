@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.commands import fetching
+from scrapy_mandelbot.commands.reports.rules import SUCCESS
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.commands.terminal import Terminal
 
 _MOST_BYTES = 16 * 1024 * 1024  # of a robots.txt that is checked; 500 KiB of it count
-SUCCESS = range(200, 300)
-"""Statuses whose body is the file."""
 
 
 class Job(NamedTuple):
@@ -92,6 +91,8 @@ class Result:
     """For a terminal."""
     remarks: list[str] = field(default_factory=list)
     """For standard error."""
+    page: Callable[[], str] | None = None
+    """Makes what ``--format html`` prints; None: there is no page of this."""
 
 
 def body_of(fetched: Fetched) -> bytes:

@@ -10,7 +10,8 @@ Usage::
     scrapy robots cache list|show URL|drop URL|drop --all
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
-JSON object, which ``docs/command.rst`` describes.
+JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
+page about one robots.txt: its findings, the corrected version, and a box in which URLs are tested.
 
 Exit codes:
     0: clean: nothing but notes, proved, allowed, alike, read.
@@ -46,15 +47,17 @@ class Verb(NamedTuple):
     """Arguments; None: as many as one likes."""
     options: frozenset[str]
     """Those that mean something to it, but --format."""
+    has_page: bool
+    """Whether --format html means something to it."""
 
 
 VERBS = {
-    "check": Verb("FILE|URL|-", 1, 1, frozenset()),
-    "fix": Verb("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect"})),
-    "explain": Verb("URL...", 1, None, frozenset({"agent", "file", "dialect"})),
-    "compare": Verb("URL...", 1, None, frozenset({"agent", "file"})),
-    "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"})),
-    "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"})),
+    "check": Verb("FILE|URL|-", 1, 1, frozenset(), has_page=True),
+    "fix": Verb("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect"}), has_page=True),
+    "explain": Verb("URL...", 1, None, frozenset({"agent", "file", "dialect"}), has_page=True),
+    "compare": Verb("URL...", 1, None, frozenset({"agent", "file"}), has_page=True),
+    "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), has_page=False),
+    "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), has_page=False),
 }
 
 # For the requests of this command: the project's agent, proxies and timeouts, and none of what it
@@ -117,7 +120,10 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         group = parser.add_argument_group(title="Robots Options")
         group.add_argument(
-            "--format", choices=("text", "json"), default="text", help="text, if not said otherwise"
+            "--format",
+            choices=("text", "json", "html"),
+            default="text",
+            help="text, if not said otherwise; html: a page (check, fix, explain, compare)",
         )
         group.add_argument(
             "--dialect",
@@ -183,6 +189,8 @@ def _check_use(args: list[str], opts: Namespace) -> None:
     for option in ("agent", "all", "dialect", "diff", "file", "output", "read"):
         if getattr(opts, option) and option not in verb.options:
             raise UsageError(f"{args[0]} takes no --{option}")
+    if opts.format == "html" and not verb.has_page:
+        raise UsageError(f"{args[0]} takes no --format html")
     if args[0] == "cache":
         _check_cache_use(args[1], count - 1, all_of_them=opts.all)
     if args.count("-") + (opts.file == "-") > 1:

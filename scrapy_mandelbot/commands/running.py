@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.job import Job
+from scrapy_mandelbot.commands.page import check_for_jinja
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.commands.verbs import VERBS
@@ -32,12 +33,16 @@ def run(
     """Do what was asked for, print what came of it, and return the exit code."""
     terminal = Terminal(sys.stdout, sys.stderr)
     try:
+        if opts.format == "html":
+            check_for_jinja()
         result = VERBS[args[0]](Job(args[1:], opts, settings, process, terminal))
         for line in result.remarks:
             terminal.tell(line)
         if opts.format == "json":
             report = {"version": VERSION, "command": args[0], "exit_code": result.exit_code}
             terminal.write(_json({**report, **result.data}))
+        elif opts.format == "html" and result.page is not None:
+            terminal.write(result.page())
         else:
             terminal.write(result.text)
     except (CannotBeHadError, SettingsError) as error:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.cache_verb import look_at_copies
-from scrapy_mandelbot.commands.job import SUCCESS, Result, body_of
+from scrapy_mandelbot.commands.job import Result, body_of
+from scrapy_mandelbot.commands.page import page_of
 from scrapy_mandelbot.commands.reports import comparison, correction, explanation, findings
-from scrapy_mandelbot.commands.reports.rules import Rules
+from scrapy_mandelbot.commands.reports.rules import SUCCESS, Rules
 from scrapy_mandelbot.commands.robots import is_url
 from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
 from scrapy_mandelbot.commands.sources import (
@@ -21,7 +23,6 @@ from scrapy_mandelbot.commands.sources import (
     url_to_check,
 )
 from scrapy_mandelbot.politeness import Failure
-from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import Delivery
 
 if TYPE_CHECKING:
@@ -36,17 +37,22 @@ _NOBODY_WAITS = 10  # seconds (Moderatobot, "Robots.txt timeout")
 def _check(job: Job) -> Result:
     source = job.args[0]
     if is_url(source):
-        source = url_to_check(source)
-        fetched = job.fetch_one(source)
-        delivery: Delivery | None = _delivery(fetched)
-        body = fetched.body if fetched.status in SUCCESS else None
+        fetched = job.fetch_one(url_to_check(source))
+        rules = _rules_from(fetched, _delivery(fetched))
     else:
-        body = read_source(source)
-        delivery = delivery_of_file(source)
-    robots = None if body is None else RobotsTxt.parse(body, max_bytes=job.max_bytes)
-    report = findings.check(named(source), robots, delivery)
+        rules = _rules_on_disk(source)
+    report = findings.check_rules(rules, job.max_bytes)
     text = findings.text(report, job.terminal.paint)
-    return Result(findings.exit_code(report), report, text)
+    page = partial(page_of, job, rules, checked=report)
+    return Result(findings.exit_code(report), report, text, page=page)
+
+
+def _rules_on_disk(source: str) -> Rules:
+    return Rules(named(source), read_source(source), delivery=delivery_of_file(source))
+
+
+def _rules_from(fetched: Fetched, delivery: Delivery | None) -> Rules:
+    return Rules(fetched.wanted.url, fetched.body, fetched.answer, delivery)
 
 
 def _delivery(fetched: Fetched) -> Delivery:
@@ -73,19 +79,21 @@ def _delivery(fetched: Fetched) -> Delivery:
 def _fix(job: Job) -> Result:
     source = job.args[0]
     if is_url(source):
-        source = url_to_check(source)
-        body = body_of(job.fetch_one(source))
+        fetched = job.fetch_one(url_to_check(source))
+        body_of(fetched)
+        rules = _rules_from(fetched, _delivery(fetched))
     else:
-        body = read_source(source)
-    job.terminal.progress(f"correcting {named(source)}")
-    report = correction.fix(named(source), body, job.dialect, job.max_bytes)
+        rules = _rules_on_disk(source)
+    job.terminal.progress(f"correcting {rules.source}")
+    report = correction.fix(rules.source, rules.body, job.dialect, job.max_bytes)
     code = correction.exit_code(report)
     remarks = correction.remarks(report)
     text = _corrected(job, report)
     if job.opts.output:
         remarks.append(_write(job.opts.output, report["text"], is_proved=not code))
         text = text if job.opts.diff else ""
-    return Result(code, report, text, remarks if job.opts.format == "text" else [])
+    page = partial(page_of, job, rules, corrected=report)
+    return Result(code, report, text, remarks if job.opts.format == "text" else [], page)
 
 
 def _corrected(job: Job, report: dict[str, Any]) -> str:
@@ -109,25 +117,36 @@ def _write(output: str, text: str, *, is_proved: bool) -> str:
 
 def _explain(job: Job) -> Result:
     dialect = job.dialect
+    asked = _rules_of(job)
     reports = [
         explanation.explain(url, job.agent, rules, dialect, job.max_bytes)
-        for url, rules in _asked(job)
+        for url, rules in _counted(job, asked)
     ]
     text = "\n".join(explanation.text(report, job.terminal.paint) for report in reports)
-    return Result(explanation.exit_code(reports), {"urls": reports}, text)
+    told = {report["url"]: explanation.changes_told(report) for report in reports}
+    page = partial(_page_of_urls, job, asked, told)
+    return Result(explanation.exit_code(reports), {"urls": reports}, text, page=page)
 
 
 def _compare(job: Job) -> Result:
+    asked = _rules_of(job)
     reports = [
-        comparison.compare(url, job.agent, rules, job.max_bytes) for url, rules in _asked(job)
+        comparison.compare(url, job.agent, rules, job.max_bytes)
+        for url, rules in _counted(job, asked)
     ]
     text = "\n".join(comparison.text(report, job.terminal.paint) for report in reports)
-    return Result(comparison.exit_code(reports), {"urls": reports}, text)
+    page = partial(_page_of_urls, job, asked, {url: [] for url, _ in asked})
+    return Result(comparison.exit_code(reports), {"urls": reports}, text, page=page)
 
 
-def _asked(job: Job) -> Iterator[tuple[str, Rules]]:
+def _page_of_urls(job: Job, asked: list[tuple[str, Rules]], told: dict[str, list[str]]) -> str:
+    if not asked:
+        raise CannotBeHadError("there is no URL, and so no robots.txt to make a page of")
+    return page_of(job, asked[0][1], told=told)
+
+
+def _counted(job: Job, pairs: list[tuple[str, Rules]]) -> Iterator[tuple[str, Rules]]:
     """Iterate over the URLs with their rules, and show how far it has come."""
-    pairs = _rules_of(job)
     for number, (url, rules) in enumerate(pairs, start=1):
         job.terminal.progress(f"{number:,} of {len(pairs):,}: {url}")
         yield url, rules
@@ -137,10 +156,12 @@ def _rules_of(job: Job) -> list[tuple[str, Rules]]:
     """Return the URLs asked about, each with the rules of its site, or those of the file."""
     urls = read_urls(job.args)
     if job.opts.file:
-        rules = Rules(named(job.opts.file), read_source(job.opts.file))
+        rules = _rules_on_disk(job.opts.file)
         return [(url, rules) for url in urls]
     robots_of = {url: robots_url_of(url) for url in urls}
     wanted = dict.fromkeys(robots_of.values())
+    if job.opts.format == "html" and len(wanted) > 1:
+        raise CannotBeHadError(f"a page is about one site, and these URLs are of {len(wanted)}")
     rules_of: dict[str, Rules] = {}
 
     def visit(fetched: Fetched) -> tuple[()]:
@@ -148,7 +169,8 @@ def _rules_of(job: Job) -> list[tuple[str, Rules]]:
         # Of several sites one that is not there is a line in the report, as one that is down is.
         if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER} and len(wanted) == 1:
             raise CannotBeHadError(fetched.trouble)
-        rules_of[url] = Rules(url, fetched.body, fetched.answer)
+        delivery = None if fetched.failure else _delivery(fetched)
+        rules_of[url] = _rules_from(fetched, delivery)
         return ()
 
     if urls:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What every browser's header says names no robot: `User-agent: Mozilla` is not about a crawler
-# that begins its header like a browser.
-_BROWSER_WORDS = frozenset(
+#: What every browser's header says names no robot: `User-agent: Mozilla` is not about a crawler
+#: that begins its header like a browser.
+BROWSER_WORDS = frozenset(
     """
     mozilla applewebkit webkit gecko khtml like chrome chromium crios safari version mobile tablet
     compatible msie trident firefox fxios edge edg opera opr presto seamonkey iceweasel
@@ -39,7 +39,7 @@ def product_tokens(agent: str) -> tuple[str, ...]:
     if _BARE_TOKEN.fullmatch(agent):
         return (agent.lower(),)
     words = (word.partition("/")[0] for word in _WORD_ENDS.split(agent) if "://" not in word)
-    tokens = {word.lower() for word in words if _TOKEN.fullmatch(word)} - _BROWSER_WORDS
+    tokens = {word.lower() for word in words if _TOKEN.fullmatch(word)} - BROWSER_WORDS
     return tuple(sorted(tokens, key=lambda token: (-len(token), token)))
 
 

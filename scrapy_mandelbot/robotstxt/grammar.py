@@ -39,10 +39,10 @@ class Grammar:
     __slots__ = (
         "_agent_line",
         "_agent_names",
-        "_any_rule",
         "_fields",
         "_values_like",
         "agent_name",
+        "any_rule",
         "dialect",
         "directive",
         "rule",
@@ -61,7 +61,8 @@ class Grammar:
         self.rule = _line(_rule_field(dialect), _rule_value(dialect))
         """Groups: empty for Allow; the value where it is a plain path, ASCII without anything that
         has a meaning; any other value. To tell these apart here is what makes a decision cheap."""
-        self._any_rule = _line(_rule_field(dialect), f"({_value(dialect)})")
+        self.any_rule = _line(_rule_field(dialect), f"({_value(dialect)})")
+        """Groups: empty for Allow; the value."""
         name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s]{name}:", re.ASCII)
         """Any line with a field."""
@@ -89,7 +90,7 @@ class Grammar:
         it finds the few lines that matter several times as fast as reading all.
         """
         if self.dialect.colon_optional or self.dialect.index_htm_is_directory:
-            yield from self._any_rule.finditer(text, start, end)
+            yield from self.any_rule.finditer(text, start, end)
             return
         character = target[1:2] if target.isascii() else ""
         if character not in self._values_like:
@@ -103,7 +104,7 @@ class Grammar:
             if line_end == read > start:
                 continue  # another colon of a line that was read
             read = line_end
-            line = self._any_rule.match(text, line_end, end)
+            line = self.any_rule.match(text, line_end, end)
             if line:
                 yield line
 

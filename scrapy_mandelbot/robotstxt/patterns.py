@@ -89,23 +89,24 @@ class Glob:
     product: no state is visited twice. A pattern that is longer than the target costs nothing.
     """
 
-    __slots__ = ("_accepted", "_stars", "_steps", "head")
+    __slots__ = ("_accepted", "head", "stars", "steps")
 
     exact = is_prefix = False
     guard = ""
 
     def __init__(self, head: str, steps: list[_Step], stars: list[int]) -> None:
         self.head = head
-        self._steps = steps
-        self._stars = stars
+        self.steps = steps
+        """Each a character of the target: those listed, or with True all but these."""
+        self.stars = stars
         """After how many steps a star stands."""
         self._accepted: dict[str, int] = {}
 
     def matches(self, target: str) -> bool:
         """Whether the whole target matches."""
-        if len(target) < len(self._steps):
+        if len(target) < len(self.steps):
             return False
-        states, loops = 1, sum(1 << star for star in set(self._stars))
+        states, loops = 1, sum(1 << star for star in set(self.stars))
         for character in target:
             accepted = self._accepted.get(character)
             if accepted is None:
@@ -113,11 +114,11 @@ class Glob:
             states = (states & accepted) << 1 | states & loops
             if not states:
                 return False
-        return bool(states >> len(self._steps) & 1)
+        return bool(states >> len(self.steps) & 1)
 
     def _accepting(self, character: str) -> int:
         """Return the bits of the steps that accept a character."""
-        bits = ["01"[(character in listed) != but] for listed, but in reversed(self._steps)]
+        bits = ["01"[(character in listed) != but] for listed, but in reversed(self.steps)]
         return int("".join(bits), 2)
 
 
@@ -163,4 +164,4 @@ def _listed(brackets: str) -> str:
     for one in _RANGE.finditer(brackets):
         first, last = ord(one[1] or one[3]), ord(one[2] or one[3])
         listed.update(map(chr, range(first, min(last, _LAST_ASCII) + 1)))
-    return "".join(listed)
+    return "".join(sorted(listed))

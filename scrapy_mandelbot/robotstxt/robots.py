@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robotstxt import verdict as reasons
 from scrapy_mandelbot.robotstxt.agents import names_in_order
@@ -204,7 +204,7 @@ class RobotsTxt:
         """Every line, numbered, with what is wrong with it."""
         return tuple(read_records(self._body, self.dialect))
 
-    # What is wrong with it, and how it would be right.
+    # What is wrong with it, how it would be right, and how others can decide by it.
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what is wrong with the file, in the order of its lines: see `lint`."""
@@ -217,6 +217,12 @@ class RobotsTxt:
         from scrapy_mandelbot.robotstxt.rewriting import rewrite  # noqa: PLC0415
 
         return rewrite(self, max_bytes=self._max_bytes).text
+
+    def tables(self) -> dict[str, Any]:
+        """Return what decides, as plain data for a program in another language: see `tables`."""
+        from scrapy_mandelbot.robotstxt.tables import tables_of  # noqa: PLC0415
+
+        return tables_of(searchable(self._body), self._grammar)
 
     def _values(self, field: str, spans: list[tuple[int, int]] | None = None) -> list[str]:
         """Return the values of a field as written, without empty ones."""

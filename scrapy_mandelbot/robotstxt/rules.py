@@ -54,7 +54,8 @@ def _by_kind(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT
     return (_EXPLICIT_ALLOW if exact else _PATTERN_ALLOW) if allow else _DISALLOW
 
 
-_EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
+#: The weights of explicit Allow, Disallow and pattern Allow, where kinds decide.
+KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
 
 _PRECEDENCE: dict[str, Callable[[int, bool, bool], int]] = {
     "longest": _longest_first,
@@ -75,7 +76,7 @@ def read_rules(text: str, selection: Selection, grammar: Grammar) -> list[Matche
             if plain:
                 rules.append((weigh(len(plain), not forbids, False), place, not forbids, plain))  # noqa: FBT003 - not exact
             else:
-                rules += _read_rule(other, version, dialect, place, allow=not forbids)
+                rules += read_rule(other, version, dialect, place, allow=not forbids)
     return rules
 
 
@@ -90,7 +91,7 @@ def scan(
         for start, end, version in selection.spans
         for line in grammar.rules_like(target, text, start, end)
         if not (plain and _is_hopeless(line[2], target))
-        for weight, place, allows, pattern in _read_rule(
+        for weight, place, allows, pattern in read_rule(
             line[2], version, dialect, line.start(), allow=not line[1]
         )
         if pattern.matches(target)
@@ -125,10 +126,10 @@ def default_of(text: str, selection: Selection, grammar: Grammar) -> bool:
     return _PATTERN_ALLOW not in kinds if _DISALLOW in kinds else not kinds
 
 
-def _read_rule(
+def read_rule(
     value: str, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
-    """Return what a rule matches: nothing for one that is to be ignored."""
+    """Return what a value as it stands in the text matches: nothing for one that is ignored."""
     path = path_of(decode(value.rstrip(WHITE_SPACE)), version, dialect)
     weigh = _PRECEDENCE[dialect.precedence]
     if not path:
@@ -141,7 +142,7 @@ def _read_rule(
     if allow and dialect.index_htm_is_directory:
         directory, slash, name = path.rpartition("/")
         if slash and name.startswith("index.htm"):
-            rules += _read_rule(f"{directory}/$", version, dialect, place, allow=True)
+            rules += read_rule(f"{directory}/$", version, dialect, place, allow=True)
     return rules
 
 

@@ -58,13 +58,20 @@ def steps(page):
 def test_what_is_shown_is_what_is_printed(run, page, least):
     """Every command of the page, in a folder with the file that it shows."""
     code, shown = 0, 0
-    for command, expected in steps(page):
+    for line, expected in steps(page):
+        command = line
         if command.startswith("cat "):
             Path(command[4:]).write_text(expected)
         elif command == "echo $?":
             assert expected == f"{code}\n"
         elif command.startswith("scrapy robots "):
-            output, code = run(*shlex.split(command)[2:])
+            command, _, into = command.partition(" > ")
+            command, _, stdin = command.partition(" < ")
+            stdin = Path(stdin).read_text() if stdin else ""
+            output, code = run(*shlex.split(command)[2:], stdin=stdin)
+            if into:
+                Path(into).write_text(output)
+                output = ""
             assert "".join(f"{one.rstrip()}\n" for one in output.splitlines()) == expected, command
         else:
             continue

@@ -94,15 +94,27 @@ def _excerpt(report: dict[str, Any], paint: Paint) -> list[str]:
 def _changes(report: dict[str, Any], paint: Paint) -> list[str]:
     lines = []
     for change in report["changes"]:
-        answer = verdict_words(change)
-        if change["change"] == "remove":
-            still = "still " if change["allowed"] == report["allowed"] else ""
-            rule = change["rule"]
-            by = f" by line {rule['line']}, {rule['text']}" if rule else ""
-            lines.append(
-                wrapped(f"Without line {change['line']} it is {still}{answer}{by}.", 4, "  ")
-            )
-        else:
-            lines.append(f"  It is {answer} with this before line {change['line']}:")
+        lines.append(wrapped(_sentence(change, report), 4, "  "))
+        if change["change"] == "add":
             lines += [f"    {paint('good', shown(line))}" for line in change["lines"]]
     return lines
+
+
+def changes_told(report: dict[str, Any]) -> list[str]:
+    """Return what would change the verdict, in sentences."""
+    return [
+        " ".join(
+            [_sentence(change, report), *(change["lines"] if change["change"] == "add" else ())]
+        )
+        for change in report["changes"]
+    ]
+
+
+def _sentence(change: dict[str, Any], report: dict[str, Any]) -> str:
+    answer, line = verdict_words(change), change["line"]
+    if change["change"] == "add":
+        return f"It is {answer} with this before line {line}:"
+    still = "still " if change["allowed"] == report["allowed"] else ""
+    rule = change["rule"]
+    by = f" by line {rule['line']}, {rule['text']}" if rule else ""
+    return f"Without line {line} it is {still}{answer}{by}."

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.layout import PLAIN, counted, cut, joined, shown, wrapped
+from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import Severity, lint_delivery
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.reports.layout import Paint
-    from scrapy_mandelbot.robotstxt import RobotsTxt
+    from scrapy_mandelbot.commands.reports.rules import Rules
     from scrapy_mandelbot.robotstxt.lint import Delivery, Finding
 
 _INDENT = 17
@@ -37,6 +38,12 @@ def check(source: str, robots: RobotsTxt | None, delivery: Delivery | None) -> d
             for severity in reversed(Severity)
         },
     }
+
+
+def check_rules(rules: Rules, max_bytes: int) -> dict[str, Any]:
+    """Return what is wrong with a file as it came, and with how it came."""
+    robots = RobotsTxt.parse(rules.body, max_bytes=max_bytes) if rules.is_there else None
+    return check(rules.source, robots, rules.delivery)
 
 
 def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:

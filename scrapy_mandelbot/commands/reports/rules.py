@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_mandelbot.robotstxt import Rule
+    from scrapy_mandelbot.robotstxt.lint import Delivery
 
     Agent = str | Sequence[str]
 
 _PAUSES = frozenset({503, 429})
+SUCCESS = range(200, 300)
+"""Statuses whose body is the file."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,17 @@ class Rules:
     body: bytes = b""
     answer: Answer | None = None
     """Of the site; None: the file was on disk."""
+    delivery: Delivery | None = None
+    """How it came, as far as that is known."""
     _read: dict[tuple[Dialect, int], RobotsTxt] = field(
         default_factory=dict, repr=False, compare=False
     )
     """The file as dialects read it: it may be asked about a thousand URLs."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a file: one on disk, or the body of a success."""
+        return self.answer is None or self.answer.status in SUCCESS
 
     def read(self, dialect: str | Dialect, max_bytes: int) -> tuple[RobotsTxt | None, str]:
         """Return the file as a dialect reads it, or None and what the answer means instead."""

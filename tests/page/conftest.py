@@ -1,0 +1,68 @@
+"""A browser, and pages to be looked at in it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import browser as browsers
+import pytest
+
+from scrapy_mandelbot.commands.reports import correction, findings
+from scrapy_mandelbot.commands.reports.page import Subject, render
+from scrapy_mandelbot.commands.reports.rules import Rules
+from scrapy_mandelbot.robotstxt import DIALECTS
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Start one for all tests of the process."""
+    if not browsers.IS_THERE:
+        pytest.skip("needs chromium and chromedriver")
+    started = browsers.Browser()
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Be as wide as a desktop, and light, at first."""
+    chromium.be(1440, 1000)
+    chromium.prefer("light")
+    return chromium
+
+
+@pytest.fixture
+def page():
+    """Make the page of a file."""
+
+    def make(body, agent="Examplebot", *, dialect="mandelbot", told=None, **came):
+        rules = Rules(came.pop("source", "robots.txt"), body, **came)
+        reads, max_bytes = DIALECTS.get(dialect, dialect), 512_000
+        corrected = None
+        if rules.read(reads, max_bytes)[0] is not None:
+            corrected = correction.fix(rules.source, body, reads, max_bytes)
+        subject = Subject(
+            rules=rules,
+            checked=findings.check_rules(rules, max_bytes),
+            corrected=corrected,
+            dialect=reads,
+            agents=[agent] if isinstance(agent, str) else agent,
+            max_bytes=max_bytes,
+            told=told or {},
+        )
+        return render(subject, datetime(2026, 11, 20, 12, 30))  # noqa: DTZ001 - UTC, as it says
+
+    return make
+
+
+@pytest.fixture
+def shown(browser, page, tmp_path):
+    """Make the page of a file, and load it."""
+
+    def show(*arguments, **options):
+        path = tmp_path / "page.html"
+        path.write_text(page(*arguments, **options), encoding="ascii")
+        browser.show(path)
+        return browser
+
+    return show
