@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from corpus import needs_corpus, read_files
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
@@ -460,3 +461,15 @@ def test_without_scripts_the_files_can_be_read(browser, page, tmp_path):
         assert one(browser, "#L2 code").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@needs_corpus
+def test_real_files_have_pages(browser, page, tmp_path):
+    """Every thirtieth: shown without complaint, with all its findings, and tested at once."""
+    path = tmp_path / "page.html"
+    for name, body in list(read_files().items())[::30]:
+        path.write_text(page(body, source=name), encoding="ascii")
+        browser.show(path)
+        assert browser.complaints() == [], name
+        assert len(all_of(browser, ".finding")) == len(RobotsTxt.parse(body).findings()), name
+        assert len(all_of(browser, ".result")) >= 1, name
