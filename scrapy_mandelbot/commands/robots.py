@@ -21,44 +21,23 @@ Exit codes:
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
     3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had.
 
-This module imports nothing that Scrapy has not imported before.
+This module and `use` import nothing that Scrapy has not imported before.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+
+from scrapy_mandelbot.commands.use import VERBS, asks_a_site, check_use
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 _DIALECTS = ("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "extended2")
 _CMDLINE = 40  # Scrapy's priority of what the command line says
-
-
-class Verb(NamedTuple):
-    """How one of the things that the command does is called."""
-
-    takes: str
-    least: int
-    most: int | None
-    """Arguments; None: as many as one likes."""
-    options: frozenset[str]
-    """Those that mean something to it, but --format."""
-    has_page: bool
-    """Whether --format html means something to it."""
-
-
-VERBS = {
-    "check": Verb("FILE|URL|-", 1, 1, frozenset(), has_page=True),
-    "fix": Verb("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect"}), has_page=True),
-    "explain": Verb("URL...", 1, None, frozenset({"agent", "file", "dialect"}), has_page=True),
-    "compare": Verb("URL...", 1, None, frozenset({"agent", "file"}), has_page=True),
-    "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), has_page=False),
-    "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), has_page=False),
-}
 
 # For the requests of this command: the project's agent, proxies and timeouts, and none of what it
 # does with pages. What a robots.txt says is asked for here, not obeyed.
@@ -156,13 +135,13 @@ class Command(ScrapyCommand):
             UsageError: it is used wrongly.
         """
         super().process_options(args, opts)
-        _check_use(args, opts)
+        check_use(args, opts)
         settings = self.settings
         if settings is None:  # Scrapy sets it before
             raise UsageError
         if settings.getpriority("LOG_ENABLED") != _CMDLINE:  # a project's log is for its crawls
             settings.set("LOG_ENABLED", False, "cmdline")  # noqa: FBT003 - Scrapy's interface
-        if _asks_a_site(args, opts):
+        if asks_a_site(args, opts):
             self.requires_crawler_process = True
             settings.setdict(_SETTINGS, _CMDLINE)
 
@@ -172,43 +151,3 @@ class Command(ScrapyCommand):
 
         if self.settings is not None:
             self.exitcode = run(args, opts, self.settings, self.crawler_process)
-
-
-def _check_use(args: list[str], opts: Namespace) -> None:
-    if not args:
-        raise UsageError
-    if args[0] not in VERBS:
-        raise UsageError(f"there is no {args[0]!r}: it is one of {', '.join(VERBS)}")
-    verb = VERBS[args[0]]
-    unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
-    if unknown:
-        raise UsageError(f"there is no option {unknown[0]}")
-    count = len(args) - 1
-    if count < verb.least or (verb.most is not None and count > verb.most):
-        raise UsageError(f"it is: scrapy robots {args[0]} {verb.takes}")
-    for option in ("agent", "all", "dialect", "diff", "file", "output", "read"):
-        if getattr(opts, option) and option not in verb.options:
-            raise UsageError(f"{args[0]} takes no --{option}")
-    if opts.format == "html" and not verb.has_page:
-        raise UsageError(f"{args[0]} takes no --format html")
-    if args[0] == "cache":
-        _check_cache_use(args[1], count - 1, all_of_them=opts.all)
-    if args.count("-") + (opts.file == "-") > 1:
-        raise UsageError("standard input can be read once only")
-
-
-def _check_cache_use(what: str, urls: int, *, all_of_them: bool) -> None:
-    wanted = {"list": 0, "show": 1, "drop": 0 if all_of_them else 1}
-    if wanted.get(what) != urls or (all_of_them and what != "drop"):
-        raise UsageError(f"it is: scrapy robots cache {VERBS['cache'].takes}")
-
-
-def _asks_a_site(args: list[str], opts: Namespace) -> bool:
-    if args[0] in {"explain", "compare"}:
-        return not opts.file
-    return args[0] != "cache" and is_url(args[1])
-
-
-def is_url(source: str) -> bool:
-    """Return whether what names a robots.txt is a URL: anything else is a file."""
-    return source.lower().startswith(("http://", "https://"))

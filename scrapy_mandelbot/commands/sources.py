@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from scrapy_mandelbot.commands.robots import is_url
+from scrapy_mandelbot.commands.use import is_url
 from scrapy_mandelbot.politeness import robots_url, site_of
 from scrapy_mandelbot.robotstxt.lint import Delivery
 

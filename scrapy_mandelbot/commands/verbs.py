@@ -11,7 +11,6 @@ from scrapy_mandelbot.commands.job import Result, body_of
 from scrapy_mandelbot.commands.page import page_of
 from scrapy_mandelbot.commands.reports import comparison, correction, explanation, findings
 from scrapy_mandelbot.commands.reports.rules import SUCCESS, Rules
-from scrapy_mandelbot.commands.robots import is_url
 from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
 from scrapy_mandelbot.commands.sources import (
     CannotBeHadError,
@@ -22,6 +21,7 @@ from scrapy_mandelbot.commands.sources import (
     robots_url_of,
     url_to_check,
 )
+from scrapy_mandelbot.commands.use import is_url
 from scrapy_mandelbot.politeness import Failure
 from scrapy_mandelbot.robotstxt.lint import Delivery
 

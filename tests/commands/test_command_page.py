@@ -17,6 +17,7 @@ from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from scrapy_mandelbot.commands import robots
+from scrapy_mandelbot.commands import use as uses
 from scrapy_mandelbot.commands.reports import sitemaps
 from scrapy_mandelbot.stores import Copy, SqliteStore
 
@@ -83,9 +84,9 @@ def test_the_page_lists_verbs_options_and_exit_codes():
     """All of them, as the help does; docutils reads the page without a warning."""
     table = PAGE.partition("``-`` is standard input")[0]
     rows = re.findall(r"^``((\w+) .*?)`` ", table, re.MULTILINE)[1:]
-    assert [verb for _, verb in rows] == list(robots.VERBS)
+    assert [verb for _, verb in rows] == list(uses.VERBS)
     said = {verb: use for use, verb in rows}
-    for verb, use in robots.VERBS.items():
+    for verb, use in uses.VERBS.items():
         options = set(re.findall(r"--(\w+)", said[verb]))
         assert options | {"dialect"} == use.options | {"dialect"}
     assert re.findall(r"^(\d)     ", PAGE, re.MULTILINE) == ["0", "1", "2", "3"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_mandelbot.commands import robots as command
+from scrapy_mandelbot.commands import use
 from scrapy_mandelbot.commands.verbs import VERBS
 from scrapy_mandelbot.robotstxt import DIALECTS
 
@@ -39,12 +40,13 @@ def test_loading_it_costs_nothing():
         "scrapy_mandelbot._version",
         "scrapy_mandelbot.commands",
         "scrapy_mandelbot.commands.robots",
+        "scrapy_mandelbot.commands.use",
     ]
 
 
 def test_what_it_declares_is_what_there_is():
     """Verbs and dialects are written down twice, as the command must not import them."""
-    assert list(command.VERBS) == list(VERBS)
+    assert list(use.VERBS) == list(VERBS)
     assert list(command._DIALECTS) == list(DIALECTS)
 
 
