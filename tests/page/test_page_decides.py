@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from importlib import import_module, resources
+from itertools import product
 
 import pytest
 from corpus import needs_corpus, read_files, read_verdicts
@@ -80,6 +81,20 @@ def test_the_documents_cases_are_decided_alike(decide, document):
         questions, decide(questions), expected(questions), strict=True
     ):
         assert found == answer, question
+
+
+def test_parts_of_a_pattern_do_not_overlap(decide):
+    """No character is used twice: not by head and tail, nor by two pieces, nor by two steps."""
+    patterns = ("/ab*b$", "/a*aba*ba$", "/*ab*bc$", "/aa*aa$", "/a[b]*[b]", "/?b*b?$", "/a*a*a*a$")
+    urls = ["/" + "".join(letters) for n in range(5) for letters in product("abc", repeat=n)]
+    asked = [(url, "bot") for url in urls]
+    questions = [
+        (RobotsTxt.parse(f"{group}Disallow: {path}\n".encode(), dialect=dialect), asked)
+        for group in ("User-agent: *\n", "User-agent: *\nRobot-version: 2.0\n")
+        for path in patterns
+        for dialect in DIALECTS
+    ]
+    assert decide(questions) == expected(questions)
 
 
 # No surrogates: two of them are one character in a browser. A lone one is among the cases.
