@@ -306,7 +306,7 @@ def test_the_corrected_file_is_saved_as_it_is(shown, tmp_path):
 @pytest.mark.parametrize("size", [SMALL_PHONE, PHONE, TABLET, LAPTOP, DESKTOP])
 @pytest.mark.parametrize("body", [BODY, LONG], ids=["file", "long lines"])
 def test_nothing_sticks_out(shown, body, size):
-    """On no screen does the page scroll sideways, whatever the lines."""
+    """On no screen does the page scroll sideways or cut a line, whatever the lines."""
     browser = shown(body, "x" * 300)
     browser.be(*size, is_phone=size[0] < 500)
     write(browser, "urls", "https://example.com/" + "b" * 500)
@@ -317,6 +317,8 @@ def test_nothing_sticks_out(shown, body, size):
         "return [Math.max(root.scrollWidth, ...ends), root.clientWidth];"
     )
     assert needed <= there
+    for line in all_of(browser, ".file code"):
+        assert line.get_property("scrollWidth") <= line.get_property("clientWidth")
 
 
 @pytest.mark.parametrize("width", [900, 1440, 1920])
