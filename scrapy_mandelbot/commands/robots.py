@@ -4,8 +4,8 @@ Usage::
 
     scrapy robots check FILE|URL|-
     scrapy robots fix FILE|URL|- [--diff] [--output FILE] [--dialect NAME]
-    scrapy robots explain URL... [--agent NAME] [--file FILE] [--dialect NAME]
-    scrapy robots compare URL... [--agent NAME] [--file FILE]
+    scrapy robots explain URL... [--urls FILE] [--agent NAME] [--file FILE] [--dialect NAME]
+    scrapy robots compare URL... [--urls FILE] [--agent NAME] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
 
@@ -118,6 +118,9 @@ class Command(ScrapyCommand):
             "--file",
             metavar="FILE",
             help="explain, compare: a robots.txt on disk instead of the site's",
+        )
+        group.add_argument(
+            "--urls", metavar="FILE", help="explain, compare: URLs from a file, one a line"
         )
         group.add_argument(
             "--diff", action="store_true", help="fix: show what changes, not the whole file"

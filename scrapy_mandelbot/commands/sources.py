@@ -72,16 +72,26 @@ def url_to_check(url: str) -> str:
     return url if urlsplit(url).path.strip("/") else of_site
 
 
-def read_urls(arguments: list[str]) -> list[str]:
-    """Return the URLs that are meant: ``-`` stands for those on standard input, one a line."""
+def read_urls(arguments: list[str], file: str | None) -> list[str]:
+    """Return the URLs that are meant: those named, and those in a file.
+
+    ``-`` stands for those on standard input.
+
+    Raises:
+        CannotBeHadError: the file cannot be read.
+    """
     urls: list[str] = []
     for argument in arguments:
-        if argument == "-":
-            lines = read_source("-").decode("utf-8", "surrogateescape").splitlines()
-            urls += [line.strip() for line in lines if line.strip()]
-        else:
-            urls.append(argument)
+        urls += _urls_in("-") if argument == "-" else [argument]
+    if file:
+        urls += _urls_in(file)
     return [_escaped(url) for url in urls]
+
+
+def _urls_in(source: str) -> list[str]:
+    """Return the lines of a file that are not blank."""
+    lines = read_source(source).decode("utf-8", "surrogateescape").splitlines()
+    return [line.strip() for line in lines if line.strip()]
 
 
 def _escaped(url: str) -> str:

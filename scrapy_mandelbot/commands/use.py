@@ -26,8 +26,10 @@ class Verb(NamedTuple):
 VERBS = {
     "check": Verb("FILE|URL|-", 1, 1, frozenset(), has_page=True),
     "fix": Verb("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect"}), has_page=True),
-    "explain": Verb("URL...", 1, None, frozenset({"agent", "file", "dialect"}), has_page=True),
-    "compare": Verb("URL...", 1, None, frozenset({"agent", "file"}), has_page=True),
+    "explain": Verb(
+        "URL...", 1, None, frozenset({"agent", "file", "urls", "dialect"}), has_page=True
+    ),
+    "compare": Verb("URL...", 1, None, frozenset({"agent", "file", "urls"}), has_page=True),
     "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), has_page=False),
     "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), has_page=False),
 }
@@ -47,17 +49,17 @@ def check_use(args: list[str], opts: Namespace) -> None:
     unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
     if unknown:
         raise UsageError(f"there is no option {unknown[0]}")
-    count = len(args) - 1
-    if count < verb.least or (verb.most is not None and count > verb.most):
-        raise UsageError(f"it is: scrapy robots {args[0]} {verb.takes}")
-    for option in ("agent", "all", "dialect", "diff", "file", "output", "read"):
+    for option in ("agent", "all", "dialect", "diff", "file", "output", "read", "urls"):
         if getattr(opts, option) and option not in verb.options:
             raise UsageError(f"{args[0]} takes no --{option}")
+    count = len(args) - 1
+    if count + bool(opts.urls) < verb.least or (verb.most is not None and count > verb.most):
+        raise UsageError(f"it is: scrapy robots {args[0]} {verb.takes}")
     if opts.format == "html" and not verb.has_page:
         raise UsageError(f"{args[0]} takes no --format html")
     if args[0] == "cache":
         _check_cache_use(args[1], count - 1, all_of_them=opts.all)
-    if args.count("-") + (opts.file == "-") > 1:
+    if [*args, opts.file, opts.urls].count("-") > 1:
         raise UsageError("standard input can be read once only")
 
 

@@ -154,7 +154,7 @@ def _counted(job: Job, pairs: list[tuple[str, Rules]]) -> Iterator[tuple[str, Ru
 
 def _rules_of(job: Job) -> list[tuple[str, Rules]]:
     """Return the URLs asked about, each with the rules of its site, or those of the file."""
-    urls = read_urls(job.args)
+    urls = read_urls(job.args, job.opts.urls)
     if job.opts.file:
         rules = _rules_on_disk(job.opts.file)
         return [(url, rules) for url in urls]

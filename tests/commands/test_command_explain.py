@@ -55,6 +55,22 @@ def test_a_verdict_is_told_with_its_line_and_what_would_change_it(robots, file):
     )
 
 
+@pytest.mark.parametrize("verb", ["explain", "compare"])
+def test_several_urls_from_a_file(robots, file, tmp_path, verb):
+    """After those that are named, one a line; of a file that is not there one line tells."""
+    (tmp_path / "urls.txt").write_bytes(b"/b\r\n\n  /private/x  \n/caf\xe9")
+    options = ["--urls", "urls.txt", "--file", "robots.txt", "--format", "json"]
+    for named in (["/a"], []):
+        urls = [one["url"] for one in explained(robots(verb, *named, *options))]
+        assert urls == [*named, "/b", "/private/x", "/caf%E9"]
+    options[1] = "-"
+    assert [one["url"] for one in explained(robots(verb, *options, stdin=b"/s"))] == ["/s"]
+    options[1] = "nowhere"
+    run = robots(verb, *options)
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr.startswith(b"scrapy robots: nowhere: no such file or directory")
+
+
 def test_several_urls_from_standard_input(robots, file):
     """In their order, each answered; 0 only where all are allowed."""
     lines = b"https://example.com/a\n\n/private/x\nhttps://example.com/private/press/\xff\n"

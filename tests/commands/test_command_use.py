@@ -93,6 +93,8 @@ def test_the_help_names_verbs_and_exit_codes(robots):
         (["cache", "list", "--format", "html"], "cache takes no --format html"),
         (["explain"], "it is: scrapy robots explain URL..."),
         (["explain", "-", "--file", "-"], "standard input can be read once only"),
+        (["explain", "/a", "--file", "-", "--urls", "-"], "standard input can be read once only"),
+        (["check", "a", "--urls", "b"], "check takes no --urls"),
         (["cache", "drop"], "it is: scrapy robots cache list|show URL|drop URL|drop --all"),
         (["cache", "list", "--all"], "it is: scrapy robots cache"),
         (["cache", "show"], "it is: scrapy robots cache"),
