@@ -80,6 +80,15 @@ def test_the_projects_dialect_and_robot_are_the_pages(robots, project):
     assert (data["dialect"], data["agents"]) == ("rep1994", ["Mine"])
 
 
+def test_what_is_read_alike_is_there_once(robots):
+    """Tables that two dialects share, groups that a file and its corrected version share."""
+    data = data_of(robots("check", "-", "--format", "html", stdin=BODY).stdout.decode())
+    assert data["before"]["mandelbot"] == data["before"]["rfc9309"]
+    assert data["after"]["mandelbot"] == data["after"]["rfc9309"] != data["before"]["mandelbot"]
+    rules = [json.dumps(rules) for rules in data["rules"]]
+    assert len(set(rules)) == len(rules)
+
+
 def test_the_policy_names_what_the_page_holds(robots):
     """The hashes are those of its one script and its one style."""
     page = robots("check", "-", "--format", "html", stdin=BODY).stdout.decode()
