@@ -37,8 +37,8 @@ class Agents:
         """
         if self._for_all:
             return self._for_all
-        header = None if request is None else request.headers.get(b"User-Agent")
-        return header_text(header) if header else self._of_those_without_header()
+        sent = [] if request is None else request.headers.getlist(b"User-Agent")
+        return header_text(sent[-1]) if sent and sent[-1] else self._of_those_without_header()
 
     def _of_those_without_header(self) -> str:
         of_the_spider = getattr(self._crawler.spider, "user_agent", None)

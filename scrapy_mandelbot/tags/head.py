@@ -129,7 +129,7 @@ _MOST_SPACE = 100  # before "<body": more of it only costs time
 class _Patterns(NamedTuple):
     names: tuple[bytes, ...]
     landmark: re.Pattern[bytes]
-    plain_tags: re.Pattern[bytes]
+    worth_reading: re.Pattern[bytes]
 
 
 @lru_cache(maxsize=256)
@@ -143,7 +143,7 @@ def _patterns(names: frozenset[str]) -> _Patterns:
     }
     words[b"foreign"] = _FOREIGN_META % words
     landmark = re.compile(_LANDMARK % words, re.IGNORECASE | re.VERBOSE)
-    return _Patterns(octets, landmark, re.compile(_PLAIN_TAGS % words, re.VERBOSE))
+    return _Patterns(octets, landmark, re.compile(_WORTH_READING % words, re.VERBOSE))
 
 
 def _last_mention(page: bytes, patterns: _Patterns) -> int:
@@ -186,22 +186,21 @@ _ATTRIBUTE = re.compile(
     rb"(?:" + _SPACE + rb"*=" + _SPACE + rb"*"
     rb"(?:\"([^\"]*)\"?|'([^']*)'?|([^\t\n\f\r >\"'][^\t\n\f\r >]*)|(?=>)))?"
 )
-# Tags with nothing for us, as they are nearly always written: passed by in one go. Where one ends
-# is seen without reading its attributes: a double quote opens a value only after "=", so that no
-# value is open after another one, up to the next quote.
-_PLAIN_TAGS = rb"""
-    (?: [^<]* <
-        (?: (?: meta(?=[\t\n\ ]%(foreign)b)
-                | link
-                | (?P<name>script|style|title)(?=[^<]{0,1000}</(?P=name)[\s/>])
-                | /(?:script|style|title|head)
-                | head | html | base | !DOCTYPE | !doctype
-            )
-            (?=[\t\n\f\r\ />]) (?![^<]*')
-            (?: [^<"]* > | [^<]* "(?<=[^=\s"]") [^<"]* > )
-            | !-- [^<>]* (?<=--) >
+# What is to be read attribute by attribute. Tags with nothing for us, as they are nearly always
+# written, are not: where one ends can be seen without. A double quote opens a value only after "=",
+# so that no value is open after another one, up to the next quote.
+_WORTH_READING = rb"""
+    <(?!
+        (?: meta(?=[\t\n\ ]%(foreign)b)
+            | link
+            | (?P<name>script|style|title)(?=[^<]{0,2000}</(?P=name)[\s/>])
+            | /(?:script|style|title|head)
+            | head | html | base | !DOCTYPE | !doctype
         )
-    )*
+        (?=[\t\n\f\r\ />]) (?![^<]*')
+        (?: [^<"]* > | [^<]* "(?<=[^=\s"]") [^<"]* > )
+        | !-- [^<>]* (?<=--) >
+    )
 """
 _TAG_END = re.compile(rb"[\t\n\f\r /]*>")
 
@@ -216,10 +215,8 @@ def _metas(
     All that have one of the names are among them, up to the end of the head.
     """
     position = 0
-    while plain := patterns.plain_tags.match(page, position, last):
-        position = page.find(b"<", plain.end(), last)
-        if position < 0:
-            return
+    while found := patterns.worth_reading.search(page, position, last):
+        position = found.start()
         tag = _TAG.match(page, position)
         if tag is None:
             position = _after_other(page, position)
