@@ -2,10 +2,7 @@
 
 Usage: python benchmarks/crawl_overhead.py [PAGES [ROUNDS]]
 
-Crawls one site over loopback, each variant in a process of its own, in turns, so that what else
-the machine does falls on all alike. Counted is the CPU time of the crawling process, from the
-opening of the spider to its end. Shown are the median, the least, as noise only adds, and the
-median of the ratios to the stock variant of the same round. The variants:
+Crawls one site over loopback, each variant in turns, measured as ``crawl_cpu.py`` says:
 
 none        robots.txt is not obeyed
 stock       Scrapy's own middleware, with its parser (Protego)
@@ -16,17 +13,12 @@ package     all of it: ADDONS = {"scrapy_mandelbot.Addon": 500}
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import time
-from operator import truediv
 from pathlib import Path
-from statistics import median
 
+import crawl_cpu
 import scrapy
-from scrapy.crawler import CrawlerProcess
 
-HERE = Path(__file__).parent
 STOCK = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 VARIANTS = {
     "none": {},
@@ -39,13 +31,8 @@ VARIANTS = {
     "package": {"ADDONS": {"scrapy_mandelbot.Addon": 500}},
 }
 COMMON = {
-    "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
-    "DOWNLOAD_DELAY": 0,
-    "LOG_LEVEL": "WARNING",
-    "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
-    "MANDELBOT_STORE": "memory",
 }
 
 
@@ -53,6 +40,7 @@ class OneSite(scrapy.Spider):
     """Follows the links of one site for so many pages."""
 
     name = "one_site"
+    pages_left: int
 
     def parse(self, response):
         self.pages_left -= 1
@@ -63,50 +51,18 @@ class OneSite(scrapy.Spider):
                 yield response.follow(link)
 
 
-def crawl(variant: str, url: str, pages: int) -> None:
-    """Crawl in this process, and print how long it took for how many pages."""
-    process = CrawlerProcess({**COMMON, **VARIANTS[variant]})
-    crawler = process.create_crawler(OneSite)
-    took = []
-
-    def opened(spider):
-        spider.pages_left = pages
-        took.append(time.process_time())
-
-    def closed():
-        took.append(time.process_time())
-
-    crawler.signals.connect(opened, signal=scrapy.signals.spider_opened)
-    crawler.signals.connect(closed, signal=scrapy.signals.spider_closed)
-    process.crawl(crawler, start_urls=[url])
-    process.start()
-    received = crawler.stats.get_value("response_received_count")
-    print(json.dumps({"seconds": took[1] - took[0], "pages": received}))
-
-
 def main(pages: int = 1500, rounds: int = 15) -> None:
     """Run all variants in turns, and print a table."""
-    took = {variant: [] for variant in VARIANTS}
-    with subprocess.Popen(
-        [sys.executable, HERE / "loopback.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as web:
-        url = f"http://127.0.0.1:{web.stdout.readline().decode().strip()}/"
-        for _ in range(rounds):
-            for variant, seconds in took.items():
-                command = [sys.executable, __file__, variant, url, str(pages)]
-                run = subprocess.run(command, capture_output=True, check=True)
-                result = json.loads(run.stdout)
-                seconds.append(result["seconds"] / result["pages"])
-        web.stdin.close()
+    with crawl_cpu.web(Path(__file__).with_name("loopback.py")) as url:
+        results = crawl_cpu.in_turns(__file__, list(VARIANTS), url, pages, rounds)
     print(f"{pages} pages of one site, {rounds} rounds, Scrapy {scrapy.__version__}")
-    print("CPU ms/page   median   least   to stock")
-    for variant, seconds in took.items():
-        ratio = median(map(truediv, seconds, took["stock"]))
-        print(f"{variant:<12}{median(seconds) * 1e3:>8.3f}{min(seconds) * 1e3:>8.3f}{ratio:>11.3f}")
+    crawl_cpu.print_table(results, base="stock")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] and sys.argv[1] in VARIANTS:
-        crawl(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+        variant, url, pages = sys.argv[1:]
+        settings = {**COMMON, **VARIANTS[variant]}
+        print(json.dumps(crawl_cpu.crawl(OneSite, settings, url, pages_left=int(pages))))
     else:
         main(*map(int, sys.argv[1:]))

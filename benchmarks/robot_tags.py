@@ -6,9 +6,9 @@ The pages are made as those of the web are: 5 to 300 KB, heads of 2 to 150 KB wi
 scripts, JSON-LD and some thirty meta tags. First each page is read by itself, without a robots
 tag and with one; beside it what lxml takes to parse the page, as a spider's first selector does.
 Then a site of such pages, four of ten with a robots tag, is crawled over loopback by a spider that
-follows links, with MANDELBOT_ROBOT_TAGS = "off" and "annotate" in turns, each crawl in a process of
-its own. Counted is the CPU time of the crawling process; as that varies by more than what is to be
-seen, a third crawl of each round has a clock around the middleware itself.
+follows links, with MANDELBOT_ROBOT_TAGS = "off" and "annotate" in turns, measured as
+``crawl_cpu.py`` says; as that varies by more than what is to be seen, a third crawl of each round
+has a clock around the middleware itself.
 """
 
 from __future__ import annotations
@@ -16,17 +16,14 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import subprocess
 import sys
 import time
-from operator import truediv
-from pathlib import Path
 from statistics import mean, median, quantiles
 
+import crawl_cpu
 import loopback
 import scrapy
 from parsel import Selector
-from scrapy.crawler import CrawlerProcess
 
 from scrapy_mandelbot import RobotTagsMiddleware, robot_tags
 
@@ -165,30 +162,13 @@ def crawl(mode: str, url: str, pages: int) -> None:
     settings = {
         "ADDONS": {"scrapy_mandelbot.Addon": 500},
         "CLOSESPIDER_PAGECOUNT": pages,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
-        "DOWNLOAD_DELAY": 0,
-        "LOG_LEVEL": "WARNING",
-        "TELNETCONSOLE_ENABLED": False,
         "USER_AGENT": AGENT,
-        "MANDELBOT_STORE": "memory",
         "MANDELBOT_ROBOT_TAGS": "off" if mode == "off" else "annotate",
     }
     within = [0.0]
     if mode == "clocked":
         _put_clock(within)
-    process = CrawlerProcess(settings)
-    crawler = process.create_crawler(Links)
-    took = []
-
-    def stamp():
-        took.append(time.process_time())
-
-    crawler.signals.connect(stamp, signal=scrapy.signals.spider_opened)
-    crawler.signals.connect(stamp, signal=scrapy.signals.spider_closed)
-    process.crawl(crawler, start_urls=[url])
-    process.start()
-    received = crawler.stats.get_value("response_received_count")
-    print(json.dumps({"seconds": took[1] - took[0], "within": within[0], "pages": received}))
+    print(json.dumps({**crawl_cpu.crawl(Links, settings, url), "within": within[0]}))
 
 
 def _put_clock(within: list[float]) -> None:
@@ -217,30 +197,13 @@ def serve(pages: int) -> None:
 
 def crawling(pages: int, rounds: int) -> None:
     """Crawl with each mode in turns, and print a table."""
-    took = {mode: [] for mode in MODES}
-    within, shares = [], []
-    with subprocess.Popen(
-        [sys.executable, __file__, "serve", str(pages)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as web:
-        url = f"http://127.0.0.1:{web.stdout.readline().decode().strip()}/"
-        for number in range(rounds):
-            for mode in MODES[:: 1 if number % 2 else -1]:
-                command = [sys.executable, __file__, mode, url, str(pages)]
-                run = subprocess.run(command, capture_output=True, check=True)
-                result = json.loads(run.stdout)
-                took[mode].append(result["seconds"] / result["pages"])
-                if mode == "clocked":
-                    within.append(result["within"] / result["pages"])
-                    shares.append(result["within"] / result["seconds"])
-        web.stdin.close()
+    with crawl_cpu.web(__file__, "serve", str(pages)) as url:
+        results = crawl_cpu.in_turns(__file__, list(MODES), url, pages, rounds)
     print(f"\n{pages} pages crawled, {rounds} rounds, Scrapy {scrapy.__version__}")
-    print("CPU ms/page   median   least   to off")
-    for mode, seconds in took.items():
-        ratio = median(map(truediv, seconds, took["off"]))
-        print(f"{mode:<12}{median(seconds) * 1e3:>8.3f}{min(seconds) * 1e3:>8.3f}{ratio:>9.3f}")
-    print(f"of it in the middleware: {median(within) * 1e6:.0f} us/page, {median(shares):.1%}")
+    crawl_cpu.print_table(results, base="off")
+    within = median(run["within"] / run["pages"] for run in results["clocked"])
+    share = median(run["within"] / run["seconds"] for run in results["clocked"])
+    print(f"of it in the middleware: {within * 1e6:.0f} us/page, {share:.1%}")
 
 
 def main(pages: int = 1000, crawled: int = 500, rounds: int = 11) -> None:
@@ -250,7 +213,6 @@ def main(pages: int = 1000, crawled: int = 500, rounds: int = 11) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     if sys.argv[1:2] == ["serve"]:
         serve(int(sys.argv[2]))
     elif sys.argv[1:2] and sys.argv[1] in MODES:

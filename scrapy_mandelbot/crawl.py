@@ -15,6 +15,7 @@ from scrapy.utils.project import inside_project, project_data_dir
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.agents import Agents
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.fetching import RobotsFetcher
 from scrapy_mandelbot.gates import Gatekeeper, site_of_request
@@ -40,6 +41,7 @@ class Crawl:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self.config = Config.from_settings(crawler.settings)
+        self.agents = Agents(crawler, self.config)
         self._started_at = time.time() - time.monotonic()
         self._began_at = self.now()
         self.store = _store(crawler.settings, self.config, self.now())
@@ -82,7 +84,8 @@ class Crawl:
         rules = self.fetcher.known(site_of_request(request))
         if rules is None or rules.parser is None:
             return False
-        return not rules.parser.allowed(request.url, self._agent_of(request))
+        agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
+        return not rules.parser.allowed(request.url, agent)
 
     def learn_pace(self, request: Request, site: str) -> bool:
         """Have a site asked at the pace that its owner wants, as far as that is known now.
@@ -101,7 +104,7 @@ class Crawl:
             rules = self.fetcher.known(site)
         if rules is None or rules.parser is None:  # not known yet, or nobody could be asked
             return paces.learn_by_hand(site)
-        return paces.learn(site, rules.robots, self._agent_of(request), rules.until)
+        return paces.learn(site, rules.robots, self.agents.of(request), rules.until)
 
     def is_for_a_person(self, request: Request) -> bool:
         """Return whether somebody waits for the answer at a terminal, so that nothing may hang.
@@ -126,13 +129,6 @@ class Crawl:
         """
         start = getattr(self._crawler.spidercls, "start", None)
         return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
-
-    def _agent_of(self, request: Request) -> Any:
-        """Return the robot as which a request will be sent that middlewares have not seen yet."""
-        of_the_request = (request.headers.get("User-Agent") or b"").decode("latin-1")
-        of_the_spider = getattr(self._crawler.spider, "user_agent", None)
-        default = self._crawler.settings["USER_AGENT"]
-        return self.config.agent or of_the_request or of_the_spider or default
 
     def _spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == "finished":

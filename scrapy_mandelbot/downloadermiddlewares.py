@@ -48,8 +48,6 @@ class RobotsTxtMiddleware:
             raise NotConfigured
         self.crawler = crawler
         self._crawl = Crawl.of(crawler)
-        self._default_useragent: str = crawler.settings["USER_AGENT"]
-        self._robotstxt_useragent = self._crawl.config.agent
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
@@ -91,9 +89,7 @@ class RobotsTxtMiddleware:
         """Raise IgnoreRequest if the rules forbid the request."""
         if rp is None:
             return
-        agent: Any = self._robotstxt_useragent
-        if not agent:
-            agent = request.headers.get(b"User-Agent", self._default_useragent)
+        agent: Any = self._crawl.agents.of(request)
         if rp.allowed(request.url, agent):
             return
         self.crawler.stats.inc_value("robotstxt/forbidden")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
+from scrapy_mandelbot.agents import header_text
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
@@ -40,26 +41,16 @@ class MandelbotRobotParser(RobotParser):
 
     def allowed(self, url: str | bytes, user_agent: Agent) -> bool:
         """Return whether the agent may crawl the URL."""
-        return self.robots.allowed(_text(url), _agent(user_agent))
+        return self.robots.allowed(header_text(url), _agent(user_agent))
 
     def verdict(self, url: str | bytes, user_agent: Agent) -> Verdict:
         """Return whether the agent may crawl the URL, and which rule on which line says so."""
-        return self.robots.verdict(_text(url), _agent(user_agent))
+        return self.robots.verdict(header_text(url), _agent(user_agent))
 
     def crawl_delay(self, user_agent: Agent) -> float | None:
         """Return the seconds that the file asks the agent to wait between requests, if it does."""
         return self.robots.crawl_delay(_agent(user_agent))
 
 
-def _text(value: str | bytes) -> str:
-    # Latin-1 takes every byte: a header or URL in any encoding must not raise here.
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value.decode("latin-1")
-    return value
-
-
 def _agent(value: Agent) -> str | Sequence[str]:
-    return _text(value) if isinstance(value, bytes) else value
+    return header_text(value) if isinstance(value, bytes) else value

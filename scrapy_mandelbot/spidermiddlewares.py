@@ -66,8 +66,6 @@ class RobotTagsMiddleware:
         if not config.enabled or (config.robot_tags == "off" and not config.nofollow_links):
             raise NotConfigured
         self._mode = config.robot_tags
-        self._agent = config.agent
-        self._default_agent: str = crawler.settings["USER_AGENT"] or ""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotTagsMiddleware:
@@ -88,13 +86,10 @@ class RobotTagsMiddleware:
                 self._count(tags)
 
     def _tags(self, response: Response) -> RobotTags:
-        headers = [(_HEADER, value) for value in response.headers.getlist(_HEADER)]
+        said = response.headers.getlist(_HEADER) if _HEADER in response.headers else ()
+        headers = [(_HEADER, value) for value in said]
         body = response.body if isinstance(response, HtmlResponse) else b""
-        return robot_tags(headers, body, self._agent or self._agent_of(response.request))
-
-    def _agent_of(self, request: Request | None) -> str | bytes:
-        sent = request.headers.get(b"User-Agent") if request is not None else None
-        return self._default_agent if sent is None else sent
+        return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
     def _count(self, tags: RobotTags) -> None:
         stats = self.crawler.stats

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import scrapy.signals
 
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.agents import Agents
 from scrapy_mandelbot.fetching.sending import http_url
 from scrapy_mandelbot.politeness import Failure, robots_url
 
@@ -34,6 +35,7 @@ class Announcements:
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._config = config
+        self._agents = Agents(crawler, config)
         self._known: set[str] = set()
 
     def is_news(self, site: str) -> bool:
@@ -120,11 +122,7 @@ class Announcements:
 
         "An Extended Standard for Robot Exclusion", directive Comment.
         """
-        agent = self._config.agent
-        if not agent:
-            header = request.headers.get("User-Agent", self._crawler.settings["USER_AGENT"])
-            agent = header.decode("latin-1") if isinstance(header, bytes) else str(header)
-        comments = rules.robots.comments(agent)
+        comments = rules.robots.comments(self._agents.of(request))
         if comments:
             message = "%(site)s has a comment for us in its robots.txt: %(comments)s"
             self._log(logging.INFO, message, site, comments=" / ".join(map(_one_line, comments)))

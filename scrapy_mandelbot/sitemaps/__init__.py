@@ -13,6 +13,5 @@ from scrapy_mandelbot.sitemaps.dates import read_date
 from scrapy_mandelbot.sitemaps.entry import SitemapEntry
 from scrapy_mandelbot.sitemaps.problems import Problem
 from scrapy_mandelbot.sitemaps.reader import SitemapReader
-from scrapy_mandelbot.sitemaps.urls import in_its_folder
 
-__all__ = ["Problem", "SitemapEntry", "SitemapReader", "in_its_folder", "read_date"]
+__all__ = ["Problem", "SitemapEntry", "SitemapReader", "read_date"]

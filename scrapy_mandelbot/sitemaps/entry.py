@@ -37,18 +37,3 @@ class SitemapEntry:
     children and, as ``text``, its text; one that stands there twice is a list. Strings, lists and
     dicts only.
     """
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON and pickle take it, each field under its name.
-
-        `lastmod` is in the form of ISO 8601, or None; `alternates` are lists of two.
-        """
-        return {
-            "loc": self.loc,
-            "lastmod": None if self.lastmod is None else self.lastmod.isoformat(),
-            "lastmod_text": self.lastmod_text,
-            "changefreq": self.changefreq,
-            "priority": self.priority,
-            "alternates": [list(pair) for pair in self.alternates],
-            "extensions": self.extensions,
-        }

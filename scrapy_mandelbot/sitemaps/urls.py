@@ -1,4 +1,4 @@
-"""The URLs of a sitemap: made absolute and safe, and whether the sitemap may speak for them."""
+"""The URLs of a sitemap: made absolute and safe."""
 
 from __future__ import annotations
 
@@ -44,26 +44,3 @@ def absolute_url(text: str, base: str) -> str | None:
     except ValueError:
         return None
     return url if parts.scheme in _SCHEMES and parts.hostname else None
-
-
-def in_its_folder(url: str, sitemap_url: str) -> bool:
-    """Tell whether a sitemap may list the URL by where it lies.
-
-    It may list what has its own scheme, host and port, in its own folder and below. For any other
-    URL the robots.txt of the URL's site has to cite the sitemap.
-
-    Source: sitemaps.org, "Sitemap file location" and "Sitemaps & Cross Submits".
-    """
-    try:
-        page, sitemap = urlsplit(url), urlsplit(sitemap_url)
-        same = (page.scheme, page.hostname, page.port or _PORTS.get(page.scheme)) == (
-            *(sitemap.scheme, sitemap.hostname),
-            sitemap.port or _PORTS.get(sitemap.scheme),
-        )
-    except ValueError:
-        return False
-    folder = sitemap.path[: sitemap.path.rfind("/") + 1] or "/"
-    return same and (page.path or "/").startswith(folder)
-
-
-_PORTS = {"http": 80, "https": 443}

@@ -31,8 +31,8 @@ class Meta(NamedTuple):
     """The first is 1."""
 
 
-def meta_tags(body: bytes, names: frozenset[str]) -> Iterator[Meta]:
-    """Yield the meta tags of the page's head that have one of the names, in order.
+def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
+    """Return the meta tags of the page's head that have one of the names, in order.
 
     Tags are read in the head and, as browsers do, after it, up to the first tag that cannot stand
     in a head. Text out of place ends nothing. The content of comments, scripts, styles, titles,
@@ -46,14 +46,16 @@ def meta_tags(body: bytes, names: frozenset[str]) -> Iterator[Meta]:
     patterns = _patterns(names)
     last = _last_mention(page, patterns)
     if last < 0:
-        return
+        return ()
+    found: list[Meta] = []
     line, counted = 1, 0
-    for position, attributes in _metas(page[: last + 1], patterns):
+    for position, attributes in _metas(page[:HEAD_LIMIT], patterns, last):
         name = _text(attributes.get(b"name", b"")).strip().lower()
         if name in names and b"content" in attributes:
             line += page.count(b"\n", counted, position)
             counted = position
-            yield Meta(name, _text(attributes[b"content"])[:CONTENT_LIMIT], line)
+            found.append(Meta(name, _text(attributes[b"content"])[:CONTENT_LIMIT], line))
+    return tuple(found)
 
 
 # Nearly all encodings show markup as ASCII does. UTF-16 has a byte-order mark, or zeros for the
@@ -99,21 +101,24 @@ _IN_HEAD = frozenset(
 
 _FOREIGN_META = rb"""
     (?:  # the beginning of a tag that has nothing for us, as nearly all are
-        name="(?!\s*(?:%b)) [^"&]* "
-        | (?:charset|property|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
+        name=["']? [^"'&>%(initials)b\x00-\x20\x7f-\xff]
+        | name="(?!(?i:%(names)b)) [a-z0-9] [^"&]* "
+        | (?:property|charset|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
     )
 """
 _LANDMARK = rb"""
     <(?=[mbsnt!/][echiot-])  # first of all: most of what "<" begins is nothing of this
     (?:
-        meta[\s/]+ (?![\s/]) (?! %b )
+        meta (?![\t\n\ ]%(foreign)b) [\s/]+
         (?P<meta> [^>"']* (?: (?:"[^"]*"|'[^']*') [^>"']* )* )
-        | (?P<hiding>
-            !-- | (?:script|style|title|noscript|noframes|template)(?=[\s/>])(?![^<>]*></script>)
+        | (?P<hiding>  # but what is over before another "<", as most are, hides nothing
+            (?P<name>script|style|title|noscript|noframes|template)(?=[\s/>])
+              (?![^<]{0,2000}</(?P=name)[\s/>])
+            | !-- (?![^>]{0,1000}>(?<=-->))
         )
         | (?P<end>
             body[\s/>]
-            | /head\s*>\s*< (?! (?:%b) \b ) [a-z]
+            | /head\s*>\s*< (?! (?:%(in_head)b) \b ) [a-z]
         )
     )
 """
@@ -124,18 +129,21 @@ _MOST_SPACE = 100  # before "<body": more of it only costs time
 class _Patterns(NamedTuple):
     names: tuple[bytes, ...]
     landmark: re.Pattern[bytes]
-    plain_tags: re.Pattern[bytes]
+    worth_reading: re.Pattern[bytes]
 
 
 @lru_cache(maxsize=256)
 def _patterns(names: frozenset[str]) -> _Patterns:
     """Return what is needed to look for meta tags of these names."""
     octets = tuple(sorted(name.encode(errors="replace") for name in names))
-    foreign = _FOREIGN_META % b"|".join(map(re.escape, octets))
-    flags = re.IGNORECASE | re.VERBOSE
-    landmark = _LANDMARK % (foreign, b"|".join(sorted(_IN_HEAD)))
-    plain_tags = _PLAIN_TAGS % foreign
-    return _Patterns(octets, re.compile(landmark, flags), re.compile(plain_tags, flags))
+    words = {
+        b"names": b"|".join(map(re.escape, octets)),
+        b"initials": b"".join(re.escape(name[:1] + name[:1].upper()) for name in octets),
+        b"in_head": b"|".join(sorted(_IN_HEAD)),
+    }
+    words[b"foreign"] = _FOREIGN_META % words
+    landmark = re.compile(_LANDMARK % words, re.IGNORECASE | re.VERBOSE)
+    return _Patterns(octets, landmark, re.compile(_WORTH_READING % words, re.VERBOSE))
 
 
 def _last_mention(page: bytes, patterns: _Patterns) -> int:
@@ -178,29 +186,37 @@ _ATTRIBUTE = re.compile(
     rb"(?:" + _SPACE + rb"*=" + _SPACE + rb"*"
     rb"(?:\"([^\"]*)\"?|'([^']*)'?|([^\t\n\f\r >\"'][^\t\n\f\r >]*)|(?=>)))?"
 )
-_PLAIN_TAGS = rb"""
-    (?: [^<]* <
-        (?: link | base | /?head | html | meta(?=\s+%b) | script(?=[^<>]*></script>) | /script )
-        (?: [\t\n ]+ [a-z][a-z0-9_:.-]* (?: =(?: "[^"]*" | [a-z0-9_:.-]+(?=[\t\n >]) ) )? )*
-        [\t\n ]* /?>
-    )*
+# What is to be read attribute by attribute. Tags with nothing for us, as they are nearly always
+# written, are not: where one ends can be seen without. A double quote opens a value only after "=",
+# so that no value is open after another one, up to the next quote.
+_WORTH_READING = rb"""
+    <(?!
+        (?: meta(?=[\t\n\ ]%(foreign)b)
+            | link
+            | (?P<name>script|style|title)(?=[^<]{0,2000}</(?P=name)[\s/>])
+            | /(?:script|style|title|head)
+            | head | html | base | !DOCTYPE | !doctype
+        )
+        (?=[\t\n\f\r\ />]) (?![^<]*')
+        (?: [^<"]* > | [^<]* "(?<=[^=\s"]") [^<"]* > )
+        | !-- [^<>]* (?<=--) >
+    )
 """
-"""Tags with nothing for us, as they are nearly always written: passed by in one go."""
 _TAG_END = re.compile(rb"[\t\n\f\r /]*>")
 
 _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
 
 
-def _metas(page: bytes, patterns: _Patterns) -> Iterator[tuple[int, dict[bytes, bytes]]]:
-    """Yield position and attributes of the meta tags, up to the end of the head.
+def _metas(
+    page: bytes, patterns: _Patterns, last: int = HEAD_LIMIT
+) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+    """Yield position and attributes of the meta tags that begin before the last mention's end.
 
-    All that have one of the names are among them.
+    All that have one of the names are among them, up to the end of the head.
     """
     position = 0
-    while plain := patterns.plain_tags.match(page, position):
-        position = page.find(b"<", plain.end())
-        if position < 0:
-            return
+    while found := patterns.worth_reading.search(page, position, last):
+        position = found.start()
         tag = _TAG.match(page, position)
         if tag is None:
             position = _after_other(page, position)

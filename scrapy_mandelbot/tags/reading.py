@@ -17,7 +17,7 @@ from scrapy_mandelbot.tags.directives import (
 from scrapy_mandelbot.tags.head import CONTENT_LIMIT, Meta, meta_tags
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
 
@@ -103,13 +103,13 @@ def robot_tags(
             hears what is said to any of its names, and what is said to all.
     """
     names = _names(_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
-    tags: list[RobotTag] = []
-    for name, value in headers:
-        if _text(name).strip().lower() == "x-robots-tag":
-            tags += _in_header(_text(value)[:CONTENT_LIMIT], names)
-    for meta in meta_tags(body, names):
-        tags += _in_meta(meta)
-    return _strictest(tuple(tags)) if tags else NO_TAGS
+    values = [
+        _text(value)[:CONTENT_LIMIT]
+        for name, value in headers
+        if _text(name).strip().lower() == "x-robots-tag"
+    ]
+    metas = meta_tags(body, names)
+    return _said(tuple(values), metas, names) if values or metas else NO_TAGS
 
 
 _GENERAL = "robots"
@@ -128,22 +128,24 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
 
 
-# Pages of a site say the same again and again: what was read once is not read anew.
+@lru_cache(maxsize=1024)  # the pages of a site say the same again and again
+def _said(values: tuple[str, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
+    """Return what headers and meta tags say to a robot of these names."""
+    tags = [tag for value in values for tag in _in_header(value, names)]
+    tags += [tag for meta in metas for tag in _in_meta(meta)]
+    return _strictest(tuple(tags)) if tags else NO_TAGS
 
 
-@lru_cache(maxsize=1024)
-def _in_header(value: str, names: frozenset[str]) -> tuple[RobotTag, ...]:
-    return tuple(
-        RobotTag("header", directive, agent)
-        for agent, directive in directives_by_agent(value)
-        if agent is None or agent in names
-    )
+def _in_header(value: str, names: frozenset[str]) -> Iterator[RobotTag]:
+    for agent, directive in directives_by_agent(value):
+        if agent is None or agent in names:
+            yield RobotTag("header", directive, agent)
 
 
-@lru_cache(maxsize=1024)
-def _in_meta(meta: Meta) -> tuple[RobotTag, ...]:
+def _in_meta(meta: Meta) -> Iterator[RobotTag]:
     agent = None if meta.name == _GENERAL else meta.name
-    return tuple(RobotTag("meta", text, agent, meta.line) for text in directives_of(meta.content))
+    for directive in directives_of(meta.content):
+        yield RobotTag("meta", directive, agent, meta.line)
 
 
 def _effects(tag: RobotTag) -> dict[str, Any]:
@@ -169,7 +171,6 @@ _STRICTER: dict[str, Callable[[Any, Any], Any]] = {
 """The stricter of two values, for the fields with values; of the others True is."""
 
 
-@lru_cache(maxsize=1024)
 def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
     """Return what the tags say together."""
     said: dict[str, Any] = {}

@@ -87,5 +87,5 @@ def test_no_text_raises(text):
 
 @given(st.datetimes(timezones=st.just(UTC), min_value=datetime(1000, 1, 1)))  # noqa: DTZ001 - as asked
 def test_what_python_writes_is_read(date):
-    """ISO 8601 as `as_dict` writes it comes back as the same time."""
+    """ISO 8601 as `datetime.isoformat` writes it comes back as the same time."""
     assert read_date(date.isoformat()) == date

@@ -1,4 +1,4 @@
-"""The URLs of a sitemap, and which of them it may list."""
+"""The URLs of a sitemap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scrapy import Request
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.sitemaps import in_its_folder
 from scrapy_mandelbot.sitemaps.urls import _SAFE_ALREADY, absolute_url, is_relative
 
 BASE = "https://example.com/maps/sitemap.xml"
@@ -79,34 +78,3 @@ def test_no_url_raises(text):
     if url is not None:
         assert re.match("https?://", url)
         assert Request(url).url == url
-
-
-@pytest.mark.parametrize(
-    ("url", "sitemap", "inside"),
-    [
-        # sitemaps.org, "Sitemap file location": its own examples.
-        ("http://example.com/catalog/show?item=23", "http://example.com/catalog/sitemap.xml", True),
-        (
-            "http://example.com/catalog/show?item=233&user=3453",
-            *("http://example.com/catalog/sitemap.xml", True),
-        ),
-        ("http://example.com/image/show?item=23", "http://example.com/catalog/sitemap.xml", False),
-        (
-            "https://example.com/catalog/page1.php",
-            *("http://example.com/catalog/sitemap.xml", False),
-        ),
-        ("http://example.com/", "http://www.example.com/sitemap.xml", False),
-        ("http://www.example.com:100/a", "http://www.example.com:100/sitemap.xml", True),
-        ("http://www.example.com/a", "http://www.example.com:100/sitemap.xml", False),
-        # What follows from them.
-        ("http://www.example.com/a", "http://www.example.com:80/sitemap.xml", True),
-        ("http://EXAMPLE.com", "http://example.com/sitemap.xml", True),
-        ("http://example.com/catalogue", "http://example.com/catalog/sitemap.xml", False),
-        ("http://example.com/a", "http://example.com", True),
-        ("http://[/", "http://example.com", False),
-        ("http://example.com/a", "http://example.com:b/", False),
-    ],
-)
-def test_a_sitemap_lists_its_own_folder(url, sitemap, inside):
-    """By where it lies a sitemap may list what has its origin and is in its folder or below."""
-    assert in_its_folder(url, sitemap) is inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from html.parser import HTMLParser
 
@@ -110,6 +111,61 @@ def test_the_cheap_test_hides_nothing(page):
     names = (attributes.get(b"name", b"") for _, attributes in head._metas(body, patterns))
     scanned = [name for name in names if name.lower() in {b"robots", b"examplebot"}]
     assert len(robot_tags([], body, "Examplebot").sources) == len(scanned)
+
+
+ODDITIES = [
+    *('<link title="a > b">', "<link title='\">'>", '<link a="b"c="d"/>', '<link a=b="x>y">'),
+    *('<link ="x>y">', '<link a= "x">', "<script>if (a<b) x='<body>'</script>", "<TITLE>x</title>"),
+    *('<!DOCTYPE html PUBLIC "-//W3C//DTD">', '<!-- "it\'s" -->', '<meta name="x" name=robots>'),
+    *('<meta property="a" name="robots" content=x>', "<meta name='rss' content=x>", "x='", '="'),
+]
+
+
+@given(soup(PIECES + QUOTES + ODDITIES))
+def test_what_is_passed_by_in_one_go_is_what_is_read_tag_by_tag(page):
+    """With tags that are written as nearly all are, the scanner comes to the same."""
+    patterns = head._patterns(frozenset({"robots", "examplebot"}))
+    one_by_one = patterns._replace(worth_reading=re.compile(b"<"))
+    found = [
+        [
+            (position, attributes)
+            for position, attributes in head._metas(page.encode(), each)
+            if attributes.get(b"name", b"").strip().lower() in patterns.names
+        ]
+        for each in (patterns, one_by_one)
+    ]
+    assert found[0] == found[1]
+
+
+NOINDEX = '<meta name="robots" content="noindex">'
+
+
+@pytest.mark.parametrize(
+    ("page", "noindex"),
+    [
+        (f"<link title='say \"hi\"> {NOINDEX}'>", False),
+        (f'<link title="> {NOINDEX}">', False),
+        (f'<link title= "> {NOINDEX}">', False),
+        (f'<link rel="a" title="b" sizes> {NOINDEX}', True),
+        (f'<link rel="a" sizes=any>"{NOINDEX}', True),
+        (f"<script>if (a<b) {NOINDEX}</script>", False),
+        (f'<script async src="/a.js">{NOINDEX}</script>', False),
+        (f'<script async src="/a.js"></script>{NOINDEX}', True),
+        (f"<!-- > {NOINDEX} -->", False),
+        (f"<!-- <p> -->{NOINDEX}", True),
+        ('<meta name="rOBOTS" content="noindex">' + NOINDEX.replace("noindex", "all"), True),
+        ('<meta name="Robots" content="noindex">' + NOINDEX.replace("noindex", "all"), True),
+        # A quote that is not closed pairs up with others as a browser has it.
+        ('<meta content="<link a="b"c="d"/><meta name=" robots" content=noindex>', True),
+        ('<meta " <meta name=" robots" content=noindex>', True),
+        ('<meta name="><meta name="a"><meta name="Robots" content=noindex>', True),
+        ("<style>" + "a" * (head.HEAD_LIMIT - 50) + f"</style>{NOINDEX}", False),
+    ],
+    ids=range(16),
+)
+def test_where_a_tag_ends(page, noindex):
+    """What stands in a value, a script or a comment is no tag, and what follows them is one."""
+    assert robot_tags([], page.encode(), "Examplebot").noindex is noindex
 
 
 @given(st.lists(st.sampled_from(DIRECTIVES), max_size=12).map("".join))

@@ -1,0 +1,58 @@
+"""Which robot a request goes by: decided here, for the rules, the pace, comments and robot tags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.config import Config
+
+
+class Agents:
+    """Tells which robot each request of a crawl goes by.
+
+    The first of these that names one: ``ROBOTSTXT_USER_AGENT``; the request's User-Agent header;
+    what the request will be sent with, as long as it has none, which is the User-Agent of
+    ``DEFAULT_REQUEST_HEADERS``, the spider's ``user_agent``, ``USER_AGENT``. So the answer is the
+    same before Scrapy's middlewares have seen a request and after. A request that hides its name
+    is still the project's: it goes by the name that others have.
+    """
+
+    def __init__(self, crawler: Crawler, config: Config) -> None:
+        self._crawler = crawler
+        self._for_all = config.agent
+        headers = crawler.settings.getdict("DEFAULT_REQUEST_HEADERS")
+        by_name = {header_text(name).lower(): value for name, value in headers.items()}
+        self._default_header = by_name.get("user-agent")
+        self._default: object = crawler.settings["USER_AGENT"]
+
+    def of(self, request: Request | None) -> str | tuple[str, ...]:
+        """Return a product token, a whole User-Agent header, or tokens to be tried in order.
+
+        ``""`` where nothing names a robot: what is said to all counts. None, of a response without
+        a request, is taken for a request without headers. No header raises.
+        """
+        if self._for_all:
+            return self._for_all
+        sent = [] if request is None else request.headers.getlist(b"User-Agent")
+        return header_text(sent[-1]) if sent and sent[-1] else self._of_those_without_header()
+
+    def _of_those_without_header(self) -> str:
+        of_the_spider = getattr(self._crawler.spider, "user_agent", None)
+        for agent in (self._default_header, of_the_spider, self._default):
+            if agent and isinstance(agent, (str, bytes)):
+                return header_text(agent)
+        return ""
+
+
+def header_text(value: str | bytes) -> str:
+    """Return a header or URL as text: UTF-8, or else Latin-1, which takes every byte."""
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
