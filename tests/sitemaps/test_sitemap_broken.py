@@ -446,7 +446,8 @@ def test_scrapy_finds_no_more(case):
     while body[:2] == b"\x1f\x8b" and case.kind != "unknown":
         body = gunzip(body)
     theirs = []
-    with suppress(lxml.etree.XMLSyntaxError, StopIteration, UnicodeDecodeError):
+    # Old releases raise AttributeError where libxml2 recovers no element.
+    with suppress(lxml.etree.XMLSyntaxError, StopIteration, UnicodeDecodeError, AttributeError):
         theirs = [entry["loc"].strip() for entry in Sitemap(body)]
     theirs = [loc for loc in theirs if loc.startswith("https://example.com/")]
     assert len(theirs) <= len(case.locs) + (case.name in HALF_A_URL)
