@@ -8,8 +8,7 @@ from __future__ import annotations
 import time
 
 import pytest
-import scrapy
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from scrapy.exceptions import IgnoreRequest
 from webs import Answer
 
@@ -95,19 +94,12 @@ async def test_a_site_that_does_not_open_in_time_is_given_up(webs, at_two_second
     """MANDELBOT_PAUSE_TOTAL is over: its requests fail, and the crawl ends."""
     web = site(webs, "Visit-time: 0100-0500\n")
     at_two_seconds_before(0, 30)
-    failed = []
-
-    class Spider(scrapy.Spider):
-        name = "impatient"
-
-        async def start(self):
-            for number in range(3):
-                yield scrapy.Request(f"{web.url}/page/{number}", errback=failed.append)
-
-    result = await crawl(Spider, {**OBEY, "MANDELBOT_PAUSE_TOTAL": 0.3})
+    pages = [f"{web.url}/page/{number}" for number in range(3)]
+    settings = {**OBEY, "MANDELBOT_PAUSE_TOTAL": 0.3}
+    result = await crawl(FailuresSpider, settings, start_urls=pages)
     assert [hit.path for hit in web.hits] == ["/robots.txt"]
-    assert len(failed) == 3
-    assert all(failure.check(IgnoreRequest) for failure in failed)
+    assert len(result.failures) == 3
+    assert all(failure.check(IgnoreRequest) for failure in result.failures)
     (line,) = result.logged("Gave up")
     assert "after 0 failed tries in 0 s: MANDELBOT_PAUSE_TOTAL is over" in line
 
