@@ -10,7 +10,10 @@ from nginx import IS_THERE, Nginx
 from scrapy import signals
 from webs import site
 
-pytestmark = pytest.mark.skipif(not IS_THERE, reason="nginx is not installed (Debian: nginx-light)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not IS_THERE, reason="nginx is not installed (Debian: nginx-light)"),
+]
 
 
 @pytest.fixture

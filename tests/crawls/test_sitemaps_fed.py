@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from jobs import SPIDER
@@ -12,6 +13,7 @@ from shops import FOLLOW, index, shop, urls, urlset
 from webs import Closed, html
 
 
+@pytest.mark.slow
 @ensureDeferred
 async def test_entries_wait_on_disk(webs):
     """Of two thousand entries no more than a hundred or so are requests at a time."""
