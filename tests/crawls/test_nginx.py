@@ -72,12 +72,13 @@ async def test_taken_down_and_brought_up(nginx):
         items.append(item)
         if len(items) == 60:
             server.stop()
-            reactor.callLater(1.5, server.start)
+            reactor.callLater(2.5, server.start)
 
     def before(crawler) -> None:
         crawler.signals.connect(take_down, signal=signals.item_scraped)
 
-    result = await crawl(FailuresSpider, start_urls=[server.url + "/"], before=before)
+    quick = {"MANDELBOT_PAUSE_BASE": 0.5}  # not a minute, where the first probe comes too early
+    result = await crawl(FailuresSpider, quick, start_urls=[server.url + "/"], before=before)
 
     assert len(result.items) == len(set(result.urls())) == 301
     assert result.failures == []
