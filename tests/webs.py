@@ -146,7 +146,7 @@ class Web(Resource):
 def site(
     webs: Callable[[str], Web], pages: int, host: str = "127.0.0.1", delay: float = 0.0
 ) -> Web:
-    """Start a site of that many pages, each of them late, whose robots.txt forbids nothing."""
+    """Start a site of that many pages, each `delay` seconds late; robots.txt forbids nothing."""
     web = webs(host)
     web.chain(pages)
     for answer in web.pages.values():
