@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from scrapy import signals as scrapy_signals
 from webs import Closed, site
+
+pytestmark = pytest.mark.slow
 
 
 @ensureDeferred

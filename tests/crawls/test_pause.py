@@ -85,6 +85,7 @@ async def test_one_probe_goes_first(webs):
     assert after[1].at - after[0].at >= 0.3, "the second waited for the probe's answer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "retry_after",
     [None, "1", pytest.param("date", id="date"), "-3", "rubbish", "0"],

@@ -12,6 +12,8 @@ from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from scrapy.exceptions import IgnoreRequest
 from webs import Answer
 
+pytestmark = pytest.mark.slow
+
 OBEY = {"MANDELBOT_PACE": "obey"}
 
 
