@@ -1,10 +1,17 @@
-"""Fixtures that more than one test module asks for."""
+"""What holds for all tests, and fixtures that more than one test module asks for."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 from jobs import Job
 from webs import Web
+
+# How long an example takes is the machine's affair: what must not be slow has a test that says so.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 def pytest_make_parametrize_id(val):

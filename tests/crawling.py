@@ -18,7 +18,9 @@ from scrapy_mandelbot import signals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Crawled", "LinksSpider", "crawl", "ensureDeferred"]
+    from twisted.python.failure import Failure
+
+__all__ = ["Crawled", "FailuresSpider", "LinksSpider", "crawl", "ensureDeferred"]
 
 SETTINGS = {
     "ADDONS": {"scrapy_mandelbot.Addon": 500},
@@ -51,6 +53,11 @@ class Crawled:
     def signals(self, name: str) -> list[dict[str, Any]]:
         return [arguments for heard, arguments in self.heard if heard == name]
 
+    @property
+    def failures(self) -> list[Failure]:
+        """What the errback of a `FailuresSpider` got."""
+        return self.crawler.spider.failures
+
     def logged(self, start: str) -> list[str]:
         return [message for message in self.messages if message.startswith(start)]
 
@@ -64,6 +71,25 @@ class LinksSpider(scrapy.Spider):
         yield {"url": response.url, "status": response.status}
         for link in response.css("a::attr(href)").getall():
             yield response.follow(link, self.parse)
+
+
+class FailuresSpider(LinksSpider):
+    """The same with an errback, which keeps what it gets."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.failures: list[Failure] = []
+
+    async def start(self):
+        for url in self.start_urls:
+            yield scrapy.Request(url, errback=self.failed, dont_filter=True)
+
+    def parse(self, response):
+        for one in super().parse(response):
+            yield one.replace(errback=self.failed) if isinstance(one, scrapy.Request) else one
+
+    def failed(self, failure):
+        self.failures.append(failure)
 
 
 class _Messages(logging.Handler):

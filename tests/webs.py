@@ -103,12 +103,16 @@ class Web(Resource):
     def statuses(self) -> list[int]:
         return [hit.status for hit in self.hits]
 
-    def chain(self, count: int, prefix: str = "/page") -> list[str]:
+    def chain(self, count: int) -> list[str]:
         """Serve ``/`` with links to that many pages, and return all paths."""
-        paths = [f"{prefix}/{number}" for number in range(count)]
+        paths = [f"/page/{number}" for number in range(count)]
         self.pages["/"] = html(*paths)
         self.pages.update({path: html(title=path) for path in paths})
         return ["/", *paths]
+
+    def urls(self, count: int) -> list[str]:
+        """Return the URLs of ``/`` and of that many pages, sorted."""
+        return sorted(self.url + path for path in ["/", *(f"/page/{n}" for n in range(count))])
 
     def render(self, request: HttpRequest) -> bytes:
         path = request.uri.decode()
@@ -137,6 +141,18 @@ class Web(Resource):
     def _finish(request: HttpRequest, body: bytes) -> None:
         request.write(body)
         request.finish()
+
+
+def site(
+    webs: Callable[[str], Web], pages: int, host: str = "127.0.0.1", delay: float = 0.0
+) -> Web:
+    """Start a site of that many pages, each `delay` seconds late; robots.txt forbids nothing."""
+    web = webs(host)
+    web.chain(pages)
+    for answer in web.pages.values():
+        answer.delay = delay
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow:\n")
+    return web
 
 
 class Closed:

@@ -15,6 +15,8 @@ from webs import Answer
 from scrapy_mandelbot import OutcomeKind
 from scrapy_mandelbot.politeness import IMPOSSIBLE_PATH
 
+pytestmark = pytest.mark.slow
+
 RULES = b"User-agent: *\nDisallow: /page/1\nSitemap: /map.xml\n"
 DAY = 86_400
 QUICK = {"MANDELBOT_PAUSE_FIRST": 0.05, "MANDELBOT_PAUSE_BASE": 0.05}

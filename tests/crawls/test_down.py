@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from scrapy import signals as scrapy_signals
-from webs import Answer, Web
+from webs import Answer, Closed, Web, site
 
 QUICK = {"MANDELBOT_PAUSE_BASE": 0.5, "CONCURRENT_REQUESTS": 8}
-
-
-def site(webs, pages: int = 60) -> Web:
-    web = webs()
-    web.chain(pages)
-    web.pages["/robots.txt"] = Answer(b"")
-    for answer in web.pages.values():
-        answer.delay = 0.02
-    return web
 
 
 def outage(web: Web, after: int, seconds: float):
@@ -39,20 +30,13 @@ def outage(web: Web, after: int, seconds: float):
 @ensureDeferred
 async def test_a_server_that_is_down_for_a_while_loses_nothing(webs):
     """Every page once, none by errback: the site pauses as for a 503."""
-    web = site(webs)
-    failures = []
-
-    class Spider(LinksSpider):
-        def parse(self, response):
-            yield {"url": response.url}
-            for link in response.css("a::attr(href)").getall():
-                yield response.follow(link, self.parse, errback=failures.append)
+    web = site(webs, 60, delay=0.02)
 
     before = outage(web, after=20, seconds=2)
-    result = await crawl(Spider, QUICK, before=before, start_urls=[web.url + "/"])
+    result = await crawl(FailuresSpider, QUICK, before=before, start_urls=[web.url + "/"])
 
     assert len(result.urls()) == len(set(result.urls())) == 61
-    assert failures == []
+    assert result.failures == []
     paused = result.signals("site_paused")
     assert len(paused) == len(result.signals("site_resumed")) >= 1
     assert "connection" in paused[0]["reason"]
@@ -64,17 +48,11 @@ async def test_a_site_that_never_answered_is_left_to_scrapy(webs):
     web = webs()
     url = web.url
     web.close()
-    failures = []
+    settings = {**QUICK, "ROBOTSTXT_OBEY": False, "RETRY_TIMES": 2}
 
-    class Spider(LinksSpider):
-        async def start(self):
-            from scrapy import Request
+    result = await crawl(FailuresSpider, settings, start_urls=[url])
 
-            yield Request(url, errback=failures.append)
-
-    result = await crawl(Spider, {**QUICK, "ROBOTSTXT_OBEY": False, "RETRY_TIMES": 2})
-
-    assert len(failures) == 1
+    assert len(result.failures) == 1
     assert result.stats["retry/count"] == 2
     assert "mandelbot/pause/count" not in result.stats
 
@@ -82,29 +60,20 @@ async def test_a_site_that_never_answered_is_left_to_scrapy(webs):
 @ensureDeferred
 async def test_a_url_that_alone_gets_no_answer_is_left_to_scrapy(webs):
     """A page that hangs while others arrive is a page that hangs, not a site that is down."""
-    web = site(webs, 20)
+    web = site(webs, 20, delay=0.02)
     web.pages["/page/0"] = Answer(b"", delay=30)
-    failures = []
-
-    class Spider(LinksSpider):
-        def parse(self, response):
-            yield {"url": response.url}
-            for link in response.css("a::attr(href)").getall():
-                yield response.follow(link, self.parse, errback=failures.append)
 
     settings = {**QUICK, "DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
-    result = await crawl(Spider, settings, start_urls=[web.url + "/"])
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
 
     assert len(result.items) == 20
-    assert len(failures) == 1
+    assert len(result.failures) == 1
 
 
 @ensureDeferred
 async def test_a_pause_outlasts_the_run(webs, tmp_path):
     """With a store the next run does not knock before the time that the site has named."""
-    from webs import Closed
-
-    web = site(webs, 10)
+    web = site(webs, 10, delay=0.02)
     web.refuse = closed = Closed(seconds=1.5, after=3, retry_after="3")
     settings = {
         "JOBDIR": str(tmp_path),
@@ -121,6 +90,4 @@ async def test_a_pause_outlasts_the_run(webs, tmp_path):
     assert second.stats["mandelbot/pause/restored"] == 1
     assert len(second.logged("Still pausing http")) == 1
     assert web.hits[knocks].at >= closed.began + 2.9
-    assert sorted(first.urls() + second.urls()) == sorted(
-        [web.url + "/", *(f"{web.url}/page/{n}" for n in range(10))]
-    )
+    assert sorted(first.urls() + second.urls()) == web.urls(10)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 from crawling import ensureDeferred
 from jobs import SPIDER
-from webs import Answer, Closed
+from webs import Closed, site
 
 
 @ensureDeferred
 async def test_interrupted_in_a_pause_and_resumed(webs, job):
     """Over both runs every page exactly once, but the start URL, which Scrapy asks for again."""
-    web = webs()
-    web.chain(60)
-    web.pages["/robots.txt"] = Answer(b"")
+    web = site(webs, 60)
     web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="3")
 
     log, seconds = await job.run([web.url + "/"], interrupt_at="PAUSED")
@@ -35,10 +33,7 @@ async def test_interrupted_in_a_pause_and_resumed(webs, job):
 @ensureDeferred
 async def test_given_up_with_jobdir_keeps_the_requests(webs, job):
     """The spider closes as sites_paused when nothing else is left; the next run goes on."""
-    web, healthy = webs(), webs("127.0.0.2")
-    for site in (web, healthy):
-        site.chain(12)
-        site.pages["/robots.txt"] = Answer(b"")
+    web, healthy = site(webs, 12), site(webs, 12, "127.0.0.2")
     web.refuse = closed = Closed(seconds=10**6, after=3)
     starts = [web.url + "/", healthy.url + "/"]
     quick = ["MANDELBOT_PAUSE_FIRST=0.1", "MANDELBOT_PAUSE_BASE=0.1", "MANDELBOT_PAUSE_TRIES=2"]
@@ -78,9 +73,7 @@ LAMBDAS = SPIDER.replace("self.parse)", "lambda response: self.parse(response))"
 @ensureDeferred
 async def test_what_cannot_be_written_to_disk_is_named(webs, job):
     """Scrapy keeps such requests in memory, where they end with the run: a warning says which."""
-    web = webs()
-    web.chain(20)
-    web.pages["/robots.txt"] = Answer(b"")
+    web = site(webs, 20)
     web.refuse = Closed(seconds=10**6, after=5, retry_after="300")
 
     log, _ = await job.run([web.url + "/"], interrupt_at="PAUSED", spider=LAMBDAS)

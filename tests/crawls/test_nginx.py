@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 
 import pytest
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from nginx import IS_THERE, Nginx
 from scrapy import signals
-from webs import Answer
+from webs import site
 
-pytestmark = pytest.mark.skipif(not IS_THERE, reason="nginx is not installed (Debian: nginx-light)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not IS_THERE, reason="nginx is not installed (Debian: nginx-light)"),
+]
 
 
 @pytest.fixture
@@ -38,9 +41,7 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
     server = nginx(rate=30, burst=5, delay=delay)
     server.pages(600)
     server.start()
-    healthy = webs("127.0.0.2")
-    healthy.chain(200)
-    healthy.pages["/robots.txt"] = Answer(b"")
+    healthy = site(webs, 200, "127.0.0.2")
     began = time.monotonic()
 
     result = await crawl(LinksSpider, start_urls=[server.url + "/", healthy.url + "/"])
@@ -63,13 +64,7 @@ async def test_taken_down_and_brought_up(nginx):
     server = nginx(rate=200, burst=20)
     server.pages(300)
     server.start()
-    failed, items = [], []
-
-    class Spider(LinksSpider):
-        def parse(self, response):
-            yield {"url": response.url}
-            for link in response.css("a::attr(href)").getall():
-                yield response.follow(link, self.parse, errback=failed.append)
+    items = []
 
     def take_down(item) -> None:
         from twisted.internet import reactor
@@ -77,15 +72,16 @@ async def test_taken_down_and_brought_up(nginx):
         items.append(item)
         if len(items) == 60:
             server.stop()
-            reactor.callLater(1.5, server.start)
+            reactor.callLater(2.5, server.start)
 
     def before(crawler) -> None:
         crawler.signals.connect(take_down, signal=signals.item_scraped)
 
-    result = await crawl(Spider, start_urls=[server.url + "/"], before=before)
+    quick = {"MANDELBOT_PAUSE_BASE": 0.5}  # not a minute, where the first probe comes too early
+    result = await crawl(FailuresSpider, quick, start_urls=[server.url + "/"], before=before)
 
     assert len(result.items) == len(set(result.urls())) == 301
-    assert failed == []
+    assert result.failures == []
     assert result.stats["mandelbot/pause/seconds"] >= 1.4
     assert result.stats["finish_reason"] == "finished"
 

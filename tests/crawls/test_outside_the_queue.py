@@ -7,18 +7,29 @@ from itertools import pairwise
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.http.request import NO_CALLBACK
-from webs import Answer, Closed, html
-
-DISALLOW_NOTHING = Answer(b"User-agent: *\nDisallow:\n")
+from webs import Answer, Closed, site
 
 
 def files_site(webs, files: int):
-    web = webs()
-    web.pages["/robots.txt"] = DISALLOW_NOTHING
-    web.pages["/"] = html()
+    web = site(webs, 0)
     for number in range(files):
         web.pages[f"/file/{number}.bin"] = Answer(b"content %d" % number)
     return web
+
+
+class FilesSpider(scrapy.Spider):
+    """One item, with so many files of the site."""
+
+    name = "files"
+
+    def parse(self, response):
+        yield {"file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(self.files)]}
+
+
+def files_in(folder) -> dict[str, object]:
+    """Return settings that have files stored there."""
+    pipelines = {"scrapy.pipelines.files.FilesPipeline": 1}
+    return {"ITEM_PIPELINES": pipelines, "FILES_STORE": str(folder)}
 
 
 @ensureDeferred
@@ -27,20 +38,7 @@ async def test_files_of_a_paused_site_arrive(webs, tmp_path):
     web = files_site(webs, 5)
     web.refuse = closed = Closed(seconds=2, after=1, retry_after="2", robots_too=False)
 
-    class Spider(scrapy.Spider):
-        name = "files"
-        start_urls = [web.url + "/"]
-
-        def parse(self, response):
-            yield {"file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(5)]}
-
-    result = await crawl(
-        Spider,
-        {
-            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
-            "FILES_STORE": str(tmp_path),
-        },
-    )
+    result = await crawl(FilesSpider, files_in(tmp_path), start_urls=[web.url + "/"], files=5)
 
     (item,) = result.items
     assert len(item["files"]) == 5
@@ -56,9 +54,7 @@ async def test_waiting_requests_hold_no_place_of_other_sites(webs, tmp_path):
     """More files than CONCURRENT_REQUESTS wait at a closed gate; another site goes on meanwhile."""
     web = files_site(webs, 12)
     web.refuse = closed = Closed(seconds=3, after=1, retry_after="3", robots_too=False)
-    healthy = webs("127.0.0.2")
-    healthy.chain(30)
-    healthy.pages["/robots.txt"] = DISALLOW_NOTHING
+    healthy = site(webs, 30, "127.0.0.2")
 
     class Spider(LinksSpider):
         def parse(self, response):
@@ -71,15 +67,8 @@ async def test_waiting_requests_hold_no_place_of_other_sites(webs, tmp_path):
             else:
                 yield from super().parse(response)
 
-    result = await crawl(
-        Spider,
-        {
-            "CONCURRENT_REQUESTS": 4,
-            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
-            "FILES_STORE": str(tmp_path),
-        },
-        start_urls=[web.url + "/"],
-    )
+    settings = {**files_in(tmp_path), "CONCURRENT_REQUESTS": 4}
+    result = await crawl(Spider, settings, start_urls=[web.url + "/"])
 
     assert len(result.items) == 1 + 31
     assert max(hit.at for hit in healthy.hits) < closed.began + 3
@@ -142,18 +131,7 @@ async def test_files_come_at_the_pace_of_a_recovering_site(webs, tmp_path):
     web = files_site(webs, 12)
     web.refuse = closed = Closed(seconds=1, after=1, retry_after="1", robots_too=False)
 
-    class Spider(scrapy.Spider):
-        name = "files"
-        start_urls = [web.url + "/"]
-
-        def parse(self, response):
-            yield {"file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(12)]}
-
-    settings = {
-        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
-        "FILES_STORE": str(tmp_path),
-    }
-    result = await crawl(Spider, settings)
+    result = await crawl(FilesSpider, files_in(tmp_path), start_urls=[web.url + "/"], files=12)
 
     assert len(result.items[0]["files"]) == 12
     after = [hit.at for hit in web.hits if hit.at > closed.began + 1]

@@ -13,6 +13,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 from webs import Answer, Closed
 
+pytestmark = pytest.mark.slow
+
 OBEY = {"MANDELBOT_PACE": "obey"}
 HAIR = 0.002  # seconds; two readings of a clock
 

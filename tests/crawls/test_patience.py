@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
+import pytest
 import scrapy
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from scrapy import signals as scrapy_signals
-from webs import Answer, Closed
+from webs import Closed, site
 
-
-def site(webs, host: str = "127.0.0.1"):
-    web = webs(host)
-    web.chain(8)
-    web.pages["/robots.txt"] = Answer(b"")
-    return web
+pytestmark = pytest.mark.slow
 
 
 @ensureDeferred
 async def test_the_run_waits_no_longer_than_it_may(webs):
     """MANDELBOT_PAUSE_TOTAL: then paused sites are as given up, and the crawl ends."""
-    web, healthy = site(webs), site(webs, "127.0.0.2")
+    web, healthy = site(webs, 8), site(webs, 8, "127.0.0.2")
     web.refuse = Closed(seconds=1000, after=3, retry_after="1000")
-    failed = []
-
-    class Spider(LinksSpider):
-        def parse(self, response):
-            yield {"url": response.url}
-            for link in response.css("a::attr(href)").getall():
-                yield response.follow(link, self.parse, errback=failed.append)
 
     starts = [web.url + "/", healthy.url + "/"]
-    result = await crawl(Spider, {"MANDELBOT_PAUSE_TOTAL": 1}, start_urls=starts)
+    result = await crawl(FailuresSpider, {"MANDELBOT_PAUSE_TOTAL": 1}, start_urls=starts)
 
-    assert len(result.items) + len(failed) == 18
-    assert {failure.value.response.status for failure in failed} == {503}
+    assert len(result.items) + len(result.failures) == 18
+    assert {failure.value.response.status for failure in result.failures} == {503}
     assert 1 <= result.stats["elapsed_time_seconds"] < 10
     assert web.statuses().count(503) <= 8
     (line,) = result.logged("Gave up http")
@@ -42,7 +31,7 @@ async def test_the_run_waits_no_longer_than_it_may(webs):
 @ensureDeferred
 async def test_waits_are_added_up(webs):
     """Two pauses of a second each are within three seconds, and nothing is given up."""
-    web = site(webs)
+    web = site(webs, 8)
     closed = [Closed(1, after=1, retry_after="1"), Closed(1, after=3, retry_after="1")]
     web.refuse = lambda path: closed[0](path) or closed[1](path)
     result = await crawl(LinksSpider, {"MANDELBOT_PAUSE_TOTAL": 3.5}, start_urls=[web.url + "/"])
@@ -54,7 +43,7 @@ async def test_waits_are_added_up(webs):
 @ensureDeferred
 async def test_batch_feeders_hear_that_only_paused_work_is_left(webs):
     """MANDELBOT_PAUSE_IDLE: spider_idle comes while the site is paused, and new work is done."""
-    web, healthy = site(webs), site(webs, "127.0.0.2")
+    web, healthy = site(webs, 8), site(webs, 8, "127.0.0.2")
     web.refuse = closed = Closed(seconds=2, after=3, retry_after="2")
 
     class Batches(LinksSpider):

@@ -9,23 +9,7 @@ from email.utils import formatdate
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from scrapy.exceptions import IgnoreRequest
-from webs import Answer, Closed, html
-
-DISALLOW_NOTHING = Answer(b"User-agent: *\nDisallow:\n")
-
-
-def site(webs, pages: int, host: str = "127.0.0.1", delay: float = 0.0):
-    web = webs(host)
-    web.chain(pages)
-    for answer in web.pages.values():
-        answer.delay = delay
-    web.pages["/robots.txt"] = DISALLOW_NOTHING
-    return web
-
-
-def urls_of(web, pages: int) -> list[str]:
-    return sorted(web.url + path for path in ["/", *(f"/page/{n}" for n in range(pages))])
+from webs import Answer, Closed, site
 
 
 @ensureDeferred
@@ -40,7 +24,7 @@ async def test_mandelbot_503_pauses_one_site_and_slows_no_other(webs):
         start_urls=[paused.url + "/", healthy.url + "/"],
     )
 
-    assert result.urls() == sorted(urls_of(paused, 30) + urls_of(healthy, 60))
+    assert result.urls() == sorted(paused.urls(30) + healthy.urls(60))
     last_of_the_healthy = max(hit.at for hit in healthy.hits)
     assert last_of_the_healthy < closed.began + 3
     assert result.stats["finish_reason"] == "finished"
@@ -55,7 +39,7 @@ async def test_a_pause_costs_the_site_only_what_was_under_way(webs):
 
     result = await crawl(LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"])
 
-    assert result.urls() == urls_of(web, 40)
+    assert result.urls() == web.urls(40)
     assert 1 <= web.statuses().count(503) <= 8  # CONCURRENT_REQUESTS_PER_DOMAIN
     inside = [hit for hit in web.hits if closed.began + 0.5 < hit.at < closed.began + 2]
     assert inside == []
@@ -73,7 +57,7 @@ async def test_what_waits_in_the_download_slot_goes_back_too(webs):
 
     result = await crawl(LinksSpider, {"DOWNLOAD_DELAY": 0.2}, start_urls=[web.url + "/"])
 
-    assert result.urls() == urls_of(web, 8)
+    assert result.urls() == web.urls(8)
     assert web.statuses().count(503) == 1
     assert [hit for hit in web.hits if closed.began + 0.1 < hit.at < closed.began + 2] == []
     assert result.stats["mandelbot/pause/evicted"] >= 1
@@ -96,11 +80,12 @@ async def test_one_probe_goes_first(webs):
 
     result = await crawl(LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"])
 
-    assert result.urls() == urls_of(web, 30)
+    assert result.urls() == web.urls(30)
     after = [hit for hit in web.hits if hit.at > closed.began + 1]
     assert after[1].at - after[0].at >= 0.3, "the second waited for the probe's answer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "retry_after",
     [None, "1", pytest.param("date", id="date"), "-3", "rubbish", "0"],
@@ -114,7 +99,7 @@ async def test_retry_after_in_every_form(webs, retry_after):
 
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
 
-    assert result.urls() == urls_of(web, 10)
+    assert result.urls() == web.urls(10)
     resumed = min(hit.at for hit in web.hits if hit.at > closed.began + 0.3)
     assert resumed >= closed.began + 0.9
     if value is not None and retry_after != "date":
@@ -127,7 +112,7 @@ async def test_429_pauses_too(webs):
     web = site(webs, 10)
     web.refuse = Closed(seconds=1, after=3, retry_after="1", status=429)
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
-    assert result.urls() == urls_of(web, 10)
+    assert result.urls() == web.urls(10)
     assert result.stats["mandelbot/pause/count"] == 1
 
 
@@ -140,7 +125,7 @@ async def test_503_for_robots_txt_pauses_and_nothing_is_lost(webs):
 
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
 
-    assert result.urls() == [url for url in urls_of(web, 10) if not url.endswith("/page/3")]
+    assert result.urls() == [url for url in web.urls(10) if not url.endswith("/page/3")]
     assert web.hits[0].path == "/robots.txt"
     assert web.statuses().count(503) == 1
     assert web.asked("/page/3") == 0
@@ -153,16 +138,14 @@ async def test_5xx_for_robots_txt_is_asked_again_later(webs):
     web = site(webs, 5)
     web.refuse = Closed(seconds=0.5, status=500)
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
-    assert result.urls() == urls_of(web, 5)
+    assert result.urls() == web.urls(5)
     assert [hit.path for hit in web.hits[:2]] == ["/robots.txt", "/robots.txt"]
 
 
 @ensureDeferred
 async def test_what_comes_back_is_as_it_was(webs):
     """Callback, errback, meta, priority, dont_filter: as the spider made them; no retry counted."""
-    web = webs()
-    web.pages["/robots.txt"] = DISALLOW_NOTHING
-    web.pages["/"] = html()
+    web = site(webs, 0)
     web.refuse = Closed(seconds=0.5, retry_after="1", robots_too=False)
     failures = []
 
@@ -238,7 +221,7 @@ async def test_no_503_is_ever_cached(webs, tmp_path):
     sent = len(web.hits)
     second = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
 
-    assert first.urls() == second.urls() == urls_of(web, 6)
+    assert first.urls() == second.urls() == web.urls(6)
     assert second.stats["httpcache/hit"] == 7
     assert [hit.path for hit in web.hits[sent:]] == ["/robots.txt"]
 
@@ -256,154 +239,3 @@ async def test_stats_count_refusals_though_they_come_no_further(webs):
     }
     assert counted == Counter(web.statuses())
     assert result.stats["downloader/response_count"] == len(web.hits)
-
-
-@ensureDeferred
-async def test_a_url_that_alone_answers_503_is_handed_on(webs):
-    """It keeps no healthy site shut: after MANDELBOT_PAUSE_TRIES it gets its 503, as in Scrapy."""
-    web = site(webs, 8)
-    web.pages["/page/4"] = Answer(b"broken", 503)
-    failures = []
-
-    class Spider(LinksSpider):
-        def parse(self, response):
-            yield {"url": response.url}
-            for link in response.css("a::attr(href)").getall():
-                yield response.follow(link, self.parse, errback=self.failed)
-
-        def failed(self, failure):
-            failures.append(failure.value.response)
-
-    result = await crawl(
-        Spider,
-        {"MANDELBOT_PAUSE_FIRST": 0.1, "MANDELBOT_PAUSE_TRIES": 3},
-        start_urls=[web.url + "/"],
-    )
-
-    assert result.urls() == [url for url in urls_of(web, 8) if not url.endswith("/page/4")]
-    assert [(response.status, response.url) for response in failures] == [
-        (503, web.url + "/page/4")
-    ]
-    assert web.asked("/page/4") == 3
-    assert result.stats["mandelbot/pause/count"] == 1, "only its first refusal pauses the site"
-    assert result.stats["mandelbot/pause/set_aside"] == 2
-    assert result.stats["mandelbot/pause/handed_on"] == 1
-    assert "retry/count" not in result.stats
-    assert "mandelbot/pause/given_up" not in result.stats
-
-
-@ensureDeferred
-async def test_a_url_that_alone_answers_503_slows_no_other(webs):
-    """It is asked again later, as the server says; the site's other pages do not wait for that."""
-    web = site(webs, 60, delay=0.01)
-    answers = iter([Answer(b"", 503), Answer(b"", 503, {"Retry-After": "3"}), html()])
-    web.pages["/page/59"] = lambda _request: next(answers)
-
-    result = await crawl(LinksSpider, {"MANDELBOT_PAUSE_FIRST": 0.1}, start_urls=[web.url + "/"])
-
-    assert result.urls() == urls_of(web, 60)
-    tried = [hit.at for hit in web.hits if hit.path == "/page/59"]
-    others = [hit.at for hit in web.hits if hit.path != "/page/59"]
-    assert len(tried) == 3
-    assert tried[2] - tried[1] >= 3
-    assert max(others) < tried[2] - 1
-    assert next(answers, None) is None
-    assert result.stats["mandelbot/pause/count"] == 1
-    (line,) = result.logged("Set aside for 3.0 s")
-    assert "/page/59" in line
-
-
-@ensureDeferred
-async def test_a_site_that_never_comes_back_is_given_up(webs):
-    """After so many failed probes its requests go to their errbacks with the last response."""
-    web, healthy = site(webs, 8), site(webs, 3, "127.0.0.2")
-    web.refuse = Closed(seconds=1000, after=4)
-    failures = []
-
-    class Spider(LinksSpider):
-        def parse(self, response):
-            yield {"url": response.url}
-            for link in response.css("a::attr(href)").getall():
-                yield response.follow(link, self.parse, errback=failures.append)
-
-    result = await crawl(
-        Spider,
-        {
-            "MANDELBOT_PAUSE_FIRST": 0.1,
-            "MANDELBOT_PAUSE_BASE": 0.1,
-            "MANDELBOT_PAUSE_TRIES": 3,
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        },
-        start_urls=[web.url + "/", healthy.url + "/"],
-    )
-
-    assert len(result.items) + len(failures) == 9 + 4
-    assert {failure.value.response.status for failure in failures} == {503}
-    assert {failure.request.url for failure in failures} | set(result.urls()) == {
-        *urls_of(web, 8),
-        *urls_of(healthy, 3),
-    }
-    assert web.statuses().count(503) <= 4  # the one that paused it, and three probes
-    assert result.stats["mandelbot/pause/given_up"] == 1
-    assert len(result.logged("Gave up http")) == 1
-    assert "retry/count" not in result.stats
-
-
-@ensureDeferred
-async def test_a_site_that_never_told_its_rules_is_given_up(webs):
-    """Without a response to hand on, its requests are ignored, with the reason."""
-    web = webs()
-    web.refuse = Closed(seconds=1000, status=500)
-    url = web.url + "/"
-    failures = []
-
-    class Spider(scrapy.Spider):
-        name = "silent"
-
-        async def start(self):
-            yield scrapy.Request(url, errback=failures.append)
-
-    web.close()
-    result = await crawl(
-        Spider,
-        {
-            "MANDELBOT_PAUSE_FIRST": 0.05,
-            "MANDELBOT_PAUSE_BASE": 0.05,
-            "MANDELBOT_PAUSE_TRIES": 2,
-        },
-    )
-    assert failures[0].check(IgnoreRequest)
-    assert "has not answered" in str(failures[0].value)
-    assert result.stats["mandelbot/pause/given_up"] == 1
-
-
-@pytest.mark.parametrize(
-    ("meta", "attribute"),
-    [
-        ({"dont_pause": True, "handle_httpstatus_list": [503]}, None),
-        ({"handle_httpstatus_list": [503]}, None),
-        ({"handle_httpstatus_all": True}, None),
-        ({}, [503]),
-    ],
-    ids=["dont_pause", "handle_httpstatus_list", "handle_httpstatus_all", "spider attribute"],
-)
-@ensureDeferred
-async def test_a_503_that_the_spider_handles_is_the_spiders(webs, meta, attribute):
-    """Nobody pauses for a status that the spider asked for."""
-    web = site(webs, 1)
-    web.refuse = Closed(seconds=1000, robots_too=False)
-
-    class Spider(scrapy.Spider):
-        name = "handles"
-
-        async def start(self):
-            yield scrapy.Request(web.url + "/", meta={**meta, "dont_retry": True})
-
-        def parse(self, response):
-            yield {"url": response.url, "status": response.status}
-
-    if attribute:
-        Spider.handle_httpstatus_list = attribute
-    result = await crawl(Spider)
-    assert [item["status"] for item in result.items] == [503]
-    assert "mandelbot/pause/count" not in result.stats

@@ -10,16 +10,9 @@ from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.extensions import telnet
 from scrapy.settings import Settings
-from webs import Answer, Closed
+from webs import Closed, site
 
 from scrapy_mandelbot import pause_site, paused_sites, resume_site
-
-
-def site(webs, host: str = "127.0.0.1"):
-    web = webs(host)
-    web.chain(20)
-    web.pages["/robots.txt"] = Answer(b"")
-    return web
 
 
 class Pausing(LinksSpider):
@@ -37,7 +30,7 @@ class Pausing(LinksSpider):
 @ensureDeferred
 async def test_a_paused_site_is_left_alone_and_nothing_is_lost(webs):
     """No request reaches it until the time is over; another site is crawled meanwhile."""
-    web, other = site(webs), site(webs, "127.0.0.2")
+    web, other = site(webs, 20), site(webs, 20, "127.0.0.2")
 
     result = await crawl(Pausing, start_urls=[web.url + "/", other.url + "/"])
 
@@ -56,7 +49,7 @@ async def test_a_paused_site_is_left_alone_and_nothing_is_lost(webs):
 @ensureDeferred
 async def test_the_next_run_keeps_to_it(webs, tmp_path):
     """The pause is in the store: a run that begins within it does not knock."""
-    web = site(webs)
+    web = site(webs, 20)
     settings = {"MANDELBOT_STORE": str(tmp_path / "store.db"), "CLOSESPIDER_ITEMCOUNT": 1}
     await crawl(Pausing, settings, start_urls=[web.url + "/"], seconds=2.5)
     hits, began = len(web.hits), time.monotonic()
@@ -73,7 +66,7 @@ async def test_the_next_run_keeps_to_it(webs, tmp_path):
 @ensureDeferred
 async def test_the_console_can_do_it_too(webs):
     """``mandelbot`` there pauses and resumes, and tells what is paused."""
-    web = site(webs)
+    web = site(webs, 20)
     seen = {}
 
     class Operated(LinksSpider):
@@ -109,7 +102,7 @@ async def test_the_console_can_do_it_too(webs):
 @ensureDeferred
 async def test_a_pause_that_the_site_asked_for_can_be_ended(webs):
     """The operator knows that it is well: a single request goes first, at once."""
-    web = site(webs)
+    web = site(webs, 20)
     web.refuse = Closed(seconds=0.2, after=5, retry_after="100", robots_too=False)
 
     class Impatient(LinksSpider):

@@ -13,6 +13,8 @@ import scrapy
 from crawling import crawl, ensureDeferred
 from webs import Answer, Closed, html
 
+pytestmark = pytest.mark.slow
+
 SHOP = "http://shop.test"
 PAGES = 24
 PER_PROXY = {"MANDELBOT_PAUSE_PER_PROXY": True, "MANDELBOT_PAUSE_TRIES": 1000}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import scrapy
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from scrapy.robotstxt import RobotParser
 from webs import Answer, html
 
@@ -251,18 +251,10 @@ async def test_sitemaps_off_says_nothing(webs):
 
 
 @ensureDeferred
-async def test_a_host_that_does_not_exist_is_no_site_to_be_polite_to(webs):
+async def test_a_host_that_does_not_exist_is_no_site_to_be_polite_to():
     """The request goes on, and fails by itself."""
-    failures = []
-
-    class Spider(scrapy.Spider):
-        name = "nowhere"
-
-        async def start(self):
-            yield scrapy.Request("http://nowhere.invalid/", errback=failures.append)
-
-    result = await crawl(Spider)
-    assert len(failures) == 1
+    result = await crawl(FailuresSpider, start_urls=["http://nowhere.invalid/"])
+    assert len(result.failures) == 1
     assert "mandelbot/pause/count" not in result.stats
     assert result.stats["mandelbot/robots/unasked"] == 1
 

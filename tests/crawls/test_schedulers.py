@@ -6,7 +6,7 @@ import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.request import fingerprint
-from webs import Answer, Closed
+from webs import Closed, site
 
 from scrapy_mandelbot import schedulers
 
@@ -52,17 +52,10 @@ def own_scheduler(monkeypatch):
     return OneQueue
 
 
-def site(webs, host: str, pages: int = 20):
-    web = webs(host)
-    web.chain(pages)
-    web.pages["/robots.txt"] = Answer(b"")
-    return web
-
-
 @ensureDeferred
 async def test_a_paused_site_is_passed_by(webs, own_scheduler):
     """The other site is done while one is paused; then all pages of that come, each once."""
-    paused, healthy = site(webs, "127.0.0.1"), site(webs, "127.0.0.2", 40)
+    paused, healthy = site(webs, 20), site(webs, 40, "127.0.0.2")
     paused.refuse = closed = Closed(seconds=2, after=3, retry_after="2")
     starts = [paused.url + "/", healthy.url + "/"]
     result = await crawl(LinksSpider, {"SCHEDULER": own_scheduler}, start_urls=starts)
@@ -74,7 +67,7 @@ async def test_a_paused_site_is_passed_by(webs, own_scheduler):
 @ensureDeferred
 async def test_what_is_parked_is_given_back_on_close(webs, own_scheduler):
     """A spider that closes in a pause leaves all of it to the next run, unmarked in the end."""
-    web = site(webs, "127.0.0.1")
+    web = site(webs, 20)
     web.refuse = closed = Closed(seconds=1000, after=3, retry_after="1000")
     settings = {"SCHEDULER": own_scheduler}
 
@@ -97,9 +90,7 @@ async def test_what_is_parked_is_given_back_on_close(webs, own_scheduler):
             return super().parse(response)
 
     second = await crawl(Next, settings, start_urls=[])
-    assert sorted(first.urls() + second.urls()) == sorted(
-        [web.url + "/", *(f"{web.url}/page/{n}" for n in range(20))]
-    )
+    assert sorted(first.urls() + second.urls()) == web.urls(20)
     assert set(filters) == {False}
 
 
@@ -107,7 +98,7 @@ async def test_what_is_parked_is_given_back_on_close(webs, own_scheduler):
 async def test_parking_is_bounded(webs, own_scheduler, monkeypatch):
     """No more than so many requests are taken out of the project's scheduler."""
     monkeypatch.setattr(schedulers, "MOST_PARKED", 5)
-    web = site(webs, "127.0.0.1", 30)
+    web = site(webs, 30)
     web.refuse = Closed(seconds=1, after=3, retry_after="1")
     most = []
 

@@ -15,6 +15,8 @@ from scrapy.settings import Settings
 
 from scrapy_mandelbot.crawl import Crawl
 
+pytestmark = pytest.mark.slow
+
 STEPS = 100_000
 SITES = 40
 

@@ -151,7 +151,7 @@ rule_lines = st.tuples(st.sampled_from(["Allow: /", "Disallow: /", "Disallow: "]
 targets = ["/" + "".join(parts) for size in range(5) for parts in product("ab/", repeat=size)]
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(rules=st.lists(rule_lines, min_size=2, max_size=8))
 def test_without_a_rule_that_never_decides_all_is_decided_alike(rules):
     """What is called unreachable, twice there or beaten in a tie can go, one by one."""
@@ -166,7 +166,7 @@ def test_without_a_rule_that_never_decides_all_is_decided_alike(rules):
             assert [robots.allowed(target, "x") for target in targets] == before, str(one)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     body=st.one_of(bodies, st.binary(max_size=300)), limit=st.one_of(st.none(), st.integers(0, 99))
 )
@@ -186,7 +186,7 @@ def test_any_bytes_are_checked(body, limit):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     url=st.one_of(st.none(), st.text()),
     final_url=st.one_of(st.none(), st.text()),

@@ -16,7 +16,7 @@ from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt, index
 from scrapy_mandelbot.robotstxt.paths import normalise, read_url
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(body=bodies, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
 def test_both_ways_to_decide_agree_with_the_slow_obvious_one(body, dialect, targets):
     """The scan, the index and the reference matcher give one answer, and one deciding line."""
@@ -38,7 +38,7 @@ short = st.text("ab*$/1", max_size=6).map(lambda path: "/" + path)
 rule_lines = st.tuples(st.sampled_from(["Allow: ", "Disallow: "]), short).map("".join)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=800)
 @given(
     rules=st.lists(rule_lines, min_size=1, max_size=25),
     targets=st.lists(st.text("ab/1", max_size=7), min_size=5, max_size=5),
@@ -57,7 +57,7 @@ def test_the_index_agrees_where_ranges_and_wildcards_are_nested(rules, targets, 
     assert [robots.allowed(url, "bot") for url in urls] == expected
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     body=st.binary(max_size=200),
     dialect=dialects,
@@ -78,7 +78,7 @@ def test_nothing_raises(body, dialect, url, agent, max_bytes):
     assert [record.number for record in robots.records] == list(range(1, len(robots.records) + 1))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(body=bodies, dialect=dialects)
 def test_records_and_rules_read_the_lines_alike(body, dialect):
     """Every rule that decides is a record of that line, with that field and that value."""
@@ -92,7 +92,6 @@ def test_records_and_rules_read_the_lines_alike(body, dialect):
             assert record.value == rule.path
 
 
-@settings(deadline=None)
 @given(text=st.one_of(st.text(), paths))
 def test_normalising_twice_changes_nothing(text):
     """Normalisation is idempotent, and agrees with the one that walks every character."""
@@ -100,7 +99,7 @@ def test_normalising_twice_changes_nothing(text):
     assert normalise(text).isascii()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     rules=st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted), max_size=8).flatmap(
         lambda rules: st.tuples(st.just(rules), st.permutations(rules))
@@ -120,7 +119,7 @@ def test_order_does_not_matter_where_the_longest_decides(rules, dialect, target)
     assert answer(rules[0]) == answer(rules[1])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(body=bodies, end=st.sampled_from([b"\n", b"\r\n", b"\r"]), target=rooted)
 def test_the_kind_of_line_end_does_not_matter(body, end, target):
     """A file decides alike, by the same line, whatever separates its lines."""

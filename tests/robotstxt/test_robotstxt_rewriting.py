@@ -145,7 +145,7 @@ files = st.lists(st.one_of(st.sampled_from(LINES), st.just("")), max_size=14).ma
 files = st.one_of(files, files, bodies)
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(body=files, dialect=dialects)
 def test_correcting_twice_is_correcting_once(body, dialect):
     """In every dialect, whatever the file."""
@@ -153,7 +153,7 @@ def test_correcting_twice_is_correcting_once(body, dialect):
     assert rewritten(once, dialect) == once
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(body=files, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
 def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, dialect, targets):
     """The slow obvious reader, too, comes to the same decisions, for every robot named."""
@@ -165,7 +165,7 @@ def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, di
             assert reference.decide(after, dialect, robot, url)[0] == one, robot
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(body=files, dialect=dialects)
 def test_the_corrected_file_is_proved(body, dialect):
     """The proof holds, fields and all."""
@@ -185,7 +185,7 @@ MENDED = frozenset(
 )
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(body=files)
 def test_what_the_document_mends_is_not_found_again(body):
     """The corrected file has none of the findings that it is there to correct."""
@@ -193,7 +193,7 @@ def test_what_the_document_mends_is_not_found_again(body):
     assert FINDINGS.keys() >= MENDED
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(one=st.binary(max_size=150), other=st.binary(max_size=150), dialect=dialects)
 def test_any_bytes_are_corrected_and_compared(one, other, dialect):
     """Nothing raises."""
@@ -268,7 +268,7 @@ some_rules = st.lists(
 every_target = ["/" + "".join(parts) for size in range(6) for parts in product("ab", repeat=size)]
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(
     rules=some_rules,
     place=st.integers(0, 5),

@@ -1,0 +1,141 @@
+"""A refusal that is the spider's after all: of one page, of a site given up, or asked for.
+
+(Mandelbot, "Temporarily Stop Crawling")
+"""
+
+from __future__ import annotations
+
+import pytest
+import scrapy
+from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from scrapy.exceptions import IgnoreRequest
+from scrapy.spidermiddlewares.httperror import HttpError
+from webs import Answer, Closed, html, site
+
+
+@ensureDeferred
+async def test_a_url_that_alone_answers_503_is_handed_on(webs):
+    """It keeps no healthy site shut: after MANDELBOT_PAUSE_TRIES it gets its 503, as in Scrapy."""
+    web = site(webs, 8)
+    web.pages["/page/4"] = Answer(b"broken", 503)
+
+    result = await crawl(
+        FailuresSpider,
+        {"MANDELBOT_PAUSE_FIRST": 0.1, "MANDELBOT_PAUSE_TRIES": 3},
+        start_urls=[web.url + "/"],
+    )
+
+    assert result.urls() == [url for url in web.urls(8) if not url.endswith("/page/4")]
+    (failure,) = result.failures
+    assert failure.check(HttpError)
+    assert (failure.value.response.status, failure.request.url) == (503, web.url + "/page/4")
+    assert web.asked("/page/4") == 3
+    assert result.stats["mandelbot/pause/count"] == 1, "only its first refusal pauses the site"
+    assert result.stats["mandelbot/pause/set_aside"] == 2
+    assert result.stats["mandelbot/pause/handed_on"] == 1
+    assert "retry/count" not in result.stats
+    assert "mandelbot/pause/given_up" not in result.stats
+
+
+@ensureDeferred
+async def test_a_url_that_alone_answers_503_slows_no_other(webs):
+    """It is asked again later, as the server says; the site's other pages do not wait for that."""
+    web = site(webs, 60, delay=0.01)
+    answers = iter([Answer(b"", 503), Answer(b"", 503, {"Retry-After": "3"}), html()])
+    web.pages["/page/59"] = lambda _request: next(answers)
+
+    result = await crawl(LinksSpider, {"MANDELBOT_PAUSE_FIRST": 0.1}, start_urls=[web.url + "/"])
+
+    assert result.urls() == web.urls(60)
+    tried = [hit.at for hit in web.hits if hit.path == "/page/59"]
+    others = [hit.at for hit in web.hits if hit.path != "/page/59"]
+    assert len(tried) == 3
+    assert tried[2] - tried[1] >= 3
+    assert max(others) < tried[2] - 1
+    assert next(answers, None) is None
+    assert result.stats["mandelbot/pause/count"] == 1
+    (line,) = result.logged("Set aside for 3.0 s")
+    assert "/page/59" in line
+
+
+@ensureDeferred
+async def test_a_site_that_never_comes_back_is_given_up(webs):
+    """After so many failed probes its requests go to their errbacks with the last response."""
+    web, healthy = site(webs, 8), site(webs, 3, "127.0.0.2")
+    web.refuse = Closed(seconds=1000, after=4)
+
+    result = await crawl(
+        FailuresSpider,
+        {
+            "MANDELBOT_PAUSE_FIRST": 0.1,
+            "MANDELBOT_PAUSE_BASE": 0.1,
+            "MANDELBOT_PAUSE_TRIES": 3,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        },
+        start_urls=[web.url + "/", healthy.url + "/"],
+    )
+
+    assert len(result.items) + len(result.failures) == 9 + 4
+    assert {failure.value.response.status for failure in result.failures} == {503}
+    assert {failure.request.url for failure in result.failures} | set(result.urls()) == {
+        *web.urls(8),
+        *healthy.urls(3),
+    }
+    assert web.statuses().count(503) <= 4  # the one that paused it, and three probes
+    assert result.stats["mandelbot/pause/given_up"] == 1
+    assert len(result.logged("Gave up http")) == 1
+    assert "retry/count" not in result.stats
+
+
+@ensureDeferred
+async def test_a_site_that_never_told_its_rules_is_given_up(webs):
+    """Without a response to hand on, its requests are ignored, with the reason."""
+    web = webs()
+    web.refuse = Closed(seconds=1000, status=500)
+    url = web.url + "/"
+    web.close()
+    result = await crawl(
+        FailuresSpider,
+        {
+            "MANDELBOT_PAUSE_FIRST": 0.05,
+            "MANDELBOT_PAUSE_BASE": 0.05,
+            "MANDELBOT_PAUSE_TRIES": 2,
+        },
+        start_urls=[url],
+    )
+    (failure,) = result.failures
+    assert failure.check(IgnoreRequest)
+    assert "has not answered" in str(failure.value)
+    assert result.stats["mandelbot/pause/given_up"] == 1
+
+
+@pytest.mark.parametrize(
+    ("meta", "attribute"),
+    [
+        ({"dont_pause": True, "handle_httpstatus_list": [503]}, None),
+        ({"handle_httpstatus_list": [503]}, None),
+        ({"handle_httpstatus_all": True}, None),
+        ({}, [503]),
+    ],
+    ids=["dont_pause", "handle_httpstatus_list", "handle_httpstatus_all", "spider attribute"],
+)
+@ensureDeferred
+async def test_a_503_that_the_spider_handles_is_the_spiders(webs, meta, attribute):
+    """Nobody pauses for a status that the spider asked for."""
+    web = site(webs, 1)
+    web.refuse = Closed(seconds=1000, robots_too=False)
+
+    class Spider(scrapy.Spider):
+        name = "handles"
+
+        async def start(self):
+            yield scrapy.Request(web.url + "/", meta={**meta, "dont_retry": True})
+
+        def parse(self, response):
+            yield {"url": response.url, "status": response.status}
+
+    if attribute:
+        Spider.handle_httpstatus_list = attribute
+    result = await crawl(Spider)
+    assert [item["status"] for item in result.items] == [503]
+    assert "mandelbot/pause/count" not in result.stats

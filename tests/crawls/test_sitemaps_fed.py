@@ -1,0 +1,134 @@
+"""What sitemaps list waits on disk, is fed as the crawl has room, and outlasts the run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from jobs import SPIDER
+from scrapy import signals as scrapy_signals
+from shops import FOLLOW, index, shop, urls, urlset
+from webs import Closed, html
+
+
+@pytest.mark.slow
+@ensureDeferred
+async def test_entries_wait_on_disk(webs):
+    """Of two thousand entries no more than a hundred or so are requests at a time."""
+    web = shop(webs, 2000, "/index.xml")
+    web.pages["/index.xml"] = index(f"{web.url}/a.xml", f"{web.url}/b.xml")
+    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(1200)))
+    web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(1200, 2000)))
+    lengths = []
+
+    def before(crawler) -> None:
+        def measure(response) -> None:
+            lengths.append(len(crawler.engine._slot.scheduler))
+
+        before.keep = measure
+        crawler.signals.connect(measure, signal=scrapy_signals.response_received)
+
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"], before=before)
+
+    assert len(result.items) == len(set(result.urls())) == 2001
+    assert max(lengths) <= 110
+
+
+@ensureDeferred
+async def test_entries_are_fed_while_more_are_read(webs, monkeypatch):
+    """A crawl that is faster than the reading waits for the rest."""
+    monkeypatch.setattr("scrapy_mandelbot.following.follower._SLICE", 1)
+    web = shop(webs, 30, "/sitemap.xml")
+    web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
+    assert len(result.items) == len(set(result.urls())) == 31
+
+
+@ensureDeferred
+async def test_duplicates_keep_no_crawl_from_its_end(webs):
+    """A sitemap that lists pages again that are known fills no room, and the next is read."""
+    web = shop(webs, 3, "/a.xml", "/b.xml")
+    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number % 2}" for number in range(1000)))
+    web.pages["/b.xml"] = urlset(f"{web.url}/2")
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
+    assert result.urls() == sorted([web.url + "/", *urls(web, 0, 1, 2)])
+    assert result.stats["elapsed_time_seconds"] < 5
+
+
+@ensureDeferred
+async def test_a_full_scheduler_is_not_fed(webs, monkeypatch):
+    """Who was not fed as others had filled it is fed when there is room."""
+    monkeypatch.setattr("scrapy_mandelbot.following.follower._MOST", 5)
+    sites = [shop(webs, 30, "/sitemap.xml", host=f"127.0.0.{n}") for n in (1, 2, 3)]
+    for web in sites:
+        web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/" for web in sites])
+    assert len(result.items) == len(set(result.urls())) == 93
+
+
+class Swallowing:
+    """A downloader middleware that sends other requests in place of some."""
+
+    def process_request(self, request):
+        if request.url.endswith("/swallowed.xml"):
+            return scrapy.Request(request.url.replace("swallowed", "0"), dont_filter=True)
+        return None
+
+
+@ensureDeferred
+async def test_a_sitemap_whose_request_is_swallowed_keeps_no_crawl_open(webs):
+    """Nobody tells what became of it; the next is read, and the crawl ends."""
+    web = shop(webs, 2, "/swallowed.xml", "/sitemap.xml")
+    web.pages["/0.xml"] = html()
+    web.pages["/sitemap.xml"] = urlset(f"{web.url}/1")
+    settings = {**FOLLOW, "DOWNLOADER_MIDDLEWARES": {Swallowing: 500}}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert f"{web.url}/1" in result.urls()
+    assert result.logged(f"The sitemap {web.url}/swallowed.xml could not be had")
+    assert result.stats["finish_reason"] == "finished"
+
+
+FOLLOWING = SPIDER.replace('"DOWNLOAD_DELAY": 0,', '"DOWNLOAD_DELAY": 0, **SITEMAPS,').replace(
+    "import scrapy", f"import scrapy\nSITEMAPS = {FOLLOW | {'CONCURRENT_REQUESTS': 4}}"
+)
+
+
+@ensureDeferred
+async def test_a_restart_goes_on_where_it_stopped(webs, job):
+    """Interrupted in the middle of a sitemap: over both runs every page exactly once."""
+    web = shop(webs, 400, "/a.xml", "/b.xml")
+    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(300)))
+    web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(300, 400)))
+    web.refuse = closed = Closed(seconds=10**6, after=120, retry_after="1")
+
+    log, _ = await job.run([web.url + "/"], interrupt_at="PAUSED", spider=FOLLOWING)
+    assert "Closing spider (shutdown)" in log, log
+    assert 100 < len(job.items()) < 200
+    closed.seconds = 0
+    log, _ = await job.run([web.url + "/"], spider=FOLLOWING)
+
+    assert "Closing spider (finished)" in log, log
+    both = job.items()
+    assert len(both) == 401
+    assert both.pop(web.url + "/") in {1, 2}  # Scrapy asks for start URLs again
+    assert set(both.values()) == {1}
+    assert web.asked("/a.xml", 200) == web.asked("/b.xml", 200) == 1
+
+
+@ensureDeferred
+async def test_books_that_cannot_be_read_are_begun_again(webs, tmp_path):
+    """A warning, and the sitemaps are asked for again."""
+    web = shop(webs, 1, "/sitemap.xml")
+    web.pages["/sitemap.xml"] = urlset(f"{web.url}/0")
+    folder = tmp_path / "mandelbot.sitemaps"
+    folder.mkdir()
+    (folder / "state.json").write_text(json.dumps({"number": 1, "sites": {"x": 7}}))
+    (folder / "9.jsonl").write_text("{}")
+    result = await crawl(
+        LinksSpider, {**FOLLOW, "JOBDIR": str(tmp_path)}, start_urls=[web.url + "/"]
+    )
+    assert result.urls() == sorted([web.url + "/", *urls(web, 0)])
+    assert result.logged("Sitemaps are asked for again")
+    assert [path.name for path in folder.iterdir()] == ["state.json"]
