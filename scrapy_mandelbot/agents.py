@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from scrapy_mandelbot.config import Config
 
@@ -24,9 +25,7 @@ class Agents:
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._for_all = config.agent
-        headers = crawler.settings.getdict("DEFAULT_REQUEST_HEADERS")
-        by_name = {header_text(name).lower(): value for name, value in headers.items()}
-        self._default_header = by_name.get("user-agent")
+        self._default_header = default_header(crawler.settings)
         self._default: object = crawler.settings["USER_AGENT"]
 
     def of(self, request: Request | None) -> str | tuple[str, ...]:
@@ -42,10 +41,20 @@ class Agents:
 
     def _of_those_without_header(self) -> str:
         of_the_spider = getattr(self._crawler.spider, "user_agent", None)
-        for agent in (self._default_header, of_the_spider, self._default):
-            if agent and isinstance(agent, (str, bytes)):
-                return header_text(agent)
-        return ""
+        return first_named(self._default_header, of_the_spider, self._default)
+
+
+def default_header(settings: BaseSettings) -> object:
+    """Return the User-Agent of ``DEFAULT_REQUEST_HEADERS``, which Scrapy sets first."""
+    headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
+    by_name = {header_text(name).lower(): value for name, value in headers.items()}
+    return by_name.get("user-agent")
+
+
+def first_named(*agents: object) -> str:
+    """Return the first of these that is a header, as text; ``""``: none is."""
+    named = (agent for agent in agents if agent and isinstance(agent, (str, bytes)))
+    return header_text(next(named, ""))
 
 
 def header_text(value: str | bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_mandelbot.agents import default_header, first_named
 from scrapy_mandelbot.commands import fetching
 from scrapy_mandelbot.commands.reports.rules import SUCCESS
 from scrapy_mandelbot.commands.sources import CannotBeHadError
@@ -46,7 +47,7 @@ class Job(NamedTuple):
     def agent(self) -> str | Sequence[str]:
         """The robot of the call, else of the project."""
         agent: str | Sequence[str] | None = self.opts.agent or read_setting(self.settings, "agent")
-        return agent or str(self.settings.get("USER_AGENT") or "")
+        return agent or first_named(default_header(self.settings), self.settings["USER_AGENT"])
 
     @property
     def max_bytes(self) -> int:

@@ -112,7 +112,7 @@ class Command(ScrapyCommand):
         group.add_argument(
             "--agent",
             metavar="NAME",
-            help="explain, compare: the robot, else ROBOTSTXT_USER_AGENT or USER_AGENT",
+            help="explain, compare: the robot, else the one that the project goes by",
         )
         group.add_argument(
             "--file",

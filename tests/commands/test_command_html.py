@@ -80,6 +80,13 @@ def test_the_projects_dialect_and_robot_are_the_pages(robots, project):
     assert (data["dialect"], data["agents"]) == ("rep1994", ["Mine"])
 
 
+def test_the_robot_is_the_one_that_requests_go_by(robots, project):
+    """Scrapy sends the User-Agent of DEFAULT_REQUEST_HEADERS where there is one."""
+    project.write_text(project.read_text() + "DEFAULT_REQUEST_HEADERS = {'user-agent': 'Own/1'}\n")
+    data = data_of(robots("check", "-", "--format", "html", stdin=BODY).stdout.decode())
+    assert data["agents"] == ["Own/1"]
+
+
 def test_what_is_read_alike_is_there_once(robots):
     """Tables that two dialects share, groups that a file and its corrected version share."""
     data = data_of(robots("check", "-", "--format", "html", stdin=BODY).stdout.decode())
