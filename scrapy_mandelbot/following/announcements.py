@@ -51,9 +51,9 @@ class Announcements:
         self._count("mandelbot/sitemaps/failed")
         self._log(logging.WARNING, f"The sitemap {url} could not be had: {reason}")
 
-    def page(self, fate: Fate) -> None:
-        """Count what became of the request for a page."""
-        self._count(fate.value)
+    def pages(self, fate: Fate, count: int = 1) -> None:
+        """Count what became of pages."""
+        self._count(fate.value, count)
 
     def once(self, message: str) -> None:
         """Tell operators something that they need hear once."""
