@@ -6,16 +6,24 @@ import json
 import logging
 from collections import deque
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from scrapy_mandelbot.following.spool import Cited, Spool
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 logger = logging.getLogger(__name__)
 
-_STATE = "state.json"
+_FOLDER, _STATE = "mandelbot.sitemaps", "state.json"
+
+
+def books_folder(folder: str) -> Path:
+    """Return where books are kept in JOBDIR, or in a folder that takes its place."""
+    return Path(folder, _FOLDER)
+
+
+def forget_books(folder: str) -> None:
+    """Have the next run begin anew: what books of a former one say is not so any more."""
+    (books_folder(folder) / _STATE).unlink(missing_ok=True)
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -19,8 +18,9 @@ from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching import Limits
 from scrapy_mandelbot.following.announcements import Announcements, Fate
-from scrapy_mandelbot.following.books import Books
+from scrapy_mandelbot.following.books import Books, books_folder
 from scrapy_mandelbot.following.cross_submits import CrossSubmits, shares_of
+from scrapy_mandelbot.following.leftovers import Leftovers
 from scrapy_mandelbot.following.own_requests import (
     cited_of,
     doubted_site,
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.following.books import SiteBook
     from scrapy_mandelbot.following.spool import Spool
 
-_FOLDER = "mandelbot.sitemaps"  # in JOBDIR
-
 _FEW, _ENOUGH = 50, 100
 """Requests of a site in the queue: at fewer it is fed, up to as many."""
 _MOST = 10_000  # requests in the scheduler, beyond which it is not fed
@@ -60,7 +58,9 @@ class SitemapFollower:
 
     def __init__(self, crawler: Crawler) -> None:
         crawl = Crawl.of(crawler)
-        if not crawl.config.enabled or crawl.config.sitemaps != "follow":
+        self._is_asked_to = crawl.config.sitemaps == "follow"
+        is_resuming = job_dir(crawler.settings) is not None  # what a run has left that was
+        if not crawl.config.enabled or not (self._is_asked_to or is_resuming):
             raise NotConfigured
         self._crawler = crawler
         self._crawl = crawl
@@ -83,15 +83,19 @@ class SitemapFollower:
         """Begin, with what a former run has left."""
         if not self._crawl.asks_for_more:
             return
-        if isinstance(spider, SitemapSpider):
+        is_left_to_spider = isinstance(spider, SitemapSpider)
+        if self._is_asked_to and is_left_to_spider:
             self._announce.left_to_spider()
+        folder = job_dir(self._crawler.settings)
+        if not self._is_asked_to or is_left_to_spider:
+            if folder is not None:
+                Leftovers(self._crawl, self._announce, spider, folder)
             return
         self._wishes = Wishes(spider)
-        folder = job_dir(self._crawler.settings)
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
             folder = self._temporary.name
-        self._books = Books(Path(folder, _FOLDER))
+        self._books = Books(books_folder(folder))
         since = self._crawl.config.sitemap_since
         if isinstance(since, str):
             since = self._crawl.store.get_run(spider.name)

@@ -70,6 +70,11 @@ def robots_request(spider: Spider, site: str) -> Request:
     )
 
 
+def is_own(request: Request) -> bool:
+    """Return whether a request is one of these."""
+    return _CITED in request.meta or _DOUBTED in request.meta
+
+
 def cited_of(request: Request) -> Cited | None:
     """Return the sitemap that a request is for; None: it is for no sitemap."""
     cited = request.meta.get(_CITED)
