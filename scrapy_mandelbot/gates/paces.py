@@ -111,8 +111,7 @@ class Paces:
 
     def restore(self, turns: dict[str, float]) -> None:
         """Go on as a former run has left: no site is asked sooner than its pace let that run."""
-        if self.is_active:
-            self._left = turns
+        self._left = turns
 
     # What the pace of a site is.
 
@@ -172,11 +171,10 @@ class Paces:
             paced.metronome.keep_to(pace, self._now())
             self._alarms.set(site, self._now())  # who waits may have to wait no longer
         elif pace.is_free:
-            self._left.pop(site, None)
             return False
         else:
             self._sites[site] = self._paced(site, pace)
-        if site not in self._told:
+        if site not in self._told and not pace.is_free:
             self._told.add(site)
             self._announce.pace(site, pace)
         return True

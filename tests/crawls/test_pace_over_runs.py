@@ -14,7 +14,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, html
 
 HAIR = 0.05  # seconds; between a site's look at its clock and ours
-WAITS = ("mandelbot/pace/restored", "mandelbot/pace/waited")
+COUNTS = tuple(f"mandelbot/pace/{name}" for name in ("sites", "restored", "waited"))
 
 
 @pytest.fixture
@@ -41,13 +41,13 @@ def store(tmp_path):
 
 
 async def run(web, store, path: str = "/", **settings):
-    """Crawl one page; return when the first thing was asked for, and which waits were counted."""
+    """Crawl one page; return when the first thing was asked for, and what was counted."""
     before = len(web.hits)
     settings = {"MANDELBOT_STORE": str(store), **settings}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + path])
     assert result.urls() == [web.url + path]
     assert "log_count/ERROR" not in result.stats
-    return web.hits[before].at, [result.stats.get(name, 0) for name in WAITS]
+    return web.hits[before].at, [result.stats.get(name, 0) for name in COUNTS]
 
 
 def by_hand(seconds: float) -> dict[str, object]:
@@ -57,11 +57,11 @@ def by_hand(seconds: float) -> dict[str, object]:
 @ensureDeferred
 async def test_a_delay_by_hand_holds_from_one_run_to_the_next(web, store, turn_clock):
     """Two seconds of the minute are left when the next one begins, and it waits for them."""
-    first, waits = await run(web, store, **by_hand(60))
-    assert waits == [0, 0]
+    first, counts = await run(web, store, **by_hand(60))
+    assert counts == [1, 0, 0]
     turn_clock(58)
-    second, waits = await run(web, store, "/1", **by_hand(60))
-    assert waits == [1, 1]
+    second, counts = await run(web, store, "/1", **by_hand(60))
+    assert counts == [1, 1, 1]
     assert second - first >= 2 - HAIR
 
 
@@ -70,11 +70,11 @@ async def test_so_does_the_delay_of_a_robots_txt(web, store, turn_clock):
     """Its copy is known, so the first thing that is asked for is a page."""
     web.pages["/robots.txt"].body += b"\nCrawl-delay: 60"
     await run(web, store)  # which obeys no pace
-    first, waits = await run(web, store, MANDELBOT_PACE="obey")
-    assert waits == [0, 0]
+    first, counts = await run(web, store, MANDELBOT_PACE="obey")
+    assert counts == [1, 0, 0]
     turn_clock(58)
-    second, waits = await run(web, store, "/1", MANDELBOT_PACE="obey")
-    assert waits == [1, 1]
+    second, counts = await run(web, store, "/1", MANDELBOT_PACE="obey")
+    assert counts == [1, 1, 1]
     assert second - first >= 2 - HAIR
     assert web.asked("/robots.txt") == 1
 
@@ -88,8 +88,8 @@ async def test_a_robots_txt_waits_as_a_page_does(web, store, turn_clock):
     turn_clock(58)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow:")
     settings = {"MANDELBOT_PACE": "obey", "MANDELBOT_CACHE_TTL": 0}
-    second, waits = await run(web, store, "/1", **settings)
-    assert waits == [1, 1]
+    second, counts = await run(web, store, "/1", **settings)
+    assert counts == [0, 1, 1]
     assert second - first >= 2 - HAIR
     assert [hit.path for hit in web.hits[-2:]] == ["/robots.txt", "/1"]
     assert web.hits[-1].at - web.hits[-2].at < 5, "it asks for no delay any more"
@@ -97,21 +97,23 @@ async def test_a_robots_txt_waits_as_a_page_does(web, store, turn_clock):
 
 @ensureDeferred
 async def test_a_delay_that_nobody_obeys_any_more_is_not_waited_for(web, store, turn_clock):
-    """MANDELBOT_PACE is back to what it is by default."""
+    """Be there paces for other sites or none at all."""
     await run(web, store, **by_hand(60))
     turn_clock(1)
-    _, waits = await run(web, store, "/1")
-    assert waits == [0, 0]
+    _, counts = await run(web, store, "/1", MANDELBOT_CRAWL_DELAYS={"example.com": 5})
+    assert counts == [0, 0, 0]
+    _, counts = await run(web, store, "/1")
+    assert counts == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("clock", "delay", "waits"),
     [
-        (-86_400, 1, [1, 1]),
-        (-5, 1, [1, 1]),
-        (0, 0, [0, 0]),
-        (61, 60, [0, 0]),
-        (86_400, 60, [0, 0]),
+        (-86_400, 1, 1),
+        (-5, 1, 1),
+        (0, 0, 0),
+        (61, 60, 0),
+        (86_400, 60, 0),
     ],
     ids=["the clock was set back", "a shorter delay", "no delay", "it is over", "long over"],
 )
@@ -122,8 +124,8 @@ async def test_nobody_waits_longer_than_is_asked_for_now(  # noqa: PLR0917 -- fi
     """Whatever the clock or the delay was when the last run ended."""
     first, _ = await run(web, store, **by_hand(60))
     turn_clock(clock)
-    second, counted = await run(web, store, "/1", **by_hand(delay))
-    assert counted == waits
+    second, counts = await run(web, store, "/1", **by_hand(delay))
+    assert counts == [delay > 0, waits, waits]
     assert second - first < 30
 
 
