@@ -35,6 +35,20 @@ def test_turns_outlive_the_run(path):
     second.close()
 
 
+def test_what_is_saved_is_not_saved_again(path):
+    """Another process may have written a newer one since."""
+    store = SqliteStore(path)
+    store.put_turn(SITE, 100.0)
+    store.save()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE turns SET due = 200.0")
+        database.commit()
+    assert store.get_turns(0) == {SITE: 200.0}
+    store.put_turn(OTHER, 300.0)
+    store.close()
+    assert rows(path) == [(SITE, 200.0), (OTHER, 300.0)]
+
+
 def test_what_nobody_asked_for_long_is_forgotten(path):
     """With the copies of that age, so that the file does not grow without end."""
     first = SqliteStore(path)
