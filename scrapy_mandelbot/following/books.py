@@ -43,6 +43,8 @@ class SiteBook:
     """URLs of all that the site or its indexes cite, so that none is asked for twice."""
     in_doubt: list[Spool] = field(default_factory=list)
     """Pages of this site in sitemaps of others, until its robots.txt says whether they count."""
+    robots_asked: bool = False
+    """Whether the request that asks for that robots.txt is in the crawl."""
     strangers: set[str] = field(default_factory=set)
     """Other sites that were asked so for what sitemaps of this one list, and have not said yes."""
     elsewhere: set[str] = field(default_factory=set)
@@ -126,6 +128,7 @@ class Books:
                 "spools": [_spool_data(one) for one in book.spools],
                 "in_doubt": [_spool_data(one) for one in book.in_doubt],
                 "known": sorted(book.known),
+                "robots_asked": book.robots_asked,
                 "strangers": sorted(book.strangers),
                 "elsewhere": sorted(book.elsewhere),
             }
@@ -161,6 +164,7 @@ class Books:
             spools=[self._spool(one) for one in data["spools"]],
             known=set(data["known"]),
             in_doubt=[self._spool(one) for one in data["in_doubt"]],
+            robots_asked=data["robots_asked"],
             strangers=set(data["strangers"]),
             elsewhere=set(data["elsewhere"]),
         )

@@ -9,7 +9,7 @@ Source: sitemaps.org, "Sitemaps & Cross Submits".
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from scrapy import Request
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.utils.asyncio import call_later
 
+from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.following.announcements import Fate
 from scrapy_mandelbot.following.own_requests import robots_request
 from scrapy_mandelbot.following.spool import Cited
@@ -38,6 +39,12 @@ _MOST_STRANGERS = 100
 
 More than a family of sites has languages or countries; few enough that no sitemap can have us knock
 at the doors of a million strangers.
+"""
+_AT_ONCE = 4
+"""Sites that are asked at a time, of those that are not paused.
+
+Each takes two places, its own and that of the robots.txt: in all half of CONCURRENT_REQUESTS, as it
+is by default. A name that does not resolve holds them for long.
 """
 _MOST_BYTES = 64 * 1024 * 1024
 """Of a site's sitemaps on disk, as pages of others, beyond which its next one is not asked for.
@@ -99,10 +106,15 @@ class CrossSubmits:
     ) -> None:
         self._crawler = crawler
         self._fetcher = crawl.fetcher
+        self._gates = crawl.gates
         self._books = books
         self._announce = announce
         self._go_on = go_on
         self._offsite = crawler.get_downloader_middleware(OffsiteMiddleware)
+        in_doubt = list(filter(self.is_in_doubt, books.unfinished()))
+        self._asked = {site for site in in_doubt if books[site].robots_asked}
+        self._to_ask = deque(site for site in in_doubt if site not in self._asked)
+        crawler.signals.connect(self.ask_more, signal=signals.site_paused)
 
     def pass_on(self, cited: Cited, site: str, share: Share) -> None:
         """Take what a sitemap lists of a site that is not the one which cites it."""
@@ -112,7 +124,7 @@ class CrossSubmits:
                 return
             spools = self._books[site].spools
             call_later(0, self._go_on, site)
-        elif self.is_in_doubt(site) or self._ask(cited, site):
+        elif self.is_in_doubt(site) or self._may_be_asked(cited, site):
             spools = self._books[site].in_doubt
         else:
             self._announce.pages(Fate.FOREIGN, share.pages)
@@ -126,6 +138,18 @@ class CrossSubmits:
         spool.write(share.entries)
         spool.pages += share.pages
         self._books[cited.site].elsewhere.add(site)
+        self.ask_more()
+
+    def ask_more(self) -> None:
+        """Ask the next sites in doubt for their robots.txt, if there is room for that."""
+        if not self._to_ask or engine.is_closing(self._crawler):
+            return
+        shut = self._gates.shut()  # their requests wait in the queue, and hold no place
+        while self._to_ask and len(self._asked - shut) < _AT_ONCE:
+            site = self._to_ask.popleft()
+            self._asked.add(site)
+            self._books[site].robots_asked = True
+            self._crawler.engine.crawl(robots_request(self._crawler.spider, site))  # type: ignore[arg-type]  # it is there
 
     def is_in_doubt(self, site: str) -> bool:
         """Return whether a site is being asked for its robots.txt, for pages that others list."""
@@ -139,7 +163,8 @@ class CrossSubmits:
             Whether any are crawled.
         """
         book = self._books[site]
-        spools, book.in_doubt = book.in_doubt, []
+        spools, book.in_doubt, book.robots_asked = book.in_doubt, [], False
+        self._asked.discard(site)
         cited, is_known = self._fetcher.sitemaps(site), self._fetcher.known(site) is not None
         for spool in spools:
             if spool.cited.root in cited:
@@ -150,7 +175,13 @@ class CrossSubmits:
                     self._books.reopen(spool.cited.root)
                 self._leave_out(spool.cited, site, spool.pages, is_known=is_known)
                 self.used_up(spool)
+        self.ask_more()
         return bool(book.spools)
+
+    def decide_lost(self, site: str) -> None:
+        """Decide on a site whose request is nowhere: somebody has dropped it, and told nobody."""
+        if site in self._asked:
+            self.decide(site)
 
     def used_up(self, spool: Spool) -> None:
         """Note that nothing of a spool is wanted any more."""
@@ -172,11 +203,10 @@ class CrossSubmits:
                 book.elsewhere.discard(other)
         return waiting > _MOST_BYTES
 
-    def _ask(self, cited: Cited, site: str) -> bool:
-        """Ask a site for its robots.txt, as a sitemap lists it; return whether it is asked."""
+    def _may_be_asked(self, cited: Cited, site: str) -> bool:
+        """Return whether a site is asked for its robots.txt, as a sitemap lists it."""
         strangers = self._books[cited.site].strangers
-        request = robots_request(self._crawler.spider, site)  # type: ignore[arg-type]  # it is there
-        if site in strangers or not self._may_go_to(request):
+        if site in strangers or not self._may_go_to(site):
             return False
         if len(strangers) >= _MOST_STRANGERS:
             self._books.reopen(cited.root)
@@ -187,13 +217,13 @@ class CrossSubmits:
             )
             return False
         strangers.add(site)
-        self._crawler.engine.crawl(request)
+        self._to_ask.append(site)
         return True
 
-    def _may_go_to(self, request: Request) -> bool:
-        """Return whether the spider's domains have the site of a request."""
-        spider = self._crawler.spider
-        return self._offsite is None or self._offsite.should_follow(request, spider)  # type: ignore[arg-type]
+    def _may_go_to(self, site: str) -> bool:
+        """Return whether the spider's domains have the site."""
+        spider: Any = self._crawler.spider
+        return self._offsite is None or self._offsite.should_follow(Request(site), spider)
 
     def _leave_out(self, cited: Cited, site: str, pages: int, *, is_known: bool = True) -> None:
         why = "does not cite it" if is_known else "cannot be had"

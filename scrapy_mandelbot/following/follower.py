@@ -149,6 +149,7 @@ class SitemapFollower:
 
     def _idle(self) -> None:
         unfinished = self._books.unfinished()
+        self._cross_submits.ask_more()
         if not engine.scheduler_length(self._crawler):
             for site in unfinished:
                 self._miss_lost(site, self._books[site])
@@ -159,8 +160,7 @@ class SitemapFollower:
 
     def _miss_lost(self, site: str, book: SiteBook) -> None:
         """Wait no longer for what somebody has dropped the request for, and told nobody."""
-        if book.in_doubt:
-            self._cross_submits.decide(site)
+        self._cross_submits.decide_lost(site)
         if book.asked is not None:
             self._announce.missed(book.asked.url, "its request was dropped")
             book.asked = None

@@ -111,6 +111,62 @@ async def test_a_slow_robots_txt_slows_no_entry_of_the_sitemaps_own_site(webs):
 
 
 @ensureDeferred
+async def test_few_are_asked_at_a_time(webs):
+    """However many wait for their word, the crawl's own pages have places left."""
+    web = site(webs, 1, 15, "/map.xml")
+    slow = [site(webs, 10 + number, 1) for number in range(10)]
+    for other in slow:
+        cite(other, f"{web.url}/map.xml")
+        other.pages["/robots.txt"].delay = 0.5
+    listed = [url for other in slow for url in pages(other, 1)]
+    web.pages["/map.xml"] = urlset(*listed, *pages(web, 15))
+    settings = {"CONCURRENT_REQUESTS": 10}  # each that is asked takes two
+    result = await crawl(settings, start_urls=[web.url + "/"])
+    assert result.urls() == sorted([web.url + "/", *pages(web, 15), *listed])
+    asked = sorted(other.hits[0].at for other in slow)
+    assert all(asked[n + 4] - asked[n] >= 0.45 for n in range(6))
+    assert max(hit.at for hit in web.hits) < asked[-1]
+
+
+@ensureDeferred
+async def test_sites_that_are_paused_keep_no_others_from_being_asked(webs, monkeypatch):
+    """They wait in the queue, and hold no place."""
+    monkeypatch.setattr("scrapy_mandelbot.following.cross_submits._AT_ONCE", 1)
+    web, busy, willing = site(webs, 1, 1, "/map.xml"), site(webs, 2, 1), site(webs, 3, 1)
+    busy.refuse = Closed(seconds=1.5, retry_after="2")
+    for other in (busy, willing):
+        cite(other, f"{web.url}/map.xml")
+    web.pages["/map.xml"] = urlset(*pages(busy, 1), *pages(willing, 1))
+    result = await crawl(start_urls=[web.url + "/"])
+    assert result.urls() == sorted([web.url + "/", *pages(busy, 1), *pages(willing, 1)])
+    assert willing.hits[-1].at < busy.hits[1].at
+
+
+@ensureDeferred
+async def test_a_restart_asks_those_that_were_not_asked_yet(webs, tmp_path, monkeypatch):
+    """The first run ends while one is asked, and another waits for that."""
+    monkeypatch.setattr("scrapy_mandelbot.following.cross_submits._AT_ONCE", 1)
+    web = site(webs, 1, 3, "/map.xml")
+    slow = [site(webs, 2, 1), site(webs, 3, 1), site(webs, 4, 1)]
+    for other in slow:
+        cite(other, f"{web.url}/map.xml")
+        other.pages["/robots.txt"].delay = 0.8
+    listed = [url for other in slow for url in pages(other, 1)]
+    web.pages["/map.xml"] = urlset(*listed, *pages(web, 3))
+    settings = {"JOBDIR": str(tmp_path)}
+    stop = {
+        "CLOSESPIDER_ITEMCOUNT": 2,
+        "EXTENSIONS": {"scrapy.extensions.closespider.CloseSpider": 0},
+    }
+    first = await crawl(settings | stop, start_urls=[web.url + "/"])
+    assert first.stats["finish_reason"] == "closespider_itemcount"
+    assert sum(bool(other.hits) for other in slow) == 1
+    second = await crawl(settings, start_urls=[])
+    assert {*first.urls(), *second.urls()} == {web.url + "/", *pages(web, 3), *listed}
+    assert web.asked("/map.xml") == 1
+
+
+@ensureDeferred
 async def test_a_site_that_cannot_say_is_asked_again_after_its_pause(webs):
     """By its gate, as any site is: its pages wait, and are crawled when it has said yes."""
     web, busy = site(webs, 1, 1, "/map.xml"), site(webs, 2, 2)

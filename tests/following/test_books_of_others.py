@@ -23,6 +23,7 @@ def test_what_waits_for_a_sites_word_goes_on(books, tmp_path):
     spool.pages = 3
     spool.write([{"loc": f"{OTHER}/"}])
     books[OTHER].in_doubt.append(spool)
+    books[OTHER].robots_asked = True
     books[SITE].strangers.add(OTHER)
     books[SITE].elsewhere.add(OTHER)
     books.save()
