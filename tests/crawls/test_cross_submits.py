@@ -372,5 +372,6 @@ async def test_a_restart_goes_on_with_pages_that_wait_for_their_sites_word(webs,
     del settings["MANDELBOT_PAUSE_CLOSE"]
     second = await crawl(settings, start_urls=[])
     assert second.urls() == pages(busy, 3)
+    assert second.stats["mandelbot/robots/answered"] == 1, "the request of the first run"
     assert second.stats["finish_reason"] == "finished"
     assert web.asked("/map.xml") == 1
