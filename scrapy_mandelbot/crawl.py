@@ -23,6 +23,8 @@ from scrapy_mandelbot.patience import Patience
 from scrapy_mandelbot.stores import MemoryStore, SqliteStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -49,6 +51,8 @@ class Crawl:
         self.gates = Gatekeeper(crawler, self.config, self.store, self.now)
         self.gates.keeps_given_up = bool(job_dir(crawler.settings))
         self.patience = Patience(crawler, self.config, self.gates, self.now)
+        self.drops: Callable[[Request], bool] = lambda _request: False
+        """Returns whether a request is dropped that the queue is about to hand out."""
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     @classmethod

@@ -30,6 +30,7 @@ class Announcements:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._told: set[str] = set()
+        self._has_dropped = False
 
     def read(self, reading: Reading, wanted: int) -> None:
         """Tell that a sitemap was read, and what was wrong with it."""
@@ -51,15 +52,26 @@ class Announcements:
         self._count("mandelbot/sitemaps/failed")
         self._log(logging.WARNING, f"The sitemap {url} could not be had: {reason}")
 
-    def page(self, fate: Fate) -> None:
-        """Count what became of the request for a page."""
-        self._count(fate.value)
+    def pages(self, fate: Fate, count: int = 1) -> None:
+        """Count what became of pages."""
+        self._count(fate.value, count)
 
     def once(self, message: str) -> None:
         """Tell operators something that they need hear once."""
         if message not in self._told and len(self._told) < _MOST_TOLD:
             self._told.add(message)
             self._log(logging.WARNING, message)
+
+    def dropped(self, url: str) -> None:
+        """Tell, of the first, that requests are dropped as sitemaps are not followed any more."""
+        if not self._has_dropped:
+            self._has_dropped = True
+            self._log(
+                logging.WARNING,
+                "Sitemaps are not followed in this run: requests for them that a former run has"
+                f" left are dropped, such as {url}",
+            )
+        self._count("mandelbot/sitemaps/dropped")
 
     def left_to_spider(self) -> None:
         """Tell that the spider reads sitemaps itself."""

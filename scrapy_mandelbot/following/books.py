@@ -6,16 +6,24 @@ import json
 import logging
 from collections import deque
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from scrapy_mandelbot.following.spool import Cited, Spool
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 logger = logging.getLogger(__name__)
 
-_STATE = "state.json"
+_FOLDER, _STATE = "mandelbot.sitemaps", "state.json"
+
+
+def books_folder(folder: str) -> Path:
+    """Return where books are kept in JOBDIR, or in a folder that takes its place."""
+    return Path(folder, _FOLDER)
+
+
+def forget_books(folder: str) -> None:
+    """Have the next run begin anew: what books of a former one say is not so any more."""
+    (books_folder(folder) / _STATE).unlink(missing_ok=True)
 
 
 @dataclass
@@ -30,14 +38,28 @@ class SiteBook:
     asked: Cited | None = None
     """The one whose request is in the crawl."""
     spools: list[Spool] = field(default_factory=list)
-    """Those with entries left; the last is used up first, an index after what it lists."""
+    """Those with entries left."""
     known: set[str] = field(default_factory=set)
-    """URLs of all that were cited, so that none is read twice."""
+    """URLs of all that the site or its indexes cite, so that none is asked for twice."""
+    in_doubt: list[Spool] = field(default_factory=list)
+    """Pages of this site in sitemaps of others, until its robots.txt says whether they count."""
+    robots_asked: bool = False
+    """Whether the request that asks for that robots.txt is in the crawl."""
+    strangers: set[str] = field(default_factory=set)
+    """Other sites that were asked so for what sitemaps of this one list, and have not said yes."""
+    elsewhere: set[str] = field(default_factory=set)
+    """Other sites that may have something left of what sitemaps of this one list."""
 
     @property
     def is_done(self) -> bool:
         """Whether nothing of the site is left to ask for or to feed."""
-        return not (self.to_ask or self.asked or self.spools)
+        return not (self.to_ask or self.asked or self.spools or self.in_doubt)
+
+    @property
+    def next_spool(self) -> Spool | None:
+        """The spool that is used up next: the last one, but an index after what it lists."""
+        pages = (spool for spool in reversed(self.spools) if not spool.is_index)
+        return next(pages, self.spools[-1] if self.spools else None)
 
     def has_come(self, cited: Cited) -> None:
         """Note that a sitemap that was asked for is being read, or cannot be had."""
@@ -56,6 +78,7 @@ class Books:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._sites: dict[str, SiteBook] = {}
+        self._begun: set[str] = set()
         self._number = 0
         folder.mkdir(parents=True, exist_ok=True)
         self._load()
@@ -71,6 +94,24 @@ class Books:
         """Return the sites of which something is left to do."""
         return [site for site, book in self._sites.items() if not book.is_done]
 
+    def begin(self, cited: Cited) -> bool:
+        """Note that a sitemap is about to be asked for; return whether that is to be.
+
+        One that several sites cite is read once: what it lists of the others is passed on to them.
+        """
+        if cited.depth:
+            return True
+        is_new = cited.url not in self._begun
+        self._begun.add(cited.url)
+        return is_new
+
+    def reopen(self, sitemap: str) -> None:
+        """Let the next site that cites a sitemap have it read once more.
+
+        Some of what it lists was left out, though nobody has said that it does not count.
+        """
+        self._begun.discard(sitemap)
+
     def new_spool(self, cited: Cited, *, is_index: bool) -> Spool:
         """Return a new, empty spool, to which entries are about to be added."""
         self._number += 1
@@ -84,20 +125,16 @@ class Books:
             site: {
                 "to_ask": [asdict(one) for one in book.to_ask],
                 "asked": book.asked and asdict(book.asked),
-                "spools": [
-                    {
-                        "cited": asdict(one.cited),
-                        "is_index": one.is_index,
-                        "file": one.path.name,
-                        "offset": one.offset,
-                    }
-                    for one in book.spools
-                ],
+                "spools": [_spool_data(one) for one in book.spools],
+                "in_doubt": [_spool_data(one) for one in book.in_doubt],
                 "known": sorted(book.known),
+                "robots_asked": book.robots_asked,
+                "strangers": sorted(book.strangers),
+                "elsewhere": sorted(book.elsewhere),
             }
             for site, book in self._sites.items()
         }
-        state = {"number": self._number, "sites": sites}
+        state = {"number": self._number, "begun": sorted(self._begun), "sites": sites}
         new = self._folder / f"{_STATE}.new"
         new.write_text(json.dumps(state), encoding="ascii")
         new.replace(self._folder / _STATE)
@@ -106,26 +143,47 @@ class Books:
         path = self._folder / _STATE
         try:
             state = json.loads(path.read_text(encoding="ascii"))
-            self._number = state["number"]
+            self._number, self._begun = state["number"], set(state["begun"])
             self._sites = {site: self._book(data) for site, data in state["sites"].items()}
         except FileNotFoundError:
             pass
         except (OSError, ValueError, LookupError, TypeError) as error:
             logger.warning("Sitemaps are asked for again, as %s cannot be read: %r", path, error)
-            self._sites = {}
+            self._sites, self._begun = {}, set()
         path.unlink(missing_ok=True)
-        files = {spool.path for book in self._sites.values() for spool in book.spools}
+        files = {
+            spool.path for book in self._sites.values() for spool in (*book.spools, *book.in_doubt)
+        }
         for left in set(self._folder.glob("*.jsonl")) - files:  # by a run that was killed
             left.unlink()
 
     def _book(self, data: dict[str, Any]) -> SiteBook:
-        spools = [
-            Spool(Cited(**one["cited"]), one["is_index"], self._folder / one["file"], one["offset"])
-            for one in data["spools"]
-        ]
         return SiteBook(
             to_ask=deque(Cited(**one) for one in data["to_ask"]),
             asked=Cited(**data["asked"]) if data["asked"] else None,
-            spools=spools,
+            spools=[self._spool(one) for one in data["spools"]],
             known=set(data["known"]),
+            in_doubt=[self._spool(one) for one in data["in_doubt"]],
+            robots_asked=data["robots_asked"],
+            strangers=set(data["strangers"]),
+            elsewhere=set(data["elsewhere"]),
         )
+
+    def _spool(self, data: dict[str, Any]) -> Spool:
+        return Spool(
+            Cited(**data["cited"]),
+            data["is_index"],
+            self._folder / data["file"],
+            data["offset"],
+            pages=data["pages"],
+        )
+
+
+def _spool_data(spool: Spool) -> dict[str, Any]:
+    return {
+        "cited": asdict(spool.cited),
+        "is_index": spool.is_index,
+        "file": spool.path.name,
+        "offset": spool.offset,
+        "pages": spool.pages,
+    }

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from itertools import islice
-from pathlib import Path
-from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
-from scrapy import Request
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import call_later
@@ -21,23 +18,28 @@ from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching import Limits
 from scrapy_mandelbot.following.announcements import Announcements, Fate
-from scrapy_mandelbot.following.books import Books
+from scrapy_mandelbot.following.books import Books, books_folder
+from scrapy_mandelbot.following.cross_submits import CrossSubmits, shares_of
+from scrapy_mandelbot.following.leftovers import Leftovers
+from scrapy_mandelbot.following.own_requests import (
+    cited_of,
+    doubted_site,
+    install,
+    sitemap_request,
+)
 from scrapy_mandelbot.following.reading import Reading
 from scrapy_mandelbot.following.spool import Cited
 from scrapy_mandelbot.following.wishes import Wishes
 from scrapy_mandelbot.gates import site_of_request
 
 if TYPE_CHECKING:
-    from scrapy import Spider
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from twisted.python.failure import Failure
 
     from scrapy_mandelbot.following.books import SiteBook
     from scrapy_mandelbot.following.spool import Spool
-
-_CITED = "mandelbot_sitemap"  # meta key of a request for a sitemap
-_FOLDER = "mandelbot.sitemaps"  # in JOBDIR
-_CALLBACK, _ERRBACK = "_mandelbot_read_sitemap", "_mandelbot_missed_sitemap"
 
 _FEW, _ENOUGH = 50, 100
 """Requests of a site in the queue: at fewer it is fed, up to as many."""
@@ -56,7 +58,9 @@ class SitemapFollower:
 
     def __init__(self, crawler: Crawler) -> None:
         crawl = Crawl.of(crawler)
-        if not crawl.config.enabled or crawl.config.sitemaps != "follow":
+        self._is_asked_to = crawl.config.sitemaps == "follow"
+        is_resuming = job_dir(crawler.settings) is not None  # what a run has left that was
+        if not crawl.config.enabled or not (self._is_asked_to or is_resuming):
             raise NotConfigured
         self._crawler = crawler
         self._crawl = crawl
@@ -64,6 +68,8 @@ class SitemapFollower:
         self._limits = Limits(crawler, crawl.now)
         self._hungry: set[str] = set()
         """Sites that were not fed, as the scheduler held enough of others."""
+        self._asleep: set[str] = set()
+        """Sites that were asked for their robots.txt, and that the spider has not gone to."""
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
@@ -77,22 +83,27 @@ class SitemapFollower:
         """Begin, with what a former run has left."""
         if not self._crawl.asks_for_more:
             return
-        if isinstance(spider, SitemapSpider):
+        is_left_to_spider = isinstance(spider, SitemapSpider)
+        if self._is_asked_to and is_left_to_spider:
             self._announce.left_to_spider()
+        folder = job_dir(self._crawler.settings)
+        if not self._is_asked_to or is_left_to_spider:
+            if folder is not None:
+                Leftovers(self._crawl, self._announce, spider, folder)
             return
         self._wishes = Wishes(spider)
-        folder = job_dir(self._crawler.settings)
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
             folder = self._temporary.name
-        self._books = Books(Path(folder, _FOLDER))
+        self._books = Books(books_folder(folder))
         since = self._crawl.config.sitemap_since
         if isinstance(since, str):
             since = self._crawl.store.get_run(spider.name)
         self._since = since
-        # As methods of the spider they can be written to JOBDIR.
-        setattr(spider, _CALLBACK, MethodType(_read, spider))
-        setattr(spider, _ERRBACK, MethodType(_missed, spider))
+        self._cross_submits = CrossSubmits(
+            self._crawler, self._crawl, self._books, self._announce, self._go_on
+        )
+        install(spider, read=self._read, missed=self._missed, heard=self._heard)
         for handler, signal in (
             (self._discovered, signals.sitemaps_discovered),
             (self._reached_downloader, scrapy.signals.request_reached_downloader),
@@ -106,20 +117,30 @@ class SitemapFollower:
     # What is heard.
 
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
+        if self._cross_submits.is_in_doubt(site):  # it is only asked what it says of others
+            self._asleep.add(site)
+            return
         book = self._books[site]
         cited = [Cited(url, site, root=url) for url in urls]
         book.to_ask.extend(one for one in cited if self._is_wanted(book, one))
         self._go_on(site)
 
     def _reached_downloader(self, request: Request) -> None:
-        if _CITED in request.meta:
+        if cited_of(request) is not None:
             most = self._crawl.config.sitemap_max_bytes
             self._limits.begin(request, most, float("inf"), 2 * most)
         site = site_of_request(request)
+        self._wake_up(site)
         if self._books.get(site) is not None:
             self._go_on(site)
         elif self._hungry:
             self._feed_hungry()
+
+    def _wake_up(self, site: str) -> None:
+        """Read the sitemaps of a site that was only asked for its robots.txt: it is crawled now."""
+        if site in self._asleep:
+            self._asleep.discard(site)
+            self._discovered(site, self._crawl.fetcher.sitemaps(site))
 
     def _scheduler_empty(self) -> None:
         if not engine.scheduler_length(self._crawler):
@@ -128,16 +149,18 @@ class SitemapFollower:
 
     def _idle(self) -> None:
         unfinished = self._books.unfinished()
+        self._cross_submits.ask_more()
         if not engine.scheduler_length(self._crawler):
             for site in unfinished:
-                self._miss_lost(self._books[site])
+                self._miss_lost(site, self._books[site])
         self._hungry.update(unfinished)
         self._feed_hungry()
         if self._books.unfinished():
             raise DontCloseSpider
 
-    def _miss_lost(self, book: SiteBook) -> None:
-        """Wait no longer for a sitemap whose request somebody has dropped, and told nobody."""
+    def _miss_lost(self, site: str, book: SiteBook) -> None:
+        """Wait no longer for what somebody has dropped the request for, and told nobody."""
+        self._cross_submits.decide_lost(site)
         if book.asked is not None:
             self._announce.missed(book.asked.url, "its request was dropped")
             book.asked = None
@@ -172,27 +195,50 @@ class SitemapFollower:
         """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
         book, budget = self._books[site], _SLICE
         room = 0 if engine.is_closing(self._crawler) else self._room(site)
-        while room > 0 and book.asked is None and (book.spools or book.to_ask):
-            if not book.spools:
-                self._ask(book, book.to_ask.popleft())
-                return
+        while room > 0:
             if budget <= 0:
                 call_later(0, self._go_on, site)
                 return
-            spool = book.spools[-1]
-            entries = spool.take(1 if spool.is_index else min(room, budget))
-            if not entries:
-                if not spool.is_complete:  # it is being read, and feeds us as it is
+            spool = book.next_spool
+            if spool is None or spool.is_index:
+                if not self._ask_next(site, book):
                     return
-                book.spools.pop().remove()
-            elif spool.is_index:
-                url, index = entries[0]["loc"], spool.cited
-                listed = Cited(url, site, index.root, index.depth + 1)
-                if self._wishes.follows(url) and self._is_wanted(book, listed):
-                    self._ask(book, listed)
-            else:
-                room -= self._feed(spool, entries)
-            budget -= max(1, len(entries))
+                budget -= 1
+            elif entries := self._take(book, spool, min(room, budget)):
+                room -= self._feed(site, entries)
+                budget -= len(entries)
+            elif not spool.is_complete:  # it is being read, and feeds us as it is
+                return
+
+    def _take(self, book: SiteBook, spool: Spool, most: int) -> list[dict[str, Any]]:
+        """Take so many entries, or as many as there are; a spool that is used up goes."""
+        entries = spool.take(most)
+        if not entries and spool.is_complete:
+            book.spools.remove(spool)
+            self._cross_submits.used_up(spool)
+        return entries
+
+    def _ask_next(self, site: str, book: SiteBook) -> bool:
+        """Ask for the next sitemap, if there is one and none is asked for; return if there was."""
+        if book.asked is not None or self._cross_submits.is_full(site):
+            return False
+        index = book.next_spool
+        if index is None:
+            if not book.to_ask:
+                return False
+            cited = book.to_ask.popleft()
+            is_wanted = self._books.begin(cited)
+        else:
+            entries = self._take(book, index, 1)
+            if not entries:
+                return index.is_complete
+            url = entries[0]["loc"]
+            cited = Cited(url, site, index.cited.root, index.cited.depth + 1)
+            is_wanted = self._wishes.follows(url) and self._is_wanted(book, cited)
+        if is_wanted:
+            book.asked = cited
+            self._crawler.engine.crawl(sitemap_request(self._crawler.spider, cited))  # type: ignore[arg-type]  # it is there
+        return True
 
     def _room(self, site: str) -> int:
         """Return how many requests of the site the crawl has room for."""
@@ -210,46 +256,28 @@ class SitemapFollower:
             self._hungry.discard(site)
             self._go_on(site)
 
-    def _feed(self, spool: Spool, entries: list[dict[str, Any]]) -> int:
-        """Schedule the requests of entries; return how many there were."""
+    def _feed(self, site: str, entries: list[dict[str, Any]]) -> int:
+        """Schedule the requests for pages of the site; return how many there were."""
         count = 0
         for entry in entries:
             for request in self._wishes.requests(entry):
-                fate = self._fate(request, spool.cited)
-                self._announce.page(fate)
-                if fate is Fate.FED:
-                    self._crawler.engine.crawl(request)
-                    count += 1
+                if site_of_request(request) != site:  # it is in that site's book, if it counts
+                    continue
+                if self._crawl.forbids(request):
+                    self._announce.pages(Fate.FORBIDDEN)
+                    continue
+                self._announce.pages(Fate.FED)
+                self._crawler.engine.crawl(request)
+                count += 1
         return count
 
-    def _fate(self, request: Request, cited: Cited) -> Fate:
-        """Return whether a request is made; the others could lead nowhere."""
-        site = site_of_request(request)
-        if site != cited.site and cited.root not in self._crawl.fetcher.sitemaps(site):
-            self._announce.once(
-                f"{cited.root} lists pages of {site}, whose robots.txt does not cite it: they are"
-                " left out"
-            )
-            return Fate.FOREIGN
-        return Fate.FORBIDDEN if self._crawl.forbids(request) else Fate.FED
+    # What comes of it.
 
-    def _ask(self, book: SiteBook, cited: Cited) -> None:
-        book.asked = cited
-        spider = self._crawler.spider
-        self._crawler.engine.crawl(
-            Request(
-                cited.url,
-                callback=getattr(spider, _CALLBACK),
-                errback=getattr(spider, _ERRBACK),
-                dont_filter=True,
-                meta={_CITED: dict(vars(cited)), "allow_offsite": True},
-            )
-        )
-
-    async def read(self, response: Response) -> None:
+    async def _read(self, response: Response) -> None:
         """Put the entries of a sitemap on disk, letting others have their turns meanwhile."""
-        self._limits.end(response.request)  # type: ignore[arg-type]  # it has one here
-        cited = Cited(**response.meta[_CITED])
+        request: Request = response.request  # type: ignore[assignment]  # it has one here
+        self._limits.end(request)
+        cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
         book = self._books[cited.site]
         reading = Reading(response, self._crawl.config, self._since)
         spool, count = None, 0
@@ -260,7 +288,8 @@ class SitemapFollower:
                     spool = self._books.new_spool(cited, is_index=reading.is_index)
                     book.spools.append(spool)
                     book.has_come(cited)
-                count += spool.write(some)
+                count += len(some)
+                self._put_away(spool, some)
                 self._go_on(cited.site)
                 await _others_turn()
         finally:
@@ -270,23 +299,31 @@ class SitemapFollower:
             self._announce.read(reading, count)
             self._go_on(cited.site)
 
-    def missed(self, request: Request, reason: object) -> None:
+    def _put_away(self, spool: Spool, entries: list[dict[str, Any]]) -> None:
+        if spool.is_index:
+            spool.write(entries)
+            return
+        cited = spool.cited
+        shares = shares_of(entries, self._wishes, cited.site)
+        spool.write(shares.pop(cited.site).entries)
+        for site, share in shares.items():
+            self._cross_submits.pass_on(cited, site, share)
+
+    def _missed(self, failure: Failure) -> None:
         """Go on without a sitemap that could not be had."""
+        request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy's
         self._limits.end(request)
-        cited = Cited(**request.meta[_CITED])
-        self._announce.missed(cited.url, reason)
+        cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
+        self._announce.missed(cited.url, failure.value)
         self._books[cited.site].has_come(cited)
         self._go_on(cited.site)
 
-
-async def _read(spider: Any, response: Response) -> None:
-    """Callback of a sitemap's request."""
-    await spider.crawler.get_extension(SitemapFollower).read(response)
-
-
-def _missed(spider: Any, failure: Any) -> None:
-    """Errback of a sitemap's request."""
-    spider.crawler.get_extension(SitemapFollower).missed(failure.request, failure.value)
+    def _heard(self, answer: Response | Failure) -> None:
+        """Go on with a site whose robots.txt is known, or cannot be had."""
+        site = doubted_site(answer.request)  # type: ignore[arg-type,union-attr]  # both have one
+        if self._cross_submits.decide(site):
+            self._wake_up(site)
+        self._go_on(site)
 
 
 async def _others_turn() -> None:

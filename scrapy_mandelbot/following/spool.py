@@ -36,6 +36,13 @@ class Spool:
     """Where the next entry begins, in bytes."""
     is_complete: bool = True
     """Whether the whole sitemap was read: no entry will be added."""
+    pages: int = 0
+    """How many pages the entries came with, where that may have to be told."""
+
+    @property
+    def bytes_left(self) -> int:
+        """How much of it was not taken."""
+        return self.path.stat().st_size - self.offset
 
     def write(self, entries: Iterable[dict[str, Any]]) -> int:
         """Add entries at the end; return how many they were."""

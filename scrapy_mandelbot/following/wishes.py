@@ -63,14 +63,19 @@ class Wishes:
         """Return whether the spider wants a sitemap that an index lists."""
         return any(pattern.search(sitemap) for pattern in self._follow)
 
-    def requests(self, entry: dict[str, Any]) -> Iterator[Request]:
-        """Return the requests for the pages of an entry."""
+    def pages(self, entry: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """Return the URLs of an entry that are wanted, and where their responses go."""
         urls = [entry["loc"], *(entry.get("alternate", ()) if self._takes_alternates else ())]
         for url in urls:
             for pattern, callback in self._rules:
                 if pattern.search(url):
-                    yield Request(url, callback=callback, meta={"sitemap_entry": entry})
+                    yield url, callback
                     break
+
+    def requests(self, entry: dict[str, Any]) -> Iterator[Request]:
+        """Return the requests for the pages of an entry."""
+        for url, callback in self.pages(entry):
+            yield Request(url, callback=callback, meta={"sitemap_entry": entry})
 
 
 def _method(spider: Spider, callback: Any) -> Callable[..., Any]:

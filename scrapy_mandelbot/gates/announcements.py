@@ -133,6 +133,14 @@ class Announcements:
         self._crawler.stats.inc_value("mandelbot/pace/waited")
         self._crawler.stats.inc_value("mandelbot/pace/seconds", seconds)  # type: ignore[arg-type]  # any number
 
+    def next_turn(self, site: str, due: float) -> None:
+        """Tell the next run when the site may be asked again."""
+        self._store.put_turn(site, due)
+
+    def turn_restored(self) -> None:
+        """Count a site that a former run has asked so lately that it is not asked yet."""
+        self._crawler.stats.inc_value("mandelbot/pace/restored")
+
     def shut(self, site: str, until: float, reason: str) -> None:
         """Tell that the site is not to be asked at this time of the day."""
         self._tell_paused(site, until, reason)

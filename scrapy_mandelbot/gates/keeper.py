@@ -73,6 +73,7 @@ class Gatekeeper:
             for name, gate in self._register.restore(self._store):
                 self._alarms.set(name, gate.due(self._now()))
                 self._announce.restored(name, gate)
+            self.paces.restore(self._store.get_turns(self._now()))
         self._queues.add(queue)
 
     def close(self) -> None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED_SITES = 10_000
 _LOOK_AGAIN = 1.0  # seconds
+_KEPT_FROM = 5.0  # seconds; of a shorter wait little is left when the next run has begun
 _FREE = Pace()
 
 
@@ -90,6 +91,8 @@ class Paces:
         self._known: Recent[tuple[Pace, float]] = Recent(_REMEMBERED_SITES)
         self._answered: Recent[float] = Recent(_REMEMBERED_SITES)
         """When sites whose pace is not known were last asked: their robots.txt counts."""
+        self._left: dict[str, float] = {}
+        """When sites may be asked that former runs have asked last, and this one has not yet."""
         self._told: set[str] = set()
         self._shut: set[str] = set()
         self._alarms = Alarms(now, self._ring)
@@ -105,6 +108,10 @@ class Paces:
         self._alarms.close()
         self._turn_room.close()
         self._shut_room.close()
+
+    def restore(self, turns: dict[str, float]) -> None:
+        """Go on as a former run has left: no site is asked sooner than its pace let that run."""
+        self._left = turns
 
     # What the pace of a site is.
 
@@ -143,6 +150,8 @@ class Paces:
     def learn_by_hand(self, site: str) -> bool:
         """Have the pace kept that the project sets for a site, as long as no rules are known."""
         by_hand = self._config.delay_by_hand(site)
+        if by_hand is None and site in self._left and self._config.obeys_pace:
+            return self._keep_left(site)
         if by_hand is None or site in self._sites:
             return False
         pace = pace_by_hand(by_hand)
@@ -159,18 +168,33 @@ class Paces:
         if paced is not None:
             if paced.metronome.pace == pace:
                 return False
-            paced.metronome.pace = pace
+            paced.metronome.keep_to(pace, self._now())
             self._alarms.set(site, self._now())  # who waits may have to wait no longer
         elif pace.is_free:
             return False
         else:
-            since = self._answered.get(site)
-            self._sites[site] = _Paced(Metronome(pace, -inf if since is None else since))
-            self._answered.discard(site)
-        if site not in self._told:
+            self._sites[site] = self._paced(site, pace)
+        if site not in self._told and not pace.is_free:
             self._told.add(site)
             self._announce.pace(site, pace)
         return True
+
+    def _keep_left(self, site: str) -> bool:
+        """Leave a site alone whose pace is not known yet, and was when a former run asked it."""
+        longest = Pace(self._config.pace_law.longest)
+        self._sites[site] = paced = self._paced(site, longest)
+        paced.metronome.pace = _FREE  # its robots.txt is asked for next, and says what it asks for
+        return True
+
+    def _paced(self, site: str, pace: Pace) -> _Paced:
+        now = self._now()
+        since, left = self._answered.get(site), self._left.pop(site, -inf)
+        self._answered.discard(site)
+        metronome = Metronome(pace, -inf if since is None else since, left)
+        metronome.keep_to(pace, now)
+        if left > now:
+            self._announce.turn_restored()
+        return _Paced(metronome)
 
     # Whose turn it is.
 
@@ -181,7 +205,7 @@ class Paces:
             return True
         now = self._now()
         # At a time without a delay everybody's turn is now.
-        due = now if paced.metronome.pace.is_free_at(now) else self._due(paced, now)
+        due = now if paced.metronome.is_free_at(now) else self._due(paced, now)
         if due <= now:
             return True
         self._note_wait(site, paced, now, due)
@@ -215,10 +239,12 @@ class Paces:
 
     def sent(self, request: Request) -> None:
         """Note that a request leaves for its site."""
-        paced = self._sites.get(site_of_request(request)) if self._sites else None
+        site = site_of_request(request) if self._sites else ""
+        paced = self._sites.get(site)
         if paced is not None:
             paced.is_sent = paced.is_sent or paced.turn is request
             paced.metronome.sent(self._now())
+            self._tell_next_run(site, paced)
 
     def ended(self, request: Request) -> None:
         """Note that a request has its answer, or will get none; a turn not used is free again."""
@@ -230,9 +256,11 @@ class Paces:
             if self._pace_known(site) is None:
                 self._answered.put(site, self._now(), 1)
         elif paced.turn is request:
+            if paced.is_sent:
+                self._tell_next_run(site, paced)
             self._end_turn(paced)
             self._ring(site)
-        elif paced.metronome.pace.is_free_at(self._now()):  # one of several that are under way
+        elif paced.metronome.is_free_at(self._now()):  # one of several that are under way
             paced.metronome.sent(self._now())
             paced.metronome.answered(self._now())
 
@@ -274,6 +302,13 @@ class Paces:
             paced.metronome.answered(self._now())
         paced.turn = None
         paced.is_sent = False
+
+    def _tell_next_run(self, site: str, paced: _Paced) -> None:
+        """Have the next run know until when the site is left alone, if it might begin before."""
+        now = self._now()
+        due = paced.metronome.due_after(now)
+        if due - now >= _KEPT_FROM:
+            self._announce.next_turn(site, due)
 
     def _note_wait(self, site: str, paced: _Paced, now: float, due: float) -> None:
         if paced.waited_since is None:

@@ -158,13 +158,20 @@ class Pace:
 
 
 class Metronome:
-    """Tells when the next request of a site may be sent. ``now`` is in seconds since the epoch."""
+    """Tells when the next request of a site may be sent. ``now`` is in seconds since the epoch.
 
-    __slots__ = ("_fetch_seconds", "_sent_at", "_since", "pace")
+    Args:
+        pace: of the site.
+        since: when its last answer ended; ``-inf``: there was none.
+        not_before: when it may first be asked, as a former run has left it.
+    """
 
-    def __init__(self, pace: Pace, since: float = -inf) -> None:
+    __slots__ = ("_fetch_seconds", "_not_before", "_sent_at", "_since", "pace")
+
+    def __init__(self, pace: Pace, since: float = -inf, not_before: float = -inf) -> None:
         self.pace = pace
         self._since = since
+        self._not_before = not_before
         self._sent_at = -inf
         self._fetch_seconds = 0.0
 
@@ -173,7 +180,23 @@ class Metronome:
 
     def due(self, now: float) -> float:
         """Return when the next request may be sent; now, if at once."""
-        return self.pace.due(now, self._since, self._fetch_seconds)
+        return self.pace.due(max(now, self._not_before), self._since, self._fetch_seconds)
+
+    def due_after(self, now: float) -> float:
+        """Return when the next request may be sent if an answer ends now."""
+        return self.pace.due(now, now, self._fetch_seconds)
+
+    def is_free_at(self, now: float) -> bool:
+        """Return whether any number of requests may be sent now."""
+        return now >= self._not_before and self.pace.is_free_at(now)
+
+    def keep_to(self, pace: Pace, now: float) -> None:
+        """Go by this pace. It is all that counts of how long a former run would have had us wait.
+
+        The delay may have been another one then, and the clock may have been set since.
+        """
+        self.pace = pace
+        self._not_before = min(self._not_before, pace.due(now, now, inf))
 
     def sent(self, now: float) -> None:
         """Note that a request is sent. Until its answer has come it may still be on its way."""

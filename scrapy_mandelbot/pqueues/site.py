@@ -139,7 +139,7 @@ class SiteQueue:
             if request is not None:
                 request = self._better_probe(request, name, gate)
             self._leave_if_empty(name)
-            if request is None:
+            if request is None or self._crawl.drops(request):
                 continue
             actual_gate = self._gates.gate_of(request)
             if actual_gate != gate:

@@ -62,6 +62,15 @@ class Store(Protocol):
     def put_pause(self, site: str, pause: Pause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""
 
+    def get_turns(self, after: float) -> dict[str, float]:
+        """Return when sites with a pace may next be asked, of those that may not before then.
+
+        All in seconds since the epoch.
+        """
+
+    def put_turn(self, site: str, due: float) -> None:
+        """Keep when a site with a pace may next be asked, in seconds since the epoch."""
+
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
 

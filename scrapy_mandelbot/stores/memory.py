@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.stores.copies import Copy, Pause
 
 LIMIT = 64 * 1024 * 1024  # bytes; some 100,000 sites
+_TURNS = 100_000  # sites with a pace
 _OVERHEAD = 500  # bytes that a copy costs beside its body
 
 
@@ -27,6 +28,7 @@ class MemoryStore:
     def __init__(self, limit: int = LIMIT) -> None:
         self._copies: Recent[Copy] = Recent(limit)
         self._pauses: dict[str, Pause] = {}
+        self._turns: Recent[float] = Recent(_TURNS)
         self._runs: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -62,6 +64,14 @@ class MemoryStore:
         else:
             self._pauses[site] = pause
 
+    def get_turns(self, after: float) -> dict[str, float]:
+        """Return when sites with a pace may next be asked, of those that may not before then."""
+        return {site: due for site, due in self._turns.items() if due > after}
+
+    def put_turn(self, site: str, due: float) -> None:
+        """Keep when a site with a pace may next be asked, in seconds since the epoch."""
+        self._turns.put(site, due, 1)
+
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
         return self._runs.get(spider)
@@ -78,4 +88,5 @@ class MemoryStore:
         """Forget all."""
         self._copies.clear()
         self._pauses.clear()
+        self._turns.clear()
         self._runs.clear()

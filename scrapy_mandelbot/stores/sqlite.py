@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -48,6 +49,12 @@ UPGRADES = (
         began_at REAL NOT NULL
     )
     """,
+    """
+    CREATE TABLE turns (
+        site TEXT PRIMARY KEY,
+        due REAL NOT NULL
+    )
+    """,
 )
 """What takes a file from each version of its format to the next. The first is version 0: empty."""
 
@@ -68,7 +75,7 @@ class _UnknownFormatError(sqlite3.DatabaseError):
 
 
 class SqliteStore:
-    """Copies, pauses and the last runs in a file.
+    """Copies, pauses, turns and the last runs in a file.
 
     The file is opened when it is first asked for, and tried again later where it was locked.
 
@@ -76,8 +83,8 @@ class SqliteStore:
         path: of the file, which need not exist, nor its folder.
         later: calls a function after some seconds. Without it only :meth:`save` and
             :meth:`close` write.
-        forget_before: copies that are older than this moment are deleted, in seconds since the
-            epoch.
+        forget_before: copies and turns that are older than this moment are deleted, in seconds
+            since the epoch.
     """
 
     def __init__(
@@ -169,6 +176,23 @@ class SqliteStore:
         self._unsaved_pauses[_text(site)] = pause
         self._set_timer(_SAVE_AFTER)
 
+    def get_turns(self, after: float) -> dict[str, float]:
+        """Return when sites with a pace may next be asked, of those that may not before then."""
+        turns: dict[str, float] = {}
+        try:
+            database = self._open()
+            if database is not None:
+                query = "SELECT site, due FROM turns WHERE due > ?"
+                turns = dict(database.execute(query, (after,)).fetchall())
+        except sqlite3.Error as error:
+            self._complain(error)
+        return turns | self._unsaved.get_turns(after)
+
+    def put_turn(self, site: str, due: float) -> None:
+        """Keep when a site with a pace may next be asked; it is saved about a second later."""
+        self._unsaved.put_turn(_text(site), due)
+        self._set_timer(_SAVE_AFTER)
+
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
         began_at = self._unsaved_runs.get(_text(spider))
@@ -207,7 +231,10 @@ class SqliteStore:
             if database is None:
                 return
             with _transaction(database):
-                database.execute("DELETE FROM copies WHERE fetched_at < ?", (self._forget_before,))
+                if self._forget_before:
+                    before = (self._forget_before,)
+                    database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
+                    database.execute("DELETE FROM turns WHERE due < ?", before)
                 # What another process has saved meanwhile may be a little newer. What is newer by
                 # over a minute was dated by a wrong clock.
                 database.executemany(
@@ -229,6 +256,8 @@ class SqliteStore:
                 )
                 over = [(site,) for site, one in self._unsaved_pauses.items() if one is None]
                 database.executemany("DELETE FROM pauses WHERE site = ?", over)
+                turns = self._unsaved.get_turns(-inf)
+                database.executemany("INSERT OR REPLACE INTO turns VALUES (?, ?)", turns.items())
                 runs = self._unsaved_runs.items()
                 database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", runs)
         except sqlite3.Error as error:
@@ -261,7 +290,8 @@ class SqliteStore:
 
     @property
     def _has_unsaved(self) -> bool:
-        return bool(len(self._unsaved) or self._unsaved_pauses or self._unsaved_runs)
+        unsaved = self._unsaved_pauses or self._unsaved_runs or self._unsaved.get_turns(-inf)
+        return bool(len(self._unsaved) or unsaved)
 
     def _open(self) -> sqlite3.Connection | None:
         """Return the open file, or None where it is beyond use.

@@ -27,6 +27,7 @@ class World:
         self.waiting = 0
         self.calls: dict[object, tuple[float, object, tuple]] = {}
         self.due: list[float] = []
+        self.kept: dict[str, float] = {}
         self.told: Counter[str] = Counter()
         self.slot = SimpleNamespace(queue=[])
         downloader = SimpleNamespace(active=self.active, slots={"example.com": self.slot})
@@ -37,6 +38,9 @@ class World:
     def site_is_due(self, site: str) -> bool:
         self.due.append(self.now)
         return self.waiting > 0
+
+    def next_turn(self, site: str, due: float) -> None:
+        self.kept[site] = due
 
     def __getattr__(self, name: str):  # what is announced
         return lambda *_: self.told.update([name])

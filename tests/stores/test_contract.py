@@ -24,9 +24,11 @@ def store(request, tmp_path):
     store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "copies.db")
     if request.param == "sqlite, saved":
         put_copy, put_pause, put_run = store.put_copy, store.put_pause, store.put_run
+        put_turn = store.put_turn
         store.put_copy = lambda site, copy: (put_copy(site, copy), store.save())
         store.put_pause = lambda site, pause: (put_pause(site, pause), store.save())
         store.put_run = lambda spider, began_at: (put_run(spider, began_at), store.save())
+        store.put_turn = lambda site, due: (put_turn(site, due), store.save())
     yield store
     store.close()
 
@@ -115,6 +117,17 @@ def test_a_pause_is_kept_until_it_is_over(store):
     }
     store.put_pause(SITE, None)
     assert set(store.get_pauses()) == {"http://other.example"}
+
+
+def test_turns_are_kept_until_they_are_past(store):
+    """The newer in place of the older; what is due by then is not told."""
+    assert store.get_turns(0) == {}
+    store.put_turn(SITE, 100.5)
+    store.put_turn("http://other.example", 300.5)
+    store.put_turn(SITE, 200.5)
+    assert store.get_turns(100) == {SITE: 200.5, "http://other.example": 300.5}
+    assert store.get_turns(200.5) == {"http://other.example": 300.5}
+    assert store.get_turns(300.5) == {}
 
 
 def test_the_last_run_of_each_spider_is_kept(store):

@@ -1,0 +1,46 @@
+"""What a run that followed sitemaps has left in JOBDIR, in a run that does not follow them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.following.books import forget_books
+from scrapy_mandelbot.following.own_requests import install, is_own
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+    from scrapy_mandelbot.crawl import Crawl
+    from scrapy_mandelbot.following.announcements import Announcements
+
+
+class Leftovers:
+    """Drops the requests that only following sitemaps has a use for.
+
+    They are dropped as the site queue is about to hand them out, so that nobody is asked. Of a
+    project's own queue they come out, and it is their answers that nobody reads.
+
+    Args:
+        crawl: whose queue it is.
+        announce: tells the world.
+        spider: gets their callbacks; without them Scrapy can read no such request from disk.
+        folder: JOBDIR. Without its requests, the books there are worth nothing.
+    """
+
+    def __init__(self, crawl: Crawl, announce: Announcements, spider: Spider, folder: str) -> None:
+        self._announce = announce
+        self._folder = folder
+        install(spider, read=self._drop_answer, missed=self._drop_answer, heard=self._drop_answer)
+        crawl.drops = self._drops
+
+    def _drops(self, request: Request) -> bool:
+        if not is_own(request):
+            return False
+        forget_books(self._folder)
+        self._announce.dropped(request.url)
+        return True
+
+    def _drop_answer(self, answer: Response | Failure) -> None:
+        self._drops(answer.request)  # type: ignore[union-attr,arg-type]  # both have one
