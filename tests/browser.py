@@ -13,7 +13,7 @@ IS_THERE = _CHROMIUM is not None and _DRIVER is not None
 
 _ARGUMENTS = (
     *("headless", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"),
-    *("disable-component-update", "disable-sync", "force-prefers-reduced-motion"),
+    *("disable-component-update", "disable-sync", "disable-dev-shm-usage"),
 )
 
 
