@@ -1,0 +1,127 @@
+"""What the page shows of a file, of its corrected version, and of how it came."""
+
+from __future__ import annotations
+
+from corpus import needs_corpus, read_files
+from looking import BODY, all_of, one, rows
+from selenium.webdriver.common.by import By
+
+from scrapy_mandelbot.politeness import Answer, Failure
+from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robotstxt.lint import Delivery
+
+
+def test_it_says_what_the_text_says(shown):
+    """All findings, each with its severity, code and reason; the counts; the proof."""
+    browser = shown(BODY)
+    assert [chip.text for chip in all_of(browser, ".counts li")] == [
+        "1 error",
+        "1 warning",
+        "3 notes",
+        "Corrected version: proved: 63 decisions in mandelbot are alike",
+    ]
+    told = [(box.text, box.get_attribute("class")) for box in all_of(browser, ".finding")]
+    findings = RobotsTxt.parse(BODY).findings()
+    assert len(told) == len(findings) == 5
+    for (text, kind), finding in zip(told, findings, strict=True):
+        assert text.startswith(f"{finding.severity} {finding.message} {finding.code}")
+        assert kind == f"finding {finding.severity}"
+    box = one(browser, "#L4 .finding")
+    assert "Robots skip the line" not in box.text
+    box.find_element(By.TAG_NAME, "summary").click()
+    assert "Robots skip the line" in box.text
+
+
+def test_the_files_are_shown_line_by_line(shown):
+    """Both, as they are, with their numbers."""
+    browser = shown(BODY)
+    for selector, text in (
+        (".annotated", BODY.decode()),
+        (".corrected", RobotsTxt.parse(BODY).rewrite()),
+    ):
+        lines = [line.get_attribute("textContent") for line in all_of(browser, f"{selector} code")]
+        assert lines == text.split("\n")[:-1]
+        numbers = [int(number.text) for number in all_of(browser, f"{selector} .number")]
+        assert numbers == list(range(1, len(lines) + 1))
+
+
+def test_what_was_changed_is_marked(shown):
+    """By a bar, in both files."""
+    browser = shown(b"User-agent: *\nDisallow: /a # x\nAllow: /b\n")
+    changed = [line.get_attribute("id") for line in all_of(browser, ".changed")]
+    assert changed == ["L2", "C3", "C4"]
+
+
+def test_the_whole_files_findings_stand_above_it(shown):
+    """Those of the delivery; what is known of that is shown."""
+    delivery = Delivery(
+        url="https://example.com/robots.txt",
+        final_url="https://example.com/r.txt",
+        redirects=6,
+        status=200,
+        seconds=6.5,
+        content_type="text/html",
+        content_encoding="br",
+    )
+    browser = shown(BODY, delivery=delivery, answer=Answer(status=200))
+    above = [box.text for box in all_of(browser, "section > .finding")]
+    codes = ("many-redirects", "slow", "not-text-plain")
+    assert [code for code in codes if not any(f" {code}" in text for text in above)] == []
+    facts = one(browser, "dl").text.split("\n")
+    assert facts == [
+        *("Came from", "https://example.com/r.txt", "Status", "200", "Redirects", "6"),
+        *("Time", "6.500 s", "Type", "text/html", "Encoding", "br", "Size", "217 bytes"),
+    ]
+
+
+def test_findings_that_are_not_listed_are_counted(shown):
+    """The last of a kind tells how many more there are."""
+    browser = shown(b"User-agent: *\nDisallow: /\n" + b"nonsense\n" * 70)
+    last = all_of(browser, ".annotated .finding")[-1]
+    last.find_element(By.TAG_NAME, "summary").click()
+    assert "And 20 more like this." in last.text
+
+
+def test_the_owners_comments_are_shown(shown):
+    """Those for the robot that the page is about."""
+    assert "Please crawl at night." in one(shown(BODY), "header").text
+    assert "Please crawl at night." not in one(shown(BODY, "Nobody"), "header").text
+
+
+def test_a_file_that_is_not_there(shown):
+    """Its absence is explained, what it means is tested, and there is nothing to correct."""
+    source = "https://example.com/robots.txt"
+    delivery = Delivery(url=source, final_url=source, status=403)
+    browser = shown(b"Forbidden", source=source, answer=Answer(status=403), delivery=delivery)
+    assert "No rules are read: 403" in one(browser, ".files").text
+    assert not all_of(browser, ".corrected, .annotated li")
+    assert one(browser, "#urls").get_property("value") == "https://example.com/"
+    answers = {dialect: cell for _, dialect, cell in rows(browser)}
+    assert answers["mandelbot"] == "allowed"
+    assert answers["rep1994"] == "forbidden"
+
+
+def test_nobody_knows_now(shown):
+    """A site that is down forbids nothing for good, and allows nothing."""
+    answer = Answer(failure=Failure.REFUSED)
+    browser = shown(b"", source="https://example.com/robots.txt", answer=answer)
+    assert one(browser, ".verdict").text.startswith("unknown: ")
+
+
+def test_an_empty_file(shown):
+    """Is a file: all is allowed, and nothing is wrong."""
+    browser = shown(b"")
+    assert "The file is empty." in one(browser, ".files").text
+    assert one(browser, ".verdict").text == "allowed: no group is about this agent"
+
+
+@needs_corpus
+def test_real_files_have_pages(browser, page, tmp_path):
+    """Every thirtieth: shown without complaint, with all its findings, and tested at once."""
+    path = tmp_path / "page.html"
+    for name, body in list(read_files().items())[::30]:
+        path.write_text(page(body, source=name), encoding="ascii")
+        browser.show(path)
+        assert browser.complaints() == [], name
+        assert len(all_of(browser, ".finding")) == len(RobotsTxt.parse(body).findings()), name
+        assert len(all_of(browser, ".result")) >= 1, name
