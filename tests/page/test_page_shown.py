@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from corpus import needs_corpus, read_files
 from looking import BODY, all_of, one, rows
 from selenium.webdriver.common.by import By
 
 from scrapy_mandelbot.politeness import Answer, Failure
-from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import Delivery
 
 
@@ -99,6 +101,22 @@ def test_a_file_that_is_not_there(shown):
     answers = {dialect: cell for _, dialect, cell in rows(browser)}
     assert answers["mandelbot"] == "allowed"
     assert answers["rep1994"] == "forbidden"
+
+
+def test_a_file_that_a_dialect_does_not_read(shown):
+    """Its findings are told all the same, and what other dialects make of it."""
+    dialect = replace(DIALECTS["mandelbot"], name="strict", only_status_200=True)
+    source = "https://example.com/robots.txt"
+    browser = shown(BODY, source=source, answer=Answer(status=206), dialect=dialect)
+    assert "No rules are read: 206" in one(browser, ".files").text
+    assert "misspelt-field" in one(browser, ".files").text
+    browser.execute_script(
+        "const box = document.getElementById('urls'); box.value = '/shop';"
+        "box.dispatchEvent(new Event('input'));"
+    )
+    answers = {dialect: cell for _, dialect, cell in rows(browser)}
+    assert answers["strict"] == "allowed"
+    assert answers["mandelbot"] == "forbidden line 9"
 
 
 def test_nobody_knows_now(shown):

@@ -73,7 +73,7 @@ def render(subject: Subject, made: datetime) -> str:
         counts=list(_counts(checked)),
         delivery=list(_delivery(checked["delivery"], len(rules.body))),
         comments=robots.comments(subject.agents) if robots else (),
-        of_the_whole=[one for one in checked["findings"] if one["line"] is None],
+        of_the_whole=[one for one in checked["findings"] if not (before and one["line"])],
         lines=before,
         absent=f"No rules are read: {absent}." if absent else "The file is empty.",
         corrected=after,

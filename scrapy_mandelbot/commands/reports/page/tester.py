@@ -66,7 +66,7 @@ def tester_data(subject: Subject) -> dict[str, Any]:
         "agents": list(subject.agents),
         "urls": list(subject.told) or [site + path for path in _paths(robots)],
         "told": subject.told,
-        "named": _named(robots),
+        "named": _named(tables.values[before[subject.dialect.name]]),
         "before": before,
         "after": after,
         "tables": tables.values,
@@ -95,9 +95,9 @@ def _site_of(rules: Rules) -> str:
     return "" if rules.answer is None else site_of(urlsplit(rules.source))
 
 
-def _named(robots: RobotsTxt | None) -> list[str]:
+def _named(tables: dict[str, Any]) -> list[str]:
     """Return the first robots that the file names."""
-    groups = robots.tables()["groups"] if robots else []
+    groups = tables.get("groups", ())
     names = dict.fromkeys(name for group in groups for name, _ in group["names"])
     return list(names)[:_NAMED]
 
