@@ -43,7 +43,8 @@ def page_lines(
     if robots is None or corrected is None:
         return [], []
     before = robots.records
-    after = RobotsTxt.parse(corrected["text"].encode(), dialect=robots.dialect).records
+    text = corrected["text"].encode()  # shown whole, as it is saved
+    after = RobotsTxt.parse(text, dialect=robots.dialect, max_bytes=None).records
     same = same_lines([one.raw for one in before], [one.raw for one in after])
     kept, old = {place for place, _ in same}, {place for _, place in same}
     found = defaultdict(list)
