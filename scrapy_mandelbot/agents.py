@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robotstxt.agents import header_text
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -55,13 +57,3 @@ def first_named(*agents: object) -> str:
     """Return the first of these that is a header, as text; ``""``: none is."""
     named = (agent for agent in agents if agent and isinstance(agent, (str, bytes)))
     return header_text(next(named, ""))
-
-
-def header_text(value: str | bytes) -> str:
-    """Return a header or URL as text: UTF-8, or else Latin-1, which takes every byte."""
-    if isinstance(value, str):
-        return value
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from scrapy_mandelbot.agents import header_text
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robotstxt.agents import header_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

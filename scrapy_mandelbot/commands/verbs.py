@@ -80,7 +80,7 @@ def _fix(job: Job) -> Result:
     source = job.args[0]
     if is_url(source):
         fetched = job.fetch_one(url_to_check(source))
-        body_of(fetched)
+        body_of(fetched)  # an error page is nothing to correct
         rules = _rules_from(fetched, _delivery(fetched))
     else:
         rules = _rules_on_disk(source)

@@ -50,6 +50,16 @@ def names_in_order(agent: str | tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in agent for name in product_tokens(one)))
 
 
+def header_text(value: str | bytes) -> str:
+    """Return a header or URL as text: UTF-8, or else Latin-1, which takes every byte."""
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
 def _equal(name: str, robot: tuple[str, ...]) -> int | None:
     return robot.index(name) if name in robot else None
 

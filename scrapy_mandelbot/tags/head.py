@@ -12,6 +12,8 @@ from functools import lru_cache
 from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_mandelbot.robotstxt.agents import header_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -280,8 +282,4 @@ def _after_content(page: bytes, name: bytes, position: int) -> int:
 
 
 def _text(value: bytes) -> str:
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        text = value.decode("latin-1")
-    return unescape(text)
+    return unescape(header_text(value))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robotstxt.agents import names_in_order
+from scrapy_mandelbot.robotstxt.agents import header_text, names_in_order
 from scrapy_mandelbot.tags.directives import (
     IMAGE_PREVIEWS,
     NO_LIMIT,
@@ -102,11 +102,11 @@ def robot_tags(
         agent: a product token, a whole User-Agent header, or a sequence of tokens. The robot
             hears what is said to any of its names, and what is said to all.
     """
-    names = _names(_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
+    names = _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
     values = [
-        _text(value)[:CONTENT_LIMIT]
+        header_text(value)[:CONTENT_LIMIT]
         for name, value in headers
-        if _text(name).strip().lower() == "x-robots-tag"
+        if header_text(name).strip().lower() == "x-robots-tag"
     ]
     metas = meta_tags(body, names)
     return _said(tuple(values), metas, names) if values or metas else NO_TAGS
@@ -184,12 +184,3 @@ def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
         said["nosnippet"] = True
     unknown = tuple(tag.text for tag in tags if effects_of(tag.text) is None)
     return RobotTags(**said, unknown=unknown, sources=tags)
-
-
-def _text(value: str | bytes) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")

@@ -99,7 +99,12 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
 
 
 def _summary(report: dict[str, Any], paint: Paint) -> str:
-    counts = {name: count for name, count in report["counts"].items() if count}
-    if not counts:
-        return paint("good", "nothing is wrong")
-    return ", ".join(paint(name, counted(count, name)) for name, count in counts.items())
+    return ", ".join(paint(kind, words) for kind, words in counts_told(report))
+
+
+def counts_told(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return each severity that there is with its count in words, or that nothing is wrong."""
+    counts = [(name, count) for name, count in report["counts"].items() if count]
+    return [(name, counted(count, name)) for name, count in counts] or [
+        ("good", "nothing is wrong")
+    ]

@@ -18,6 +18,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.commands.reports.findings import counts_told
 from scrapy_mandelbot.commands.reports.layout import counted, shown
 from scrapy_mandelbot.commands.reports.page.lines import page_lines
 from scrapy_mandelbot.commands.reports.page.tester import tester_data
@@ -103,12 +104,9 @@ def _hash(text: str) -> str:
 
 def _counts(checked: dict[str, Any]) -> Iterator[tuple[str, str, int | None]]:
     """Yield each severity with its count in words, and the first line with such a finding."""
-    counts = {name: count for name, count in checked["counts"].items() if count}
-    for name, count in counts.items():
-        lines = [one["line"] for one in checked["findings"] if one["severity"] == name]
-        yield name, counted(count, name), next(filter(None, lines), None)
-    if not counts:
-        yield "good", "nothing is wrong", None
+    for kind, words in counts_told(checked):
+        lines = [one["line"] for one in checked["findings"] if one["severity"] == kind]
+        yield kind, words, next(filter(None, lines), None)
 
 
 def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str, str]]:
