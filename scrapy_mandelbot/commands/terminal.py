@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TextIO
 
-from scrapy_mandelbot.commands.reports.layout import Paint, shown
+from scrapy_mandelbot.commands.reports.layout import Paint
+from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,14 +38,14 @@ class Terminal:
         """Write a line that is no part of the report."""
         self._clear()
         encoding = self._err.encoding or "utf-8"
-        line = f"scrapy robots: {shown(message)}\n"
+        line = f"scrapy robots: {printable(message)}\n"
         self._err.write(line.encode(encoding, "backslashreplace").decode(encoding))
         self._err.flush()
 
     def progress(self, doing: str) -> None:
         """Show what is being done, in one line, where somebody may be watching."""
         if self._shows_progress:
-            self._err.write(f"{_CLEAR_LINE}{shown(doing)[:78]}")
+            self._err.write(f"{_CLEAR_LINE}{printable(doing)[:78]}")
             self._err.flush()
             self._has_progress = True
 

@@ -20,11 +20,12 @@ from scrapy_mandelbot.commands.reports import (
     sitemaps,
 )
 from scrapy_mandelbot.commands.reports.changes import changes
-from scrapy_mandelbot.commands.reports.layout import Paint, shown
+from scrapy_mandelbot.commands.reports.layout import Paint
 from scrapy_mandelbot.commands.reports.rules import Rules
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import FINDINGS, Delivery
+from scrapy_mandelbot.shown import printable
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
 MOST = 512_000
@@ -115,8 +116,8 @@ def test_a_terminal_that_cannot_show_a_sign_gets_its_escape():
 @given(st.text())
 def test_nothing_that_is_shown_moves_a_cursor(text):
     """Printable signs stay, others become escapes."""
-    assert shown(text).isprintable()
-    assert shown(text) == text or not text.isprintable()
+    assert printable(text).isprintable()
+    assert printable(text) == text or not text.isprintable()
 
 
 def test_a_corrected_file_is_shown_harmless():

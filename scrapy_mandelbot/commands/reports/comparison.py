@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, columns, cut, joined, shown
+from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, columns, cut, joined
 from scrapy_mandelbot.commands.reports.rules import VERDICT_COLOURS, verdict_words
 from scrapy_mandelbot.robotstxt import DIALECTS
+from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     """Return the report for a terminal: a table, what differs marked with an asterisk."""
     rows = [_row(verdict) for verdict in report["verdicts"]]
     aligned = columns([_HEAD, *rows], right=frozenset({3}))
-    lines = [paint("strong", shown(report["url"])), f"  {'  '.join(aligned[0])}"]
+    lines = [paint("strong", printable(report["url"])), f"  {'  '.join(aligned[0])}"]
     for row, cells in zip(rows, aligned[1:], strict=True):
         cells[2] = paint(VERDICT_COLOURS[row[2]], row[2]) + " " * (len(cells[2]) - len(row[2]))
         lines.append(f"  {'  '.join(cells)}")

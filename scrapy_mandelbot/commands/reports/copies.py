@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.reports.layout import PLAIN, columns, counted, joined, shown
+from scrapy_mandelbot.commands.reports.layout import PLAIN, columns, counted, joined
 from scrapy_mandelbot.politeness import is_fresh
+from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +56,7 @@ def list_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
             f"{one['bytes']:,}",
             one["fetched_at"][:16].replace("T", " "),
             "" if one["fresh"] else "stale",
-            shown(one["site"]),
+            printable(one["site"]),
         )
         for one in report["copies"]
     ]
@@ -72,13 +73,13 @@ def whole_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     stale = "" if report["fresh"] else ", stale"
     size = counted(report["bytes"], "byte")
     lines = [
-        paint("strong", shown(report["url"] or report["site"])),
+        paint("strong", printable(report["url"] or report["site"])),
         f"  status {report['status']}, {size}, fetched {fetched_at} UTC{stale}",
     ]
     for name, value in (("ETag", report["etag"]), ("Last-Modified", report["last_modified"])):
         if value:
-            lines.append(f"  {name}: {shown(value)}")
+            lines.append(f"  {name}: {printable(value)}")
     body = report["text"].replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     if body:
-        lines += ["", *(f"{n:>5}  {shown(t)}" for n, t in enumerate(body.split("\n"), start=1))]
+        lines += ["", *(f"{n:>5}  {printable(t)}" for n, t in enumerate(body.split("\n"), start=1))]
     return joined(lines)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.diff import unified_diff
-from scrapy_mandelbot.commands.reports.layout import shown
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
+from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.reports.layout import Paint
@@ -57,14 +57,14 @@ def exit_code(report: dict[str, Any]) -> int:
 def diff_shown(report: dict[str, Any], paint: Paint) -> str:
     """Return what changes for a person: in colours, and harmless."""
     kinds = {"+": "good", "-": "error", "@": "note"}
-    lines = map(shown, report["diff"].split("\n")[:-1])
+    lines = map(printable, report["diff"].split("\n")[:-1])
     painted = (paint(kinds[line[0]], line) if line[:1] in kinds else line for line in lines)
     return "".join(f"{line}\n" for line in painted)
 
 
 def text_shown(report: dict[str, Any]) -> str:
     """Return the corrected file for a person: harmless."""
-    return "".join(f"{shown(line)}\n" for line in report["text"].split("\n")[:-1])
+    return "".join(f"{printable(line)}\n" for line in report["text"].split("\n")[:-1])
 
 
 def remarks(report: dict[str, Any]) -> list[str]:

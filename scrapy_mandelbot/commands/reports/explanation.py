@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.changes import changes
-from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, cut, joined, shown, wrapped
+from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, cut, joined, wrapped
 from scrapy_mandelbot.commands.reports.rules import VERDICT_COLOURS, verdict_words
+from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
     answer = verdict_words(report)
     lines = [
-        paint("strong", shown(report["url"])),
+        paint("strong", printable(report["url"])),
         wrapped(_why(report), 4, "  ").replace(answer, paint(VERDICT_COLOURS[answer], answer), 1),
         wrapped(f"agent: {agent}", 4, "  "),
         wrapped(f"robots.txt: {report['robots']}, read as {report['dialect']}", 4, "  "),
@@ -96,7 +97,7 @@ def _changes(report: dict[str, Any], paint: Paint) -> list[str]:
     for change in report["changes"]:
         lines.append(wrapped(_sentence(change, report), 4, "  "))
         if change["change"] == "add":
-            lines += [f"    {paint('good', shown(line))}" for line in change["lines"]]
+            lines += [f"    {paint('good', printable(line))}" for line in change["lines"]]
     return lines
 
 

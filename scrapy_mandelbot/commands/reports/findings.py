@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.reports.layout import PLAIN, counted, cut, joined, shown, wrapped
+from scrapy_mandelbot.commands.reports.layout import PLAIN, counted, cut, joined, wrapped
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import Severity, lint_delivery
+from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.reports.layout import Paint
@@ -94,7 +95,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         told.add(one["code"])
     if lines:
         lines.append("")
-    lines.append(f"{shown(report['source'])}: {_summary(report, paint)}")
+    lines.append(f"{printable(report['source'])}: {_summary(report, paint)}")
     return joined(lines)
 
 

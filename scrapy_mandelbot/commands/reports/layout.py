@@ -1,6 +1,6 @@
 """Text for a terminal: within 80 columns, in colours or without, and harmless.
 
-What comes from the web is shown by :func:`shown`: a control character in a robots.txt could do
+What comes from the web is made printable first: a control character in a robots.txt could do
 anything to a terminal.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import textwrap
 from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,29 +40,16 @@ class Paint:
 PLAIN = Paint(colours=False)
 
 
-def shown(text: str) -> str:
-    """Return a text of which nothing moves a cursor.
-
-    Other signs than printable ones become escapes, a tab a space.
-    """
-    if text.isprintable():
-        return text
-    text = text.replace("\t", " ")
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
-    )
-
-
 def cut(text: str, width: int) -> str:
     """Return a text that fits, shown."""
-    text = shown(text)
+    text = printable(text)
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def wrapped(text: str, indent: int = 0, first: str | None = None) -> str:
     """Return a text in lines of at most 80 columns; what has no space in it is not broken."""
     return textwrap.fill(
-        shown(text),
+        printable(text),
         WIDTH,
         initial_indent=" " * indent if first is None else first,
         subsequent_indent=" " * indent,

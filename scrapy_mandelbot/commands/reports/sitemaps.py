@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.reports.layout import PLAIN, counted, joined, shown, wrapped
+from scrapy_mandelbot.commands.reports.layout import PLAIN, counted, joined, wrapped
+from scrapy_mandelbot.shown import printable
 from scrapy_mandelbot.sitemaps import SitemapReader
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     sitemaps = report["sitemaps"]
     lines = []
     for one in sitemaps:
-        lines.append(paint("strong", shown(one["url"])))
+        lines.append(paint("strong", printable(one["url"])))
         if one["failure"]:
-            lines.append(f"    {paint('error', shown(one['failure']))}")
+            lines.append(f"    {paint('error', printable(one['failure']))}")
         elif one["entries"] is not None:
             lines.append(f"    {one['kind']}: {counted(one['entries'], 'entry', 'entries')}")
         for problem in one["problems"]:
@@ -80,5 +81,5 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     if report["left"]:
         lines.append(f"And {counted(report['left'], 'more sitemap')}, not read.")
     if not sitemaps:
-        lines.append(f"{shown(report['source'])} cites no sitemap.")
+        lines.append(f"{printable(report['source'])} cites no sitemap.")
     return joined(lines)

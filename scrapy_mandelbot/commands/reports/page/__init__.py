@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.reports.findings import counts_told
-from scrapy_mandelbot.commands.reports.layout import counted, shown
+from scrapy_mandelbot.commands.reports.layout import counted
 from scrapy_mandelbot.commands.reports.page.lines import page_lines
 from scrapy_mandelbot.commands.reports.page.tester import tester_data
+from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,7 +62,7 @@ def render(subject: Subject, made: datetime) -> str:
         loader=jinja2.FunctionLoader(_file),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=lambda value: shown(value) if type(value) is str else value,
+        finalize=lambda value: printable(value) if type(value) is str else value,
     )
     style, script = _file("page.css"), _file("decide.js") + _file("page.js")
     rules, checked, corrected = subject.rules, subject.checked, subject.corrected
