@@ -16,7 +16,7 @@ from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.following import SitemapFollower
-from scrapy_mandelbot.pqueues import SiteQueue
+from scrapy_mandelbot.queue import SiteQueue
 from scrapy_mandelbot.schedulers import ParkingScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 

@@ -15,7 +15,7 @@ from scrapy.utils.defer import _schedule_coro
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -102,21 +102,28 @@ def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     return slot is not None and any(entry[0] is request for entry in slot.queue)
 
 
-def evict_waiting(crawler: Crawler, unwanted: Callable[[Request], bool], error: Exception) -> int:
-    """End the wait of the requests that download slots hold and have not sent, with an error.
+def evict_waiting(
+    crawler: Crawler, keys: Iterable[str], unwanted: Callable[[Request], bool], error: Exception
+) -> int:
+    """End the wait of requests that these download slots hold and have not sent, with an error.
 
     Returns:
         How many there were. Without slots: none, and those requests are sent.
     """
     evicted = 0
-    for slot in list(getattr(cast("Any", crawler.engine).downloader, "slots", {}).values()):
-        waiting = [entry for entry in slot.queue if unwanted(entry[0])]
+    slots = getattr(cast("Any", crawler.engine).downloader, "slots", {})
+    for slot in filter(None, map(slots.get, keys)):
+        waiting = [entry for entry in getattr(slot, "queue", ()) if unwanted(entry[0])]
         for entry in waiting:
             slot.queue.remove(entry)
         evicted += len(waiting)
         for _, deferred in waiting:
             deferred.errback(Failure(error))  # type: ignore[no-untyped-call]
     return evicted
+
+
+def mirror_pause(crawler: Crawler, site: str, seconds: float) -> None:
+    """Tell Scrapy's own throttler of a pause, where there is one."""
 
 
 def scheduler_length(crawler: Crawler) -> int:

@@ -10,7 +10,7 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.pqueues import SiteQueue
+from scrapy_mandelbot.queue import SiteQueue
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -36,7 +36,7 @@ class ParkingScheduler(BaseScheduler):
     def __init__(self, crawler: Crawler, inner: Any) -> None:
         self.inner = inner
         """The project's own scheduler."""
-        self._gates = Crawl.of(crawler).gates
+        self._in_flight = Crawl.of(crawler).throttle.in_flight
         self._parked = SiteQueue(crawler, LifoMemoryQueue, "")
 
     @classmethod
@@ -75,7 +75,7 @@ class ParkingScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         """Park a request that comes back; hand the others to the project's scheduler."""
-        if self._gates.handouts.is_coming_back(request):
+        if self._in_flight.is_coming_back(request):
             self._parked.push(request)
             return True
         return bool(self.inner.enqueue_request(request))

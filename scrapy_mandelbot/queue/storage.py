@@ -1,4 +1,4 @@
-"""The queues within a site queue, of which only some are open.
+"""Where the requests of a site queue are kept: a queue of Scrapy's for each line, some open.
 
 Scrapy's disk queues hold a file open for each site and priority, and a process may open a thousand.
 Here the queues that were used longest ago are closed, and opened again when their turn comes. What
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     OpenQueue = Callable[[str, Iterable[int]], ScrapyPriorityQueue]
 
 
-class Shelf:
+class Storage:
     """Queues by name, each with at least one request.
 
     Args:
@@ -134,6 +134,8 @@ class Shelf:
         return request
 
     def _reach(self, name: str) -> ScrapyPriorityQueue:
+        if not self._most_open and name in self._open:
+            return self._open[name]
         queue = self._open.pop(name, None)
         if queue is None:
             if self._most_open and len(self._open) >= self._most_open:

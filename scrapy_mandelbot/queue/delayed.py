@@ -10,49 +10,48 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
 
-from scrapy.utils.asyncio import call_later
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy import Request
-    from scrapy.utils.asyncio import CallLaterResult
+
+    from scrapy_mandelbot.clock import Call, Clock
 
 
-class Aside:
-    """The requests set aside, by the name of their queue.
+class Delayed:
+    """The delayed requests, by the name of their queue.
 
     Args:
-        now: returns seconds since the epoch.
+        clock: of the crawl.
         come_back: called with the name and the request when its time has come.
     """
 
-    def __init__(self, now: Callable[[], float], come_back: Callable[[str, Request], None]) -> None:
-        self._now = now
+    def __init__(self, clock: Clock, come_back: Callable[[str, Request], None]) -> None:
+        self._clock = clock
         self._come_back = come_back
         self._heap: list[tuple[float, int, str, Request]] = []
         self._order = count()
         self._lengths: Counter[str] = Counter()
-        self._alarm: CallLaterResult | None = None
+        self._timer: Call | None = None
 
     def __len__(self) -> int:
         return len(self._heap)
 
     def length(self, name: str) -> int:
-        """Return how many requests of that name are set aside."""
+        """Return how many requests of that name are delayed."""
         return self._lengths[name]
 
     def put(self, name: str, request: Request, at: float) -> None:
-        """Set a request aside until then."""
+        """Delay a request until then."""
         heappush(self._heap, (at, next(self._order), name, request))
         self._lengths[name] += 1
-        self._set_alarm()
+        self._set_timer()
 
     def drain(self) -> Iterator[tuple[str, Request]]:
         """Take out all, whether their time has come or not."""
         while self._heap:
             yield self._take()
-        self._set_alarm()
+        self._set_timer()
 
     def _take(self) -> tuple[str, Request]:
         _, _, name, request = heappop(self._heap)
@@ -61,15 +60,16 @@ class Aside:
             del self._lengths[name]
         return name, request
 
-    def _ring(self) -> None:
-        self._alarm = None
-        while self._heap and self._heap[0][0] <= self._now():
+    def _wake(self) -> None:
+        self._timer = None
+        while self._heap and self._heap[0][0] <= self._clock.now():
             self._come_back(*self._take())
-        self._set_alarm()
+        self._set_timer()
 
-    def _set_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._heap:
-            self._alarm = call_later(max(0.0, self._heap[0][0] - self._now()), self._ring)
+            seconds = max(0.0, self._heap[0][0] - self._clock.now())
+            self._timer = self._clock.call_later(seconds, self._wake)
