@@ -8,8 +8,9 @@ it crawls in this process and ends::
 VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon": 500}
 SHAPE    page: so many pages of one site; site: three pages each of so many sites; refusal: one that
          refuses its first page once, with 503
-COUNT    full: collect garbage as Python does, else no full collections; calls: print, as JSON, how often each function of the package was called; trace: print
-         what was called from the 503 until the scheduler has the request again
+COUNT    full: collect garbage as Python does, else no full collections; calls: print, as JSON, how
+         often each function of the package was called; trace: print what was called from the 503
+         until the scheduler has the request again
 """
 
 from __future__ import annotations
