@@ -120,15 +120,18 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
 
     This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request ends.
 
-    Without it: until its response is parsed, too. Without that as well: True, as all ends are told
-    of but that of a request which a middleware replaces by another on its way out.
+    With a throttler, for which a request waits before the downloader has it, and without what the
+    downloader has: until its response is parsed, too. Without that as well: True, as all ends are
+    told of but that of a request which a middleware replaces by another on its way out.
     """
     engine = cast("Any", crawler.engine)
-    try:
-        return request in engine.downloader.active
-    except TypeError:  # a custom one need only be true or false
-        under_way = getattr(getattr(engine, "_slot", None), "inprogress", None)
-        return under_way is None or request in under_way
+    if getattr(crawler, "throttler", None) is None:
+        try:
+            return request in engine.downloader.active
+        except TypeError:  # a custom one need only be true or false
+            pass
+    under_way = getattr(getattr(engine, "_slot", None), "inprogress", None)
+    return under_way is None or request in under_way
 
 
 def give_up_place(crawler: Crawler, request: Request) -> None:
