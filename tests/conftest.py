@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from clocks import TurnedClock
 from hypothesis import HealthCheck, settings
 from jobs import Job
 from webs import Web
@@ -21,6 +22,12 @@ def pytest_make_parametrize_id(val):
     """
     is_long = isinstance(val, bytes) and (len(val) > 50 or val.startswith(b"\x1f\x8b"))
     return f"{len(val)} bytes" if is_long else None
+
+
+@pytest.fixture
+def clock() -> TurnedClock:
+    """Time that the test turns."""
+    return TurnedClock()
 
 
 @pytest.fixture
