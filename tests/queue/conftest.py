@@ -6,8 +6,8 @@ import pytest
 
 
 @pytest.fixture
-def make_crawler():
-    """Make crawlers whose queue is tested; gates and store of each are closed in the end."""
+def make_crawler(clock):
+    """Make crawlers whose queue is tested, by a turned clock; no timer of theirs is left."""
     from queueing import queue_crawler  # at its import a reactor has to be there
 
     from scrapy_mandelbot.crawl import Crawl
@@ -15,9 +15,10 @@ def make_crawler():
     made = []
 
     def make(**settings):
-        made.append(queue_crawler(**settings))
+        made.append(queue_crawler(clock, **settings))
         return made[-1]
 
     yield make
     for crawler in made:
         Crawl.of(crawler)._spider_closed(crawler.spider, "shutdown")
+    clock.assert_nothing_left()
