@@ -56,7 +56,7 @@ class Crawl:
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
         self.throttle.keeps_given_up = bool(job_dir(crawler.settings))
         self.patience = Patience(crawler, self.config, self.throttle, self.clock)
-        self.drops: Callable[[Request], bool] = lambda _request: False
+        self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
@@ -82,20 +82,17 @@ class Crawl:
         """What is known of each site, as ``crawl.sites["https://example.com"]``."""
         return self.throttle.sites
 
-    def needs_scout(self, request: Request, site: SiteState) -> bool:
+    def needs_scout(self, request: Request, site: SiteState, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""
-        if (
-            not self.config.obey
-            or request.meta.get("dont_obey_robotstxt")
-            or site.rules_until > self.now()
-            or not site.name.startswith("http")
-        ):
+        rules = site.rules()
+        if rules is not None and rules.until > now:
             return False
-        rules = self.fetcher.known(site.name)
-        if rules is None:
-            return True
-        site.rules_until = rules.until
-        return False
+        return (
+            self.config.obey
+            and not request.meta.get("dont_obey_robotstxt")
+            and site.name.startswith("http")
+            and self.fetcher.known(site.name) is None
+        )
 
     def forbids(self, request: Request) -> bool:
         """Return whether the request is forbidden, as far as its site's rules are known."""

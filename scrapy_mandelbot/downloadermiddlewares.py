@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from math import inf
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
@@ -55,6 +55,7 @@ class RobotsTxtMiddleware:
             raise NotConfigured
         self.crawler = crawler
         self._crawl = Crawl.of(crawler)
+        self._flight = self._crawl.throttle.in_flight.get
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
@@ -66,35 +67,45 @@ class RobotsTxtMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Let the request pass, drop it, or send it back until its site's rules are known."""
-        throttle = self._crawl.throttle
         if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(
             ("http://", "https://")  # no other has a robots.txt
         ):
             return None
-        flight = throttle.flight_of(request)
+        flight = self._flight(request) or self._crawl.throttle.flight_of(request)
+        rules = flight.site.rules()
+        if rules is None or not flight.site.is_plain or rules.until <= self._crawl.now():
+            answer, rules = await self._find_out(flight, request)
+            if answer is not None or rules is None:
+                return answer
+        self.process_request_2(rules.parser, request)
+        if request.url.endswith("/robots.txt"):
+            return self._robots_txt(flight.site.name, request)
+        return None
+
+    async def _find_out(
+        self, flight: Flight, request: Request
+    ) -> tuple[Request | Response | None, SiteRules | None]:
+        """Return the rules of the request's site, or what is returned in place of going by them."""
+        throttle, site = self._crawl.throttle, flight.site
         if throttle.has_given_up(flight):
-            return None  # PauseMiddleware answers it; the site is not asked
-        site = flight.site.name
+            return None, None  # PauseMiddleware answers it; the site is not asked
         while True:
-            rules, until = None, -inf
             try:
-                rules = await self._crawl.fetcher.rules(site, request, self.DOWNLOAD_PRIORITY)
-                until = rules.until
+                rules = await self._crawl.fetcher.rules(site.name, request, self.DOWNLOAD_PRIORITY)
             finally:
-                throttle.scouted(flight, until)
+                throttle.scouted(flight)
             if rules.outcome.kind is not OutcomeKind.UNAVAILABLE:
-                break
+                site.rules = ref(rules)
+                return None, rules
             if self._crawl.is_for_a_person(request):
-                self._tell_person(site, rules)
-                return None
+                self._tell_person(site.name, rules)
+                return None, None
             reason, retry_after = rules.outcome.reason, rules.outcome.retry_after
             throttle.refused(flight, reason, retry_after, rules.response)
             if throttle.can_go_back(flight):
-                return throttle.send_back(flight)
+                return throttle.send_back(flight), None
             if not await throttle.wait(flight, Admission.PAUSED):
-                return _refusal(self._crawl, flight)
-        self.process_request_2(rules.parser, request)
-        return self._robots_txt(site, request)
+                return _refusal(self._crawl, flight), None
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""
@@ -135,7 +146,7 @@ class RobotsTxtMiddleware:
         Who wants to see what the site says now asks with ``dont_obey_robotstxt``, or with one of
         Scrapy's commands.
         """
-        if not request.url.endswith("/robots.txt") or request.method != "GET":
+        if request.method != "GET":
             return None
         url = urlparse_cached(request)
         if url.path != "/robots.txt" or url.query or self._crawl.is_for_a_person(request):
@@ -175,6 +186,7 @@ class PauseMiddleware:
         if not self._crawl.config.enabled:
             raise NotConfigured
         self._throttle = self._crawl.throttle
+        self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
         self._stats_missed: DownloaderStats | None = None
         if crawler.settings.getbool("DOWNLOADER_STATS"):
@@ -193,9 +205,9 @@ class PauseMiddleware:
         """Pause the site at once: the downloader slot is about to send its next request."""
         if request.meta.get("dont_pause"):
             return
-        flight = self._throttle.flight_of(request)
+        flight = self._flight(request) or self._throttle.flight_of(request)
         flight.is_noticed = True
-        if not self._asks_for_pause(request, response):
+        if response.status not in self._statuses or not self._asks_for_pause(request, response):
             self._throttle.answered(flight)
             return
         retry_after = response.headers.get("Retry-After")
@@ -207,8 +219,16 @@ class PauseMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
+        flight = self._flight(request)
+        if flight is None:
+            flight = self._throttle.flight_of(request)
+        elif flight.site.is_plain and flight.is_from_queue and self._throttle.is_simple:
+            return None
+        return await self._wait_for_turn(flight, request)
+
+    async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
+        """Return None when the request may be sent, or what is returned in place of sending it."""
         throttle = self._throttle
-        flight = throttle.flight_of(request)
         while True:
             if throttle.is_paced:
                 self._crawl.learn_pace(request, flight.site)
@@ -235,7 +255,7 @@ class PauseMiddleware:
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be asked again after the pause."""
         throttle = self._throttle
-        flight = throttle.flight_of(request)
+        flight = self._flight(request) or throttle.flight_of(request)
         if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
             throttle.let_go(flight)
             return response
@@ -261,7 +281,7 @@ class PauseMiddleware:
     ) -> Request | Response | None:
         """Send back a request that never was sent, or found its site down."""
         throttle = self._throttle
-        flight = throttle.flight_of(request)
+        flight = self._flight(request) or throttle.flight_of(request)
         if request.meta.get("dont_pause"):
             throttle.let_go(flight)
             return None

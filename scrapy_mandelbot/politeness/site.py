@@ -27,13 +27,17 @@ from scrapy_mandelbot.politeness.routes import Routes
 from scrapy_mandelbot.politeness.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause import Pause, PauseLaw, Refusal
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 _FREE = Pace()
+
+
+def _nothing() -> None:
+    pass
 
 
 class Admission(Enum):
@@ -71,7 +75,7 @@ class SiteState:
         "name",
         "pace_until",
         "resumes_at",
-        "rules_until",
+        "rules",
         "scout",
         "slots",
         "ticks",
@@ -85,8 +89,8 @@ class SiteState:
         """Whether nothing holds its requests back; what is set here is settled by `_settle`."""
         self.ticks = 0
         """A number that grows with each request handed out, and with each good answer."""
-        self.rules_until = -inf
-        """Until when its rules need not be found out."""
+        self.rules: Callable[[], Any] = _nothing
+        """Returns its rules as they were found out last, if they are at hand."""
         self.scout: Flight | None = None
         """The one request on its way while the site's rules are not known."""
         self.held_until = -inf
@@ -103,7 +107,7 @@ class SiteState:
         self._good_at: int | None = None
         self._unanswered: set[bytes] | None = None
         self._refused_urls: RefusedUrls | None = None
-        self.slots: set[str] | None = None
+        self.slots: set[str] = set()
         """Download slots through which it was asked."""
         self.alarm_at = inf
         """When the crawl looks at it again."""
@@ -254,8 +258,7 @@ class SiteState:
         if self._goodput is None:
             self._goodput = Goodput()
         self._goodput.answered(now)
-        if self._unanswered is not None:
-            self._unanswered = None
+        self._unanswered = None
         if self._refused_urls is not None:
             self._refused_urls.answered(fingerprint)
             self._forget_refused_urls()

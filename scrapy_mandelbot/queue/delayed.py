@@ -16,49 +16,50 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.queue.round_robin import Line
 
 
 class Delayed:
-    """The delayed requests, by the name of their queue.
+    """The delayed requests, by the line that they belong to.
 
     Args:
         clock: of the crawl.
-        come_back: called with the name and the request when its time has come.
+        come_back: called with the line and the request when its time has come.
     """
 
-    def __init__(self, clock: Clock, come_back: Callable[[str, Request], None]) -> None:
+    def __init__(self, clock: Clock, come_back: Callable[[Line, Request], None]) -> None:
         self._clock = clock
         self._come_back = come_back
-        self._heap: list[tuple[float, int, str, Request]] = []
+        self._heap: list[tuple[float, int, Line, Request]] = []
         self._order = count()
-        self._lengths: Counter[str] = Counter()
+        self._lengths: Counter[Line] = Counter()
         self._timer: Call | None = None
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def length(self, name: str) -> int:
-        """Return how many requests of that name are delayed."""
-        return self._lengths[name]
+    def length(self, line: Line) -> int:
+        """Return how many requests of that line are delayed."""
+        return self._lengths[line]
 
-    def put(self, name: str, request: Request, at: float) -> None:
+    def put(self, line: Line, request: Request, at: float) -> None:
         """Delay a request until then."""
-        heappush(self._heap, (at, next(self._order), name, request))
-        self._lengths[name] += 1
+        heappush(self._heap, (at, next(self._order), line, request))
+        self._lengths[line] += 1
         self._set_timer()
 
-    def drain(self) -> Iterator[tuple[str, Request]]:
+    def drain(self) -> Iterator[tuple[Line, Request]]:
         """Take out all, whether their time has come or not."""
         while self._heap:
             yield self._take()
         self._set_timer()
 
-    def _take(self) -> tuple[str, Request]:
-        _, _, name, request = heappop(self._heap)
-        self._lengths[name] -= 1
-        if not self._lengths[name]:
-            del self._lengths[name]
-        return name, request
+    def _take(self) -> tuple[Line, Request]:
+        _, _, line, request = heappop(self._heap)
+        self._lengths[line] -= 1
+        if not self._lengths[line]:
+            del self._lengths[line]
+        return line, request
 
     def _wake(self) -> None:
         self._timer = None

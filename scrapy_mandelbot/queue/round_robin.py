@@ -101,12 +101,21 @@ class RoundRobin:
             standing = self._standing[activity] = {}
         standing[line] = None
 
-    def slot_changed(self, slot: str) -> None:
+    def slot_changed(self, slot: str, activity: int) -> None:
         """Move the lines of a slot whose activity has changed, those that had to wait too."""
-        lines = self._by_slot.get(slot)
-        if lines:
-            for line in tuple(lines):
-                self.stand(line)
+        for line in tuple(self._by_slot.get(slot, ())):
+            before = line.activity
+            if before is not None:  # as step_out() and stand(), of which this is most of the calls
+                standing = self._standing[before]
+                del standing[line]
+                if not standing:
+                    del self._standing[before]
+            line.activity = activity
+            there = self._standing.get(activity)
+            if there is None:
+                self._standing[activity] = {line: None}
+            else:
+                there[line] = None
 
     def may_stand(self, lines: Iterable[Line]) -> None:
         """Have lines that had to wait stand again; those that stand keep their place."""

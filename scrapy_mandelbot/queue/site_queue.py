@@ -13,12 +13,13 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness import Flight
 from scrapy_mandelbot.queue.delayed import Delayed
 from scrapy_mandelbot.queue.names import is_ours, key_of_name, queue_name, slot_of_name
 from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
 from scrapy_mandelbot.queue.storage import Storage
 from scrapy_mandelbot.shown import shown
-from scrapy_mandelbot.throttle import key_of, split_key
+from scrapy_mandelbot.throttle import key_of, site_of_request, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,6 +87,7 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
+        self._has_routes = self._crawl.config.pause_per_proxy
 
         def open_queue(directory: str, priorities: Iterable[int]) -> ScrapyPriorityQueue:
             queue: ScrapyPriorityQueue = build_from_crawler(
@@ -101,14 +103,15 @@ class SiteQueue:
         self._storage = Storage(open_queue, key, _OPEN_DISK_QUEUES)
         self._delayed = Delayed(self._crawl.clock, self._come_back)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
-        self._lines: dict[str, Line] = {}
+        self.slot_changed = self._round_robin.slot_changed
+        self._lines: dict[tuple[str, str, str], Line] = {}
         self._by_site: dict[SiteState, list[Line]] = {}
         self._waits_for_an_end: set[Line] = set()
         """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
         self._looked_again_at = -inf
         for name, priorities in (startprios or {}).items():
             self._storage.restore(name, priorities)
-            self._join(self._line(name))
+            self._round_robin.join(self._line(name))
         self._throttle.listen(self)
         if not key and job_dir(crawler.settings):  # Scrapy does not close the one in memory
             crawler.signals.connect(self._tell_lost, signal=scrapy.signals.spider_closed)
@@ -125,31 +128,37 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        not_before = self._in_flight.take_back(request)
+        not_before = 0.0
+        if self._in_flight.coming_back:
+            not_before = self._in_flight.take_back(request)
         slot = engine.slot_key(self._crawler, request)
-        site = self._throttle.site_of(request)
-        route = self._throttle.route_of(request)
-        name = queue_name(key_of(site.name, route), slot)
-        line = self._lines.get(name) or self._add_line(Line(name, site, route, slot))
-        if not_before > self._crawl.now():
-            self._delayed.put(name, request, not_before)
+        name = site_of_request(request)
+        route = self._throttle.route_of(request) if self._has_routes else ""
+        line = self._lines.get((name, route, slot))
+        if line is None:
+            key = queue_name(key_of(name, route), slot)
+            line = self._add_line(Line(key, self._throttle.sites.of(name), route, slot))
+        if not_before and not_before > self._crawl.now():
+            self._delayed.put(line, request, not_before)
             return
         try:
-            self._storage.push(name, request)
+            self._storage.push(line.name, request)
         except ValueError:
             self._leave_if_empty(line)
             raise
-        self._join(line)
+        if not line.has_joined:
+            self._round_robin.join(line)
 
     def pop(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
         while (line := self._next_line()) is not None:
             self._round_robin.take(line)
             request = self._storage.pop(line.name)
-            if request is not None:
+            if request is not None and not line.site.is_plain:
                 request = self._better_probe(request, line)
-            self._leave_if_empty(line)
-            if request is None or self._crawl.drops(request):
+            if line.name not in self._storage.lengths:
+                self._leave_if_empty(line)
+            if request is None or (self._crawl.drops and self._crawl.drops(request)):
                 continue
             if self._hands_out(request, line):
                 return request
@@ -168,12 +177,12 @@ class SiteQueue:
     def drain(self) -> Iterator[Request]:
         """Take out all requests, whatever is known of their sites."""
         self._end_delays()
-        while len(self._storage):
-            name = next(iter(self._storage))
-            request = self._storage.pop(name)
-            self._leave_if_empty(self._lines[name])
-            if request is not None:
-                yield request
+        for line in list(self._lines.values()):
+            while line.name in self._storage:
+                request = self._storage.pop(line.name)
+                self._leave_if_empty(line)
+                if request is not None:
+                    yield request
 
     def close(self) -> dict[str, list[int]]:
         """Close all, and return the state that a queue of either kind can be built from."""
@@ -192,10 +201,6 @@ class SiteQueue:
         for line in self._lines.values():
             yield line.site, line.route, self._length(line)
 
-    def slot_changed(self, slot: str) -> None:
-        """Note that a request was handed out to a download slot, or has left it."""
-        self._round_robin.slot_changed(slot)
-
     def site_changed(self, site: SiteState) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
         for line in self._by_site.get(site, ()):
@@ -212,11 +217,14 @@ class SiteQueue:
             slot = engine.slot_key(self._crawler, request)
             if not self._throttle.may_hand_out(site, route):
                 return False
-        as_scout = self._crawl.needs_scout(request, site)
+        now = self._crawl.now()
+        as_scout = self._crawl.needs_scout(request, site, now)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and not self._throttle.may_hand_out(site, route):
             return False
-        self._throttle.hand_out(request, site, route, slot, as_scout=as_scout)
+        flight = Flight(request, site, route)
+        flight.slot = slot
+        self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
     def _line(self, name: str) -> Line:
@@ -227,16 +235,12 @@ class SiteQueue:
         return self._add_line(line)
 
     def _add_line(self, line: Line) -> Line:
-        self._lines[line.name] = line
+        self._lines[line.site.name, line.route, line.slot] = line
         self._by_site.setdefault(line.site, []).append(line)
         return line
 
     def _length(self, line: Line) -> int:
-        return self._storage.length(line.name) + self._delayed.length(line.name)
-
-    def _join(self, line: Line) -> None:
-        if not line.has_joined:
-            self._round_robin.join(line)
+        return self._storage.length(line.name) + self._delayed.length(line)
 
     def _leave_if_empty(self, line: Line) -> None:
         name = line.name
@@ -245,23 +249,24 @@ class SiteQueue:
         if line.has_joined:
             self._round_robin.leave(line)
             self._waits_for_an_end.discard(line)
-        if self._delayed.length(name):
+        if self._delayed.length(line):
             return
-        del self._lines[name]
+        del self._lines[line.site.name, line.route, line.slot]
         lines = self._by_site[line.site]
         lines.remove(line)
         if not lines:
             del self._by_site[line.site]
 
-    def _come_back(self, name: str, request: Request) -> None:
+    def _come_back(self, line: Line, request: Request) -> None:
         """Put a request that was delayed where it is the next of its queue."""
-        self._storage.put_at_hand(name, request)
-        self._join(self._lines[name])
+        self._storage.put_at_hand(line.name, request)
+        if not line.has_joined:
+            self._round_robin.join(line)
         engine.wake(self._crawler)
 
     def _end_delays(self) -> None:
-        for name, request in self._delayed.drain():
-            self._come_back(name, request)
+        for line, request in self._delayed.drain():
+            self._come_back(line, request)
 
     def _tell_lost(self) -> None:
         """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
@@ -289,7 +294,7 @@ class SiteQueue:
             if line is None:
                 if not self._look_again():
                     return None
-            elif not self._throttle.may_hand_out(line.site, line.route):
+            elif not (line.site.is_plain or self._throttle.may_hand_out(line.site, line.route)):
                 round_robin.step_out(line)
                 if next(line.site.awaited(), None) is not None:
                     self._waits_for_an_end.add(line)
@@ -314,7 +319,7 @@ class SiteQueue:
 
     def _better_probe(self, request: Request, line: Line) -> Request | None:
         """Return another request of the site, if this one would be the probe and failed last."""
-        if line.site.is_plain or line.name not in self._storage:
+        if line.name not in self._storage:
             return request
         if not self._throttle.is_poor_probe(request, line.site, line.route):
             return request

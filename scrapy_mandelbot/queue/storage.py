@@ -38,27 +38,28 @@ class Storage:
         self._open: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
         self._closed: dict[str, list[int]] = {}  # priorities
         self._at_hand: dict[str, list[Request]] = {}
-        self._lengths: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
+        """How many requests each queue has, of those that have any."""
         self._total = 0
 
     def __len__(self) -> int:
         return self._total
 
     def __contains__(self, name: str) -> bool:
-        return name in self._lengths
+        return name in self.lengths
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._lengths)
+        return iter(self.lengths)
 
     def length(self, name: str) -> int:
         """Return how many requests the queue has."""
-        return self._lengths.get(name, 0)
+        return self.lengths.get(name, 0)
 
     def restore(self, name: str, priorities: Iterable[int]) -> None:
         """Take up what a former run left on disk."""
         self._closed[name] = list(priorities)
         length = len(self._reach(name))
-        self._lengths[name] = length
+        self.lengths[name] = length
         self._total += length
         self._put_away_if_empty(name)
 
@@ -69,18 +70,19 @@ class Storage:
             ValueError: it cannot be written to disk; nothing has changed.
         """
         queue = self._reach(name)
-        self._lengths.setdefault(name, 0)
         try:
             queue.push(request)
-            self._lengths[name] += 1
-            self._total += 1
-        finally:
+        except ValueError:
+            self.lengths.setdefault(name, 0)
             self._put_away_if_empty(name)
+            raise
+        self.lengths[name] = self.lengths.get(name, 0) + 1
+        self._total += 1
 
     def put_at_hand(self, name: str, request: Request) -> None:
         """Add a request that is to be the next of its queue, and is not written to disk."""
         self._at_hand.setdefault(name, []).append(request)
-        self._lengths[name] = self._lengths.get(name, 0) + 1
+        self.lengths[name] = self.lengths.get(name, 0) + 1
         self._total += 1
 
     def pop(self, name: str) -> Request | None:
@@ -91,9 +93,10 @@ class Storage:
         request = queue.pop()
         # A queue that lost what it held (its file was cut) is believed, not its former length.
         left = len(queue)
-        self._total += left - self._lengths[name]
-        self._lengths[name] = left
-        self._put_away_if_empty(name)
+        self._total += left - self.lengths[name]
+        self.lengths[name] = left
+        if not left:
+            self._put_away_if_empty(name)
         return request
 
     def peek(self, name: str) -> Request | None:
@@ -119,7 +122,7 @@ class Storage:
         state = {name: queue.close() for name, queue in self._open.items()} | self._closed
         self._open.clear()
         self._closed.clear()
-        self._lengths.clear()
+        self.lengths.clear()
         self._total = 0
         return state
 
@@ -128,7 +131,7 @@ class Storage:
         request = requests.pop(0)
         if not requests:
             del self._at_hand[name]
-        self._lengths[name] -= 1
+        self.lengths[name] -= 1
         self._total -= 1
         self._put_away_if_empty(name)
         return request
@@ -146,9 +149,9 @@ class Storage:
         return queue
 
     def _put_away_if_empty(self, name: str) -> None:
-        if self._lengths[name]:
+        if self.lengths[name]:
             return
-        del self._lengths[name]
+        del self.lengths[name]
         if name not in self._open and name not in self._closed:  # all it had was at hand
             return
         self._reach(name)

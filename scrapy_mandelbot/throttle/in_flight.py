@@ -36,22 +36,18 @@ class InFlight:
 
     Args:
         crawler: whose requests they are.
-        slot_changed: called with a download slot that has one more or one less.
         lost: called with a flight that has ended, as a middleware swallowed its request.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        slot_changed: Callable[[str], None],
-        lost: Callable[[Flight], None],
-    ) -> None:
+    def __init__(self, crawler: Crawler, lost: Callable[[Flight], None]) -> None:
         self._crawler = crawler
-        self._slot_changed = slot_changed
         self._lost = lost
+        self.slot_changed: list[Callable[[str, int], None]] = []
+        """Called with a download slot that has one more or one less, and how many it has."""
         self._flights: dict[Request, Flight] = {}
         self._in_slots: dict[str, set[Flight]] = {}
-        self._coming_back: WeakKeyDictionary[Request, tuple[Flight, float]] = WeakKeyDictionary()
+        self._limits: dict[str, float] = {}  # of those slots; asked for again where one is full
+        self.coming_back: WeakKeyDictionary[Request, tuple[Flight, float]] = WeakKeyDictionary()
         self._look_at = _FEW
         self.get = self._flights.get
         """Returns the flight of a request; None: there is none."""
@@ -59,27 +55,29 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._flights)
 
-    def hand_out(self, request: Request, site: SiteState, route: str, slot: str) -> Flight:
-        """Note what a request looks like as it leaves the queue for a download slot."""
-        flight = self.add(request, site, route)
-        meta = request.meta
+    def hand_out(self, flight: Flight) -> None:
+        """Note what a request looks like as it leaves the queue for its download slot."""
+        request: Request = flight.request
+        self._flights[request] = flight
+        meta, slot = request.meta, flight.slot
         if "download_slot" in meta or "proxy" in meta:
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
         flight.dont_filter = request.dont_filter
-        flight.slot = slot
         in_slot = self._in_slots.get(slot)
         if in_slot is None:
             in_slot = self._in_slots[slot] = set()
+            self._limits[slot] = engine.slot_concurrency(self._crawler, slot)
         in_slot.add(flight)
-        self._slot_changed(slot)
-        return flight
+        for tell in self.slot_changed:
+            tell(slot, len(in_slot))
+        if len(self._flights) > self._look_at:
+            self._drop_lost()
 
     def add(self, request: Request, site: SiteState, route: str) -> Flight:
         """Note a request on its way, which need not be from the queue."""
         flight = self._flights[request] = Flight(request, site, route)
         if len(self._flights) > self._look_at:
             self._drop_lost()
-            self._look_at = max(_FEW, 2 * len(self._flights))
         return flight
 
     def in_slot(self, slot: str) -> int:
@@ -89,9 +87,9 @@ class InFlight:
     def is_full(self, slot: str) -> bool:
         """Return whether the slot has as many requests as it may transfer at once."""
         flights = self._in_slots.get(slot)
-        if flights is None:
+        if flights is None or len(flights) < self._limits[slot]:
             return False
-        most = engine.slot_concurrency(self._crawler, slot)
+        self._limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
         if len(flights) < most:
             return False
         # Some ends are not told to us: a middleware may swallow a request. Then it is no longer
@@ -118,13 +116,13 @@ class InFlight:
         """
         request: Request = flight.request
         self.let_go(flight)
-        self._coming_back[request] = flight, not_before
+        self.coming_back[request] = flight, not_before
         request.dont_filter = True
         return request
 
     def is_coming_back(self, request: Request) -> bool:
         """Return whether the request was sent back and has not arrived."""
-        return request in self._coming_back
+        return request in self.coming_back
 
     def take_back(self, request: Request) -> float:
         """Make a request that comes back to the queue what it was when it was handed out.
@@ -132,9 +130,7 @@ class InFlight:
         Returns:
             When it may be handed out again, in seconds since the epoch; 0: at once.
         """
-        if not self._coming_back:
-            return 0.0
-        flight, not_before = self._coming_back.pop(request, (None, 0.0))
+        flight, not_before = self.coming_back.pop(request, (None, 0.0))
         if flight is None:
             return 0.0
         request.dont_filter = flight.dont_filter
@@ -149,16 +145,16 @@ class InFlight:
         """Forget a request that has its answer, or never gets one."""
         self._flights.pop(flight.request, None)
         slot = flight.slot
-        if not flight.is_from_queue:
-            return
-        flights = self._in_slots.get(slot)
-        if flights is None:
+        flights = self._in_slots.get(slot) if flight.is_from_queue else None
+        if flights is None or flight not in flights:
             return
         flights.discard(flight)
         if not flights:
-            del self._in_slots[slot]
-        self._slot_changed(slot)
+            del self._in_slots[slot], self._limits[slot]
+        for tell in self.slot_changed:
+            tell(slot, len(flights))
 
     def _drop_lost(self) -> None:
         for flight in list(self._flights.values()):
             self.drop_if_lost(flight)
+        self._look_at = max(_FEW, 2 * len(self._flights))

@@ -74,8 +74,9 @@ class Queue(Protocol):
     def lines(self) -> Iterator[tuple[SiteState, str, int]]:
         """Yield site, route and number of the requests that it holds."""
 
-    def slot_changed(self, slot: str) -> None:
-        """Note that a request was handed out to a download slot, or has left it."""
+    @property
+    def slot_changed(self) -> Callable[[str, int], None]:
+        """What is called with a download slot that has one more or one less, and its number."""
 
     def site_changed(self, site: SiteState) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
@@ -96,16 +97,18 @@ class Throttle:
         self._route_of: Callable[[Request], str] | None = (
             route_by_proxy if config.pause_per_proxy else None
         )
+        self.is_paced = bool(config.crawl_delays) or config.obeys_pace
+        """Whether any site can have a pace in this crawl."""
+        self.is_simple = not (config.pause_per_proxy or self.is_paced)
+        """Whether nothing is to be looked at of a request to a site that nothing is known of."""
         self._queues: list[Queue] = []
         self._refusals: Recent[Response] = Recent(_REFUSALS)
         self._alarm = Alarm(clock, self.update)
         self._room = WaitingRoom(crawler, clock, self._look)
         self.sites = Sites(config.pause_law)
         """What is known of each site."""
-        self.in_flight = InFlight(crawler, self._slot_changed, self._ended)
+        self.in_flight = InFlight(crawler, self._ended)
         """The requests outside of the queue."""
-        self.is_paced = bool(config.crawl_delays) or config.obeys_pace
-        """Whether any site can have a pace in this crawl."""
         self.keeps_given_up = False
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
 
@@ -114,6 +117,7 @@ class Throttle:
         if not self._queues:  # now there is a loop to set the alarm on
             self._restore()
         self._queues.append(queue)
+        self.in_flight.slot_changed.append(queue.slot_changed)
 
     def close(self) -> None:
         """Cancel every timer."""
@@ -151,14 +155,15 @@ class Throttle:
         self._alarm.set(site, due)
         return False
 
-    def hand_out(
-        self, request: Request, site: SiteState, route: str, slot: str, *, as_scout: bool
-    ) -> None:
-        """Note that the queue hands out the request; where a probe is due, this is it."""
-        flight = self.in_flight.hand_out(request, site, route, slot)
-        site.hand_out(flight, self._now(), as_scout=as_scout)
+    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+        """Note that the queue hands out a request; where a probe is due, this is it."""
+        site = flight.site
+        self.in_flight.hand_out(flight)
+        site.hand_out(flight, now, as_scout=as_scout)
         if not site.is_plain:
             self._count_wait(site)
+        if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
+            site.slots.add(flight.slot)
 
     def is_poor_probe(self, request: Request, site: SiteState, route: str) -> bool:
         """Return whether some other request had better be the probe: this one failed last."""
@@ -246,8 +251,6 @@ class Throttle:
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
-        if site.is_plain:
-            return False
         return site.has_given_up(flight.route if flight.passed is None else flight.passed)
 
     def can_go_back(self, flight: Flight) -> bool:
@@ -272,17 +275,9 @@ class Throttle:
 
     def let_leave(self, flight: Flight) -> None:
         """Note that a request leaves for its site."""
-        site = flight.site
-        slots = site.slots
-        slot = flight.slot or flight.request.meta.get("download_slot")
-        if slots is None:
-            slots = site.slots = set()
-        if slot not in slots and len(slots) < _MOST_SLOTS:
-            slots.add(slot or engine.slot_key(self._crawler, flight.request))
-        if site.is_plain:
-            flight.is_sent = True
-            return
-        now = self._now()
+        site, now = flight.site, self._now()
+        if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
+            site.slots.add(engine.slot_key(self._crawler, flight.request))
         site.sent(flight, now)
         self._count_wait(site)
         self._keep_turn(site, now)
@@ -331,15 +326,9 @@ class Throttle:
 
     # Told by the middlewares, of what became of it.
 
-    def scouted(self, flight: Flight, until: float) -> None:
-        """Note that the request has learnt its site's rules, or passed without them.
-
-        Args:
-            flight: the request.
-            until: when they are to be found out again.
-        """
+    def scouted(self, flight: Flight) -> None:
+        """Note that the request has learnt its site's rules, or passed without them."""
         site = flight.site
-        site.rules_until = until
         if site.scout is flight:
             site.end_scout()
             self.update(site)
@@ -347,9 +336,11 @@ class Throttle:
     def answered(self, flight: Flight) -> None:
         """Note that the site answered the request, and asked for no pause."""
         site, now = flight.site, self._now()
+        if site.is_plain and not site.has_refused:
+            site.answered(flight, now, b"")
+            return
         pause = site.pause(flight.route)
-        fingerprint = self._fingerprint(flight.request) if site.has_refused else b""
-        news = site.answered(flight, now, fingerprint)
+        news = site.answered(flight, now, self._fingerprint(flight.request))
         if news is None or pause is None:
             return
         if news is News.RESUMED:
@@ -432,7 +423,8 @@ class Throttle:
     def let_go(self, flight: Flight) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
         self.in_flight.let_go(flight)
-        self._ended(flight)
+        if self.is_paced or not flight.site.is_plain:
+            self._ended(flight)
 
     # Paces.
 
@@ -573,10 +565,6 @@ class Throttle:
         if was_sent:
             self._keep_turn(site, now)
         self.update(site)
-
-    def _slot_changed(self, slot: str) -> None:
-        for queue in self._queues:
-            queue.slot_changed(slot)
 
     def _waiting(self, site: SiteState) -> int:
         return sum(queue.waiting(site) for queue in self._queues)
