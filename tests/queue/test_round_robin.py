@@ -40,7 +40,7 @@ def take(round_robin: RoundRobin, activity: Counter) -> str | None:
         return None
     round_robin.take(line)
     activity[line.slot] += 1
-    round_robin.slot_changed(line.slot)
+    round_robin.slot_changed(line.slot, activity[line.slot])
     return line.name
 
 
@@ -54,7 +54,7 @@ def test_the_least_active_first(round_robin, activity):
     for _ in range(6):
         take(round_robin, activity)
     activity["slot b"] = 0
-    round_robin.slot_changed("slot b")
+    round_robin.slot_changed("slot b", 0)
     assert [take(round_robin, activity) for _ in range(3)] == list("bba")
 
 
@@ -69,7 +69,7 @@ def test_who_steps_out_is_not_asked(round_robin, activity, lines):
 def test_a_slot_that_changes_has_its_lines_stand_again(round_robin, activity, lines):
     """One that stepped out because its slot was full, too."""
     round_robin.step_out(lines["a"])
-    round_robin.slot_changed("slot a")
+    round_robin.slot_changed("slot a", 0)
     assert lines["a"].activity == 0
     assert [take(round_robin, activity) for _ in range(3)] == list("bca")
 
@@ -113,7 +113,7 @@ def test_the_first_is_always_a_least_active_one_that_stands(steps):
             del model[line]
         elif step == "s":
             activity[line.slot] = value
-            round_robin.slot_changed(line.slot)
+            round_robin.slot_changed(line.slot, value)
             model.update({one: True for one in model if one.slot == line.slot})
         elif step == "o" and line in model:
             round_robin.step_out(line)
