@@ -6,14 +6,11 @@ import random
 from collections import Counter
 
 import pytest
-import scrapy
-from crawling import SETTINGS
+from queueing import open_scheduler
 from scrapy import Request
-from scrapy.core.scheduler import Scheduler
-from scrapy.crawler import Crawler
-from scrapy.settings import Settings
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness import Admission
 
 pytestmark = pytest.mark.slow
 
@@ -21,86 +18,28 @@ STEPS = 100_000
 SITES = 40
 
 
-class Clock:
-    """Time that is turned by the test, and what is to be called when."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-        self.calls: dict[object, tuple[float, object, tuple]] = {}
-
-    def call_later(self, delay, function, *arguments):
-        clock = self
-
-        class Call:
-            def cancel(self) -> None:
-                clock.calls.pop(self, None)
-
-        call = Call()
-        self.calls[call] = (self.now + delay, function, arguments)
-        return call
-
-    def turn(self, seconds: float) -> None:
-        self.now += seconds
-        for call, (due, function, arguments) in list(self.calls.items()):
-            if due <= self.now and self.calls.pop(call, None):
-                function(*arguments)
-
-
-class FakeDownloader:
-    domain_concurrency = 4
-
-    def __init__(self) -> None:
-        self.slots = {}
-        self.active: set[Request] = set()
-
-    @staticmethod
-    def get_slot_key(request: Request) -> str:
-        return request.meta.get("download_slot") or request.url.split("/")[2]
-
-
-class FakeEngine:
-    running = True
-    _slot = None
-
-    def __init__(self) -> None:
-        self.downloader = FakeDownloader()
-
-
-@pytest.fixture
-def clock(monkeypatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr("scrapy_mandelbot.gates.alarms.call_later", clock.call_later)
-    monkeypatch.setattr("scrapy_mandelbot.pqueues.aside.call_later", clock.call_later)
-    monkeypatch.setattr(Crawl, "now", lambda _: clock.now)
-    return clock
-
-
 @pytest.mark.parametrize("delays", [{}, {f"site{n}": 0.05 * n for n in range(10)}])
-def test_no_count_leaks(clock, delays):
-    """Answers, refusals, evictions, exceptions, redirects, and requests that somebody swallows.
+def test_no_count_leaks(make_crawler, clock, delays):
+    """Answers, refusals, evictions, exceptions, redirects, and requests that are swallowed.
 
     Some of the sites may have a pace.
     """
     chance = random.Random(7)
-    settings = {
-        **SETTINGS,
-        "ROBOTSTXT_OBEY": False,
-        "MANDELBOT_PAUSE_BASE": 5,
-        "MANDELBOT_PAUSE_TRIES": 10**6,
-        "MANDELBOT_CRAWL_DELAYS": delays,
-        "LOG_LEVEL": "ERROR",
-    }
-    crawler = Crawler(scrapy.Spider, Settings(settings))
-    crawler.spider = scrapy.Spider("leaks")
-    crawler._apply_settings()
-    crawler.engine = FakeEngine()
-    scheduler = Scheduler.from_crawler(crawler)
-    scheduler.open(crawler.spider)
-    gates = Crawl.of(crawler).gates
+    crawler = make_crawler(
+        CONCURRENT_REQUESTS_PER_DOMAIN=4,
+        MANDELBOT_PAUSE_BASE=5,
+        MANDELBOT_PAUSE_TRIES=10**6,
+        MANDELBOT_CRAWL_DELAYS=delays,
+        LOG_LEVEL="ERROR",
+    )
+    scheduler = open_scheduler(crawler)
+    throttle = Crawl.of(crawler).throttle
     active = crawler.engine.downloader.active
     fates: Counter[str] = Counter()
+    admissions: Counter[Admission] = Counter()
     made = 0
     sent_at: dict[str, float] = {}
+    swallowed: list[Request] = []
 
     def ended(request: Request) -> None:
         active.discard(request)
@@ -108,18 +47,17 @@ def test_no_count_leaks(clock, delays):
             assert request.meta["download_slot"] == request.url.split("/")[2]
 
     def answered(request: Request) -> None:
-        gates.paces.ended(request)
-        gates.answered(request)
-        gates.let_go(request)
+        flight = throttle.flight_of(request)
+        throttle.answered(flight)
+        throttle.let_go(flight)
         ended(request)
 
     def refused(request: Request) -> None:
-        gates.refused(request, "503", chance.choice([None, 1.0, 3.0]))
+        throttle.refused(throttle.flight_of(request), "503", chance.choice([None, 1.0, 3.0]))
         evicted(request)
 
     def evicted(request: Request) -> None:
-        gates.paces.ended(request)
-        back = gates.send_back(request)
+        back = throttle.send_back(throttle.flight_of(request))
         assert back is request
         assert back.dont_filter
         ended(request)
@@ -127,8 +65,7 @@ def test_no_count_leaks(clock, delays):
         assert not request.dont_filter
 
     def failed(request: Request) -> None:
-        gates.paces.ended(request)
-        gates.let_go(request)
+        throttle.let_go(throttle.flight_of(request))
         ended(request)
 
     def redirected(request: Request) -> None:
@@ -137,8 +74,12 @@ def test_no_count_leaks(clock, delays):
         meta = {**request.meta, "redirected": True}
         scheduler.enqueue_request(Request(f"http://site{site}/r/{made}", meta=meta))
 
+    def lost(request: Request) -> None:
+        swallowed.append(request)
+        ended(request)
+
     # What becomes of a request, and how likely it is.
-    outcomes = {answered: 70, refused: 6, evicted: 6, failed: 6, redirected: 6, ended: 6}
+    outcomes = {answered: 70, refused: 6, evicted: 6, failed: 6, redirected: 6, lost: 6}
     waiting_to_end: list[Request] = []
     for _ in range(STEPS):
         made += 1
@@ -148,10 +89,12 @@ def test_no_count_leaks(clock, delays):
             active.add(request)
             host = request.url.split("/")[2]
             if chance.random() < 0.9:  # the others are forbidden, or come from the cache
-                gates.paces.sent(request)
+                admission = throttle.admit(throttle.flight_of(request))
+                admissions[admission] += 1
+                assert admission is Admission.GO, "who was just handed out may be sent"
                 if host in sent_at:
-                    assert clock.now >= sent_at[host] + delays.get(host, 0) - 1e-6
-                sent_at[host] = clock.now
+                    assert clock.now() >= sent_at[host] + delays.get(host, 0) - 1e-6
+                sent_at[host] = clock.now()
             request.meta.setdefault("download_slot", request.url.split("/")[2])
             waiting_to_end.append(request)
         if len(waiting_to_end) > 60 or (request is None and waiting_to_end):
@@ -176,19 +119,22 @@ def test_no_count_leaks(clock, delays):
 
     assert set(fates) == {fate.__name__ for fate in outcomes}
     clock.turn(20)
-    assert len(gates.paces) == 0
-    handouts = gates.handouts
-    for slot in list(handouts._in_slots):  # what was swallowed is found out when somebody looks
-        crawler.engine.downloader.domain_concurrency = 1
-        gates.handouts.is_full(slot)
-    assert not handouts._in_slots
-    assert not [one for one in handouts._outside if one in active]
+    in_flight = throttle.in_flight
+    flights = [flight for request in swallowed if (flight := in_flight.get(request)) is not None]
+    assert len(in_flight) == len(flights), "what was swallowed is found out when it is looked for"
+    for flight in flights:
+        assert in_flight.drop_if_lost(flight)
+    assert len(in_flight) == 0
+    assert not any(in_flight.in_slot(f"site{number}") for number in range(SITES))
+    assert not in_flight.coming_back
+    for site in map(throttle.sites.get, throttle.sites):
+        assert list(site.awaited()) == []
+        assert not site.is_shut(clock.now())
+        assert site.due(clock.now()) < clock.now() + 5
     queue = scheduler.mqs
-    assert not queue._turns._slots
-    assert not queue._turns._lines
-    assert not queue._by_gate
-    assert not queue._aside._lengths
-    assert not queue._shelf._lengths
+    assert list(queue.lines()) == []
+    assert len(queue) == 0
+    assert len(queue._round_robin) == 0
+    assert not queue._by_site
     assert not queue._waits_for_an_end
     assert crawler.stats.get_value("scheduler/enqueued") >= STEPS
-    gates.close()
