@@ -81,7 +81,7 @@ class TurnedClock:
 
 def given(clock: TurnedClock) -> type:
     """Return an add-on that gives the clock to a crawler before anything asks it for the time."""
-    from scrapy_mandelbot.crawl import Crawl  # noqa: PLC0415 -- its import takes a reactor
+    from scrapy_mandelbot.crawl import Crawl  # its import takes a reactor
 
     class Given:
         def __init__(self, crawler) -> None:
