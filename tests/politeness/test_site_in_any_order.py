@@ -28,7 +28,7 @@ class AnyOrder(RuleBasedStateMachine):
     """The glue around a site, at its simplest: what the queue and the middlewares do."""
 
     @initialize(recovers=st.booleans(), by_proxy=st.booleans(), tries=st.sampled_from([2, 1000]))
-    def begin(self, recovers: bool, by_proxy: bool, tries: int) -> None:
+    def begin(self, *, recovers: bool, by_proxy: bool, tries: int) -> None:
         law = PauseLaw(first=1, base=4, longest=30, tries=tries, recovers=recovers)
         self.site = SiteState("https://example.com", law)
         self.now = 1000.0
@@ -62,7 +62,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.site.end_hold(self.now)
 
     @rule(number=NUMBERS, url=URLS, as_scout=st.booleans())
-    def the_queue_hands_one_out(self, number: int, url: bytes, as_scout: bool) -> None:
+    def the_queue_hands_one_out(self, *, number: int, url: bytes, as_scout: bool) -> None:
         """It may be sent at once: what the queue is told and what the way out is, agree."""
         route = self.routes[number % len(self.routes)]
         if self.site.has_given_up(route) or self.site.due(self.now, route) > self.now:
@@ -88,9 +88,9 @@ class AnyOrder(RuleBasedStateMachine):
         due, before = self.site.due(self.now, route), self.state(route)
         flight = Flight("request", self.site, route)
         admission = self.site.admit(flight, self.now)
-        if route or len(self.routes) == 1:  # else `due` is of those that may yet get a proxy
-            if self.site.scout is None:
-                assert (admission is Admission.GO) == (due <= self.now)
+        may_get_a_proxy = not route and len(self.routes) > 1  # `due` is of the first of them
+        if not may_get_a_proxy and self.site.scout is None:
+            assert (admission is Admission.GO) == (due <= self.now)
         if admission is Admission.GO:
             self.site.sent(flight, self.now)
             self.flights.append((flight, url))
