@@ -188,18 +188,31 @@ class PauseMiddleware:
         self._throttle = self._crawl.throttle
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
+        self._hears_of_responses = False
         self._stats_missed: DownloaderStats | None = None
         if crawler.settings.getbool("DOWNLOADER_STATS"):
             self._stats_missed = DownloaderStats(crawler.stats)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PauseMiddleware:
-        """Build the middleware, and have it hear of responses before the next is sent."""
+        """Build the middleware."""
         middleware = cls(crawler)
-        crawler.signals.connect(
-            middleware.response_downloaded, signal=scrapy.signals.response_downloaded
-        )
+        if _has_delays(crawler):
+            middleware.hear_of_responses()
         return middleware
+
+    def hear_of_responses(self) -> None:
+        """Hear of responses one turn of the loop sooner than their middlewares do.
+
+        That is needed where download slots hold requests: they send the next one then. The queue
+        hands out no more than a slot transfers at once, so none do but with a delay, or where
+        requests come from elsewhere than the queue.
+        """
+        if not self._hears_of_responses:
+            self._hears_of_responses = True
+            self.crawler.signals.connect(
+                self.response_downloaded, signal=scrapy.signals.response_downloaded
+            )
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Pause the site at once: the downloader slot is about to send its next request."""
@@ -222,6 +235,8 @@ class PauseMiddleware:
         flight = self._flight(request)
         if flight is None:
             flight = self._throttle.flight_of(request)
+            if not request.meta.get("dont_pause"):
+                self.hear_of_responses()
         elif flight.site.is_plain and flight.is_from_queue and self._throttle.is_simple:
             return None
         return await self._wait_for_turn(flight, request)
@@ -331,6 +346,17 @@ class PauseMiddleware:
         """Count a response in the stats, as it will not reach the middleware that does."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
+
+
+def _has_delays(crawler: Crawler) -> bool:
+    """Return whether download slots hold requests for a while before they send them."""
+    settings = crawler.settings
+    return bool(
+        settings.getfloat("DOWNLOAD_DELAY")
+        or settings.getbool("AUTOTHROTTLE_ENABLED")
+        or any(slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values())
+        or getattr(crawler.spider, "download_delay", None)
+    )
 
 
 def _refusal(crawl: Crawl, flight: Flight) -> Response:
