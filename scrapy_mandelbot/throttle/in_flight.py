@@ -9,7 +9,7 @@ and may have to give it another one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
+
+
+class _Was(NamedTuple):
+    """What a request that is sent back was when it was handed out."""
+
+    dont_filter: bool
+    meta: dict[str, object]
+    not_before: float
 
 
 class InFlight:
@@ -47,7 +55,8 @@ class InFlight:
         self._flights: dict[Request, Flight] = {}
         self._in_slots: dict[str, set[Flight]] = {}
         self._limits: dict[str, float] = {}  # of those slots; asked for again where one is full
-        self.coming_back: WeakKeyDictionary[Request, tuple[Flight, float]] = WeakKeyDictionary()
+        # What each was, and when it may go; not its flight, which would keep the request for ever.
+        self.coming_back: WeakKeyDictionary[Request, _Was] = WeakKeyDictionary()
         self._look_at = _FEW
         self.get = self._flights.get
         """Returns the flight of a request; None: there is none."""
@@ -116,7 +125,7 @@ class InFlight:
         """
         request: Request = flight.request
         self.let_go(flight)
-        self.coming_back[request] = flight, not_before
+        self.coming_back[request] = _Was(flight.dont_filter, flight.meta, not_before)
         request.dont_filter = True
         return request
 
@@ -130,16 +139,16 @@ class InFlight:
         Returns:
             When it may be handed out again, in seconds since the epoch; 0: at once.
         """
-        flight, not_before = self.coming_back.pop(request, (None, 0.0))
-        if flight is None:
+        was = self.coming_back.pop(request, None)
+        if was is None:
             return 0.0
-        request.dont_filter = flight.dont_filter
+        request.dont_filter = was.dont_filter
         for key in _CHANGED_ON_THE_WAY:
-            if key in flight.meta:
-                request.meta[key] = flight.meta[key]
+            if key in was.meta:
+                request.meta[key] = was.meta[key]
             else:
                 request.meta.pop(key, None)
-        return not_before
+        return was.not_before
 
     def let_go(self, flight: Flight) -> None:
         """Forget a request that has its answer, or never gets one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from crawling import ensureDeferred
-from queueing import URLS, drain, fill, open_scheduler
+from queueing import URLS, drain, fill, open_scheduler, refuse
 from scrapy import Request
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.squeues import PickleLifoDiskQueue
@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("callback", [None, lambda _: None], ids=["writable", "not writable"])
 @ensureDeferred
 async def test_what_is_set_aside_at_the_end_is_kept_or_named(
-    make_crawler, tmp_path, caplog, callback
+    make_crawler, clock, tmp_path, caplog, callback
 ):
     """It is in memory; at the end of a run with JOBDIR it goes to disk, or into a warning."""
     crawler = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(crawler)
-    handouts = Crawl.of(crawler).gates.handouts
+    throttle = Crawl.of(crawler).throttle
     fill(scheduler, "https://a.example/1")
     request = scheduler.next_request()
     request.callback = callback
-    scheduler.enqueue_request(handouts.send_back(request, not_before=Crawl.of(crawler).now() + 99))
+    flight = throttle.flight_of(request)
+    flight.not_before = clock.now() + 99
+    scheduler.enqueue_request(throttle.send_back(flight))
     assert len(scheduler) == 1
     assert scheduler.next_request() is None
     scheduler.close("shutdown")
@@ -45,17 +47,19 @@ async def test_what_is_set_aside_at_the_end_is_kept_or_named(
 
 
 @ensureDeferred
-async def test_a_poor_probe_is_not_written_to_disk(make_crawler, tmp_path):
+async def test_a_poor_probe_is_not_written_to_disk(make_crawler, clock, tmp_path):
     """It may be one that cannot be: it is at hand, and the next."""
     crawler = make_crawler(JOBDIR=str(tmp_path), MANDELBOT_PAUSE_FIRST=0, MANDELBOT_RECOVERY=False)
     scheduler = open_scheduler(crawler)
-    gates = Crawl.of(crawler).gates
+    throttle = Crawl.of(crawler).throttle
     fill(scheduler, "https://a.example/good")
     fill(scheduler, "https://a.example/bad", priority=1)
     bad = scheduler.next_request()
-    gates.refused(bad, "503")
-    scheduler.enqueue_request(gates.handouts.send_back(bad, Crawl.of(crawler).now() + 99))
-    scheduler.dqs._end_aside()
+    flight = throttle.flight_of(bad)
+    throttle.refused(flight, "503")
+    flight.not_before = clock.now() + 99
+    scheduler.enqueue_request(throttle.send_back(flight))
+    clock.turn(99)
     bad.callback = lambda _: None
 
     assert scheduler.next_request().url == "https://a.example/good"
@@ -96,12 +100,12 @@ async def test_jobdir_is_shared_with_scrapys_queue(make_crawler, tmp_path, write
 
 @ensureDeferred
 async def test_what_scrapys_queue_mixed_is_sorted_out(make_crawler, tmp_path):
-    """Its queues hold requests of several sites; those of a closed one are kept, and passed by."""
+    """Its queues hold requests of several sites; those of a paused one are kept, and passed by."""
     mixed = [f"{scheme}://a.example/{n}" for n in range(3) for scheme in ("http", "https")]
     left_by(make_crawler(JOBDIR=str(tmp_path)), DownloaderAwarePriorityQueue, mixed)
     crawler = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(crawler)
-    Crawl.of(crawler).gates.refused(Request("https://a.example/"), "503", 1000.0)
+    refuse(crawler, "https://a.example/")
     urls = drain(scheduler)
     assert sorted(urls) == [f"http://a.example/{n}" for n in range(3)]
     assert len(scheduler) == 5

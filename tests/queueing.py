@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import scrapy
+from clocks import TurnedClock, given
 from crawling import SETTINGS
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
+
+from scrapy_mandelbot.crawl import Crawl
 
 
 class FakeSlot:
@@ -45,12 +48,13 @@ class FakeEngine:
         self._slot = None
 
 
-def queue_crawler(**settings: object) -> Crawler:
+def queue_crawler(clock: TurnedClock, **settings: object) -> Crawler:
     crawler = Crawler(
         scrapy.Spider,
         Settings(
             {
                 **SETTINGS,
+                "ADDONS": {**SETTINGS["ADDONS"], given(clock): 1000},
                 "ROBOTSTXT_OBEY": False,
                 "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
                 **settings,
@@ -82,6 +86,14 @@ def drain(scheduler: Scheduler) -> list[str]:
 def fill(scheduler: Scheduler, *urls: str, **arguments: object) -> None:
     for url in urls:
         scheduler.enqueue_request(Request(url, **arguments))
+
+
+def refuse(crawler: Crawler, url: str, retry_after: float = 1000.0) -> None:
+    """Have a site refuse a request that is not from the queue: it is paused."""
+    throttle = Crawl.of(crawler).throttle
+    flight = throttle.flight_of(Request(url))
+    throttle.refused(flight, "503", retry_after)
+    throttle.let_go(flight)
 
 
 URLS = [f"https://{host}.example/{n}" for n in range(4) for host in "cab"]

@@ -1,16 +1,13 @@
-"""The site queue: Scrapy's order, closed sites passed by."""
+"""The site queue: Scrapy's order, paused sites passed by."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from crawling import ensureDeferred
-from queueing import URLS, drain, fill, open_scheduler
-from scrapy import Request
+from queueing import URLS, drain, fill, open_scheduler, refuse
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.pqueues.names import queue_name
 
 
 @ensureDeferred
@@ -45,23 +42,22 @@ async def test_a_slot_that_becomes_free_is_next(make_crawler):
     """A slot whose downloads have ended is less active than the others again."""
     crawler = make_crawler()
     scheduler = open_scheduler(crawler)
-    gates = Crawl.of(crawler).gates
+    throttle = Crawl.of(crawler).throttle
     fill(scheduler, *URLS)
     first = [crawler.engine.downloader.send(scheduler.next_request()) for _ in range(6)]
     ended = [request for request in first if request.url[8] == "b"]
     for request in ended:
-        gates.let_go(request)
+        throttle.let_go(throttle.flight_of(request))
     assert scheduler.next_request().url[8] == scheduler.next_request().url[8] == "b"
 
 
 @ensureDeferred
-async def test_a_closed_site_is_passed_by_and_counted(make_crawler):
-    """Its requests stay, are counted, and come when it opens."""
+async def test_a_paused_site_is_passed_by_and_counted(make_crawler):
+    """Its requests stay, are counted, and come when it may be asked."""
     crawler = make_crawler()
     scheduler = open_scheduler(crawler)
-    gates = Crawl.of(crawler).gates
     fill(scheduler, *URLS)
-    gates.refused(Request("https://a.example/"), "503", 1000.0)
+    refuse(crawler, "https://a.example/")
 
     urls = drain(scheduler)
 
@@ -69,7 +65,7 @@ async def test_a_closed_site_is_passed_by_and_counted(make_crawler):
     assert len(urls) == 8
     assert len(scheduler) == 4
     assert scheduler.has_pending_requests()
-    assert Crawl.of(crawler).gates.waiting("https://a.example") == 4
+    assert Crawl.of(crawler).throttle.waiting("https://a.example") == 4
 
 
 @ensureDeferred
@@ -78,18 +74,18 @@ async def test_http_and_https_of_a_host_are_two_sites_in_one_slot(make_crawler):
     crawler = make_crawler()
     scheduler = open_scheduler(crawler)
     fill(scheduler, "http://a.example/1", "https://a.example/1", "http://a.example/2")
-    Crawl.of(crawler).gates.refused(Request("http://a.example/"), "503", 1000.0)
+    refuse(crawler, "http://a.example/")
     assert drain(scheduler) == ["https://a.example/1"]
     assert len(scheduler) == 2
 
 
 @ensureDeferred
 async def test_a_download_slot_keeps_requests_of_several_sites_apart(make_crawler):
-    """``download_slot`` groups sites for the downloader; each keeps its own gate."""
+    """``download_slot`` groups sites for the downloader; each keeps its own pause."""
     crawler = make_crawler()
     scheduler = open_scheduler(crawler)
     fill(scheduler, *URLS[:6], meta={"download_slot": "mine"})
-    Crawl.of(crawler).gates.refused(Request("https://b.example/"), "503", 1000.0)
+    refuse(crawler, "https://b.example/")
     assert len(drain(scheduler)) == 4
     assert "https://b.example mine" in scheduler.mqs
 
@@ -108,12 +104,13 @@ async def test_no_more_are_handed_out_than_a_slot_transfers(make_crawler):
         handed_out.append(request)
     hosts = [request.url[8] for request in handed_out]
     assert sorted(hosts) == ["a", "a", "b", "b", "b", "c", "c"]
-    Crawl.of(crawler).gates.let_go(next(one for one in handed_out if "//a." in one.url))
+    throttle = Crawl.of(crawler).throttle
+    throttle.let_go(throttle.flight_of(next(one for one in handed_out if "//a." in one.url)))
     assert scheduler.next_request().url.startswith("https://a.example/")
 
 
 @ensureDeferred
-async def test_what_a_middleware_swallowed_holds_no_place(make_crawler):
+async def test_what_a_middleware_swallowed_holds_no_place(make_crawler, clock):
     """A request that ended without a word is no longer the downloader's, and no longer counted."""
     crawler = make_crawler(CONCURRENT_REQUESTS_PER_DOMAIN=1)
     scheduler = open_scheduler(crawler)
@@ -123,7 +120,7 @@ async def test_what_a_middleware_swallowed_holds_no_place(make_crawler):
     assert scheduler.next_request() is None
     crawler.engine.downloader.active.discard(request)
     assert scheduler.next_request() is None, "the queue looks again after a second"
-    scheduler.mqs._looked_again_at -= 1
+    clock.turn(1)
     assert scheduler.next_request() is not None
 
 
@@ -132,13 +129,14 @@ async def test_the_probe_is_another_request_than_the_one_that_failed_last(make_c
     """If there is one."""
     crawler = make_crawler(MANDELBOT_PAUSE_FIRST=0, MANDELBOT_RECOVERY=False)
     scheduler = open_scheduler(crawler)
-    gates = Crawl.of(crawler).gates
+    throttle = Crawl.of(crawler).throttle
     fill(scheduler, "https://a.example/good")
     fill(scheduler, "https://a.example/bad", priority=1)
     bad = scheduler.next_request()
     crawler.engine.downloader.active.add(bad)
-    gates.refused(bad, "503")
-    scheduler.enqueue_request(gates.send_back(bad))
+    flight = throttle.flight_of(bad)
+    throttle.refused(flight, "503")
+    scheduler.enqueue_request(throttle.send_back(flight))
     crawler.engine.downloader.active.discard(bad)
 
     probe = scheduler.next_request()
@@ -146,8 +144,9 @@ async def test_the_probe_is_another_request_than_the_one_that_failed_last(make_c
     crawler.engine.downloader.active.add(probe)
     assert probe.url == "https://a.example/good"
     assert scheduler.next_request() is None
-    gates.answered(probe)
-    gates.let_go(probe)
+    flight = throttle.flight_of(probe)
+    throttle.answered(flight)
+    throttle.let_go(flight)
     assert scheduler.next_request() is bad
     assert bad.dont_filter is False
 
@@ -172,24 +171,8 @@ async def test_a_site_without_requests_costs_nothing(make_crawler):
     fill(scheduler, *URLS)
     drain(scheduler)
     queue = scheduler.mqs
-    assert not queue._shelf._open
-    assert not queue._turns._slots
-    assert not queue._turns._lines
-    assert not queue._by_gate
-    assert not queue._turns._by_slot
+    assert list(queue.lines()) == []
+    assert not queue._storage._open
+    assert len(queue._round_robin) == 0
+    assert not queue._by_site
     assert len(scheduler) == 0
-
-
-@pytest.mark.parametrize(
-    ("site", "slot", "name"),
-    [
-        ("https://a.example", "a.example", "https://a.example"),
-        ("https://a.example:8443", "a.example", "https://a.example:8443"),
-        ("http://[::1]:80", "::1", "http://[::1]:80"),
-        ("https://a.example", "mine", "https://a.example mine"),
-        ("data://", "", "data://"),
-    ],
-)
-def test_queue_names(site, slot, name):
-    """A queue is named after its site, and its slot where that is another than the host."""
-    assert queue_name(site, slot) == name
