@@ -16,6 +16,8 @@ _SAFE_ALREADY = re.compile(
 )
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # The C0 controls and space, as the URL standard strips them, and two that editors leave behind.
+# What a host may have, and a port, and credentials: more is sorted and looked up as no URL's is.
+_LONG_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?[\\/]{2}[^/?#\\]{1000}")
 _AROUND = "".join(map(chr, range(0x21))) + "\x7f\xa0\ufeff"
 _SCHEMES = frozenset({"http", "https"})  # a page from the web may not send us to file: or data:
 
@@ -33,7 +35,7 @@ def absolute_url(text: str, base: str) -> str | None:
     url = text.strip(_AROUND)
     if _SAFE_ALREADY.fullmatch(url):
         return url
-    if not url:
+    if not url or _LONG_AUTHORITY.match(url):
         return None
     try:
         if is_relative(url):
