@@ -33,6 +33,8 @@ from scrapy_mandelbot.following.wishes import Wishes
 from scrapy_mandelbot.gates import site_of_request
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 _FEW, _ENOUGH = 50, 100
 """Requests of a site in the queue: at fewer it is fed, up to as many."""
 _MOST = 10_000  # requests in the scheduler, beyond which it is not fed
-_SLICE = 200  # entries that are read without letting anyone else have a turn
+_SLICE = 200  # entries that are fed or filtered without letting anyone else have a turn
 _DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
 _MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have
 
@@ -282,15 +284,15 @@ class SitemapFollower:
         reading = Reading(response, self._crawl.config, self._since)
         spool, count = None, 0
         try:
-            entries = reading.chosen(self._wishes)
-            while some := list(islice(entries, _SLICE)):
-                if spool is None:
+            for some in self._wanted(reading, cited):
+                if some and spool is None:
                     spool = self._books.new_spool(cited, is_index=reading.is_index)
                     book.spools.append(spool)
                     book.has_come(cited)
-                count += len(some)
-                self._put_away(spool, some)
-                self._go_on(cited.site)
+                if spool is not None:
+                    count += len(some)
+                    self._put_away(spool, some)
+                    self._go_on(cited.site)
                 await _others_turn()
         finally:
             if spool is not None:
@@ -298,6 +300,26 @@ class SitemapFollower:
             book.has_come(cited)
             self._announce.read(reading, count)
             self._go_on(cited.site)
+
+    def _wanted(self, reading: Reading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
+        """Yield, turn by turn, the entries that the spider wants; all exceptions are the spider's.
+
+        Its filter may ask for one entry after the other before it lets one through: what it asks
+        for has been read by then.
+        """
+        if not self._wishes.has_filter:
+            yield from reading.turns()
+            return
+        everything = self._books.new_spool(cited, is_index=False)
+        try:
+            for some in reading.turns():
+                everything.write(some)
+                yield []
+            chosen = self._wishes.chosen(everything.entries())
+            while some := list(islice(chosen, _SLICE)):
+                yield some
+        finally:
+            everything.remove()
 
     def _put_away(self, spool: Spool, entries: list[dict[str, Any]]) -> None:
         if spool.is_index:
