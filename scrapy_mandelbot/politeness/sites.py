@@ -22,10 +22,10 @@ def site_of(url: SplitResult | ParseResult) -> str:
     information. Anything parses: a port that is no number stays as it is written, because the
     request will fail by itself and must not fail here.
     """
-    return _site(url.scheme, url.netloc)
+    is_short = len(url.scheme) + len(url.netloc) <= _LONGEST
+    return (_recent_site if is_short else _site)(url.scheme, url.netloc)
 
 
-@lru_cache(maxsize=4096)  # asked several times of every request
 def _site(scheme: str, netloc: str) -> str:
     url = SplitResult(scheme.lower(), netloc, "", "", "")
     host = (url.hostname or "").rstrip(".")
@@ -38,6 +38,10 @@ def _site(scheme: str, netloc: str) -> str:
     if port is None or port == _DEFAULT_PORTS.get(url.scheme):
         return f"{url.scheme}://{host}"
     return f"{url.scheme}://{host}:{port}"
+
+
+_LONGEST = 300  # characters of what is kept; a page chooses how many there are
+_recent_site = lru_cache(maxsize=4096)(_site)  # asked several times of every request
 
 
 def host_of(site: str) -> str:
