@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_mandelbot.politeness import without_user
 from scrapy_mandelbot.robotstxt.agents import header_text
 from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.sitemaps.urls import absolute_url
@@ -53,8 +54,9 @@ def redirect_of(response: Response) -> str | None:
 
 
 def http_url(base: str, url: str) -> str | None:
-    """Return the URL made absolute and safe; None if that cannot be fetched."""
-    return absolute_url(url, base)
+    """Return the URL made absolute and safe, without credentials; None: it cannot be fetched."""
+    absolute = absolute_url(url, base)
+    return None if absolute is None else without_user(absolute)
 
 
 def in_words(error: BaseException) -> str:

@@ -27,7 +27,7 @@ from scrapy_mandelbot.politeness.pace import (
 )
 from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
-from scrapy_mandelbot.politeness.sites import host_of, robots_url, site_of
+from scrapy_mandelbot.politeness.sites import host_of, robots_url, site_of, without_user
 
 __all__ = [
     "IMPOSSIBLE_PATH",
@@ -59,4 +59,5 @@ __all__ = [
     "robots_url",
     "site_of",
     "unreadable_lines",
+    "without_user",
 ]

@@ -50,6 +50,13 @@ def host_of(site: str) -> str:
     return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
 
 
+def without_user(url: str) -> str:
+    """Return a URL without user and password, which no request of ours takes from there."""
+    start, mark, rest = url.partition("//")
+    end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+    return start + mark + rest[:end].rpartition("@")[2] + rest[end:]
+
+
 def robots_url(site: str) -> str:
     """Return where the site's robots.txt is: in its root, under this name, or nowhere."""
     return f"{site}/robots.txt"
