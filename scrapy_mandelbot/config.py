@@ -16,8 +16,14 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.politeness import OutcomeLaw, PaceLaw, PauseLaw, host_of, site_of
-from scrapy_mandelbot.politeness.hosts import leads_inside
+from scrapy_mandelbot.politeness import (
+    OutcomeLaw,
+    PaceLaw,
+    PauseLaw,
+    host_of,
+    leads_inside,
+    site_of,
+)
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.sitemaps import read_date
 

@@ -17,8 +17,7 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.fetching import Limits, failure_of
 from scrapy_mandelbot.fetching.redirects import follow
 from scrapy_mandelbot.fetching.sending import REDIRECTS, in_words, own_request
-from scrapy_mandelbot.politeness import Answer, Failure
-from scrapy_mandelbot.politeness.hosts import leads_inside
+from scrapy_mandelbot.politeness import Answer, Failure, leads_inside
 from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ random number or touches a socket, so that all of it is tested without a crawl.
 
 from scrapy_mandelbot.politeness.freshness import IMPOSSIBLE_PATH, conditions, is_fresh
 from scrapy_mandelbot.politeness.gate import Gate, GateState, PauseLaw, Refusal, Transition
+from scrapy_mandelbot.politeness.hosts import is_inside, leads_inside
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
@@ -50,7 +51,9 @@ __all__ = [
     "conditions",
     "host_of",
     "is_fresh",
+    "is_inside",
     "kept_outcome",
+    "leads_inside",
     "may_be_misreported",
     "outcome_of",
     "pace_by_hand",

@@ -57,6 +57,12 @@ class EntryMaker:
             return None
         if piece.plain is not None:
             return self._entry(piece.plain)
+        if text.rfind("<") == 0:  # it holds no element
+            if not text.partition(">")[0].endswith("/"):
+                self._note("cut-off" if piece.is_cut else "not-closed")
+            if not piece.is_cut:
+                self._note("no-loc")
+            return None
         if text.count("<") > _MOST_TAGS:
             self._note("many-tags", _MOST_TAGS)
             return None
@@ -175,4 +181,5 @@ class EntryMaker:
         return text.strip()
 
     def _note(self, code: str, detail: str | int = "") -> None:
-        self._problems.note(code, f"entry {self._number}", detail)
+        where = "" if code in self._problems else f"entry {self._number}"
+        self._problems.note(code, where, detail)

@@ -76,6 +76,10 @@ class Problems:
         self._found: dict[str, tuple[str, str]] = {}
         self._times: dict[str, int] = {}
 
+    def __contains__(self, code: str) -> bool:
+        """Tell whether it was found: of what is found again the place is not asked for."""
+        return code in self._found
+
     def note(self, code: str, where: str = "", detail: str | int = "") -> None:
         """Remember a problem. `detail` goes into the message, shortened."""
         if code not in self._found:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemaps.entry import SitemapEntry
     from scrapy_mandelbot.sitemaps.problems import Problem
 
-_STEP = 100  # entries
-SNIFFED = 65_536  # characters in which the format has to show
+_STEP = 50  # entries
+SNIFFED = 32_768  # characters in which the format has to show
 _LATE_DECLARATION = re.compile(r"\s+<\?xml")
 
 

@@ -168,13 +168,14 @@ class Gunzip:
 
 def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
     """Return what `data` gives before the damage: a step that fails keeps all it had to itself."""
-    parts = []
-    try:
-        for at in range(len(data)):
-            parts.append(inflate.decompress(data[at : at + 1]))  # noqa: PERF401 - it ends by failing
-    except zlib.error:
-        pass
-    return b"".join(parts)
+    sound, good, bad = b"", 0, len(data)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            sound, good = inflate.copy().decompress(data[:middle]), middle
+        except zlib.error:
+            bad = middle
+    return sound
 
 
 class Unpacker:

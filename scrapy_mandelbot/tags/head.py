@@ -201,7 +201,7 @@ _ATTRIBUTE = re.compile(
 # written, are not: where one ends can be seen without. A double quote opens a value only after "=",
 # so that no value is open after another one, up to the next quote.
 _WORTH_READING = rb"""
-    <(?!
+    <(?=[A-Za-z/!?])(?!
         (?: meta(?=[\t\n\ ]%(foreign)b)
             | link
             | (?P<name>script|style|title)(?=[^<]{0,2000}</(?P=name)[\s/>])
