@@ -6,7 +6,8 @@ random number or touches a socket, so that all of it is tested without a crawl.
 
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.freshness import IMPOSSIBLE_PATH, conditions, is_fresh
-from scrapy_mandelbot.politeness.origins import host_of, robots_url, site_of
+from scrapy_mandelbot.politeness.hosts import is_inside, leads_inside
+from scrapy_mandelbot.politeness.origins import host_of, robots_url, site_of, without_user
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
@@ -67,7 +68,9 @@ __all__ = [
     "conditions",
     "host_of",
     "is_fresh",
+    "is_inside",
     "kept_outcome",
+    "leads_inside",
     "may_be_misreported",
     "outcome_of",
     "pace_by_hand",
@@ -76,4 +79,5 @@ __all__ = [
     "robots_url",
     "site_of",
     "unreadable_lines",
+    "without_user",
 ]
