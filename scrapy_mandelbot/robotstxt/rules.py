@@ -131,6 +131,12 @@ def read_rule(
 ) -> list[_PatternMatcher]:
     """Return what a value as it stands in the text matches: nothing for one that is ignored."""
     path = path_of(decode(value.rstrip(WHITE_SPACE)), version, dialect)
+    return _read_path(path, version, dialect, place, allow=allow)
+
+
+def _read_path(
+    path: str | None, version: int, dialect: Dialect, place: int, *, allow: bool
+) -> list[_PatternMatcher]:
     weigh = _PRECEDENCE[dialect.precedence]
     if not path:
         if path is None or not dialect.empty_rules_decide:
@@ -142,7 +148,7 @@ def read_rule(
     if allow and dialect.index_htm_is_directory:
         directory, slash, name = path.rpartition("/")
         if slash and name.startswith("index.htm"):
-            rules += read_rule(f"{directory}/$", version, dialect, place, allow=True)
+            rules += _read_path(f"{directory}/$", version, dialect, place, allow=True)
     return rules
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
+from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 from scrapy_mandelbot.robotstxt.outline import name_of, read_outline
 from scrapy_mandelbot.robotstxt.rewriting.blocks import Block, read_blocks
 from scrapy_mandelbot.robotstxt.rewriting.lines import Comments, Line, read_comments, spelt
@@ -187,7 +188,7 @@ class _Writer:
     def _agent(self, record: Record) -> Line:
         """Return a User-agent line: the name is what robots read; what else it says, a comment."""
         line = self._line(record)
-        if len(line.value.split()) > 1:
+        if any(white in line.value for white in WHITE_SPACE):
             line.comments.append(f"# {line.value}")
         line.value = name_of(record)
         return line
