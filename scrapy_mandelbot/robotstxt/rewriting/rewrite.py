@@ -20,6 +20,7 @@ from scrapy_mandelbot.robotstxt.outline import name_of, read_outline
 from scrapy_mandelbot.robotstxt.rewriting.blocks import Block, read_blocks
 from scrapy_mandelbot.robotstxt.rewriting.lines import Comments, Line, read_comments, spelt
 from scrapy_mandelbot.robotstxt.rewriting.rules import in_order
+from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -176,7 +177,7 @@ class _Writer:
 
     def _remark(self, block: Block, what: str) -> None:
         name = block.names[0] if block.names else "*"
-        remark = f"{what} in the group for {name}: the dialect decides by it."
+        remark = f"{what} in the group for {shown(name)}: the dialect decides by it."
         if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
             self.remarks.append(remark)
 
