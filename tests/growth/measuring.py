@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from growth import Row
 
 MOST_GROWTH = 2.6  # a doubling; over two of them, because caches and pages make steps
-MEASURABLE = 0.0005  # seconds; below, a time says nothing of growth
+MEASURABLE = 0.001  # seconds; below, a time says nothing of growth
 ENOUGH = 0.004  # seconds at 4n; where it is less, n is larger
 STARTS = (25_000, 64_000)  # bytes
 ATTEMPTS = 5
