@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlparse
 
 import pytest
-from scrapy_mandelbot.politeness.origins import _recent_site
 
 from scrapy_mandelbot.politeness import robots_url, site_of, without_user
+from scrapy_mandelbot.politeness.origins import _recent_site
 
 SAME = [
     ("http://www.example.com/dogs/barking.html", "http://www.example.com"),
