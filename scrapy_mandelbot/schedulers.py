@@ -41,23 +41,29 @@ class ParkingScheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ParkingScheduler:
-        """Build it around the scheduler of MANDELBOT_INNER_SCHEDULER."""
+        """Build it around the scheduler of MANDELBOT_INNER_SCHEDULER.
+
+        Raises:
+            SettingsError: there is none, or it is no scheduler.
+        """
         inner = Crawl.of(crawler).config.inner_scheduler
-        if inner is None:
-            raise SettingsError("MANDELBOT_INNER_SCHEDULER", None, "a scheduler class")
+        if inner is None or not issubclass(inner, BaseScheduler):
+            raise SettingsError("MANDELBOT_INNER_SCHEDULER", inner, "a scheduler class")
         return cls(crawler, build_from_crawler(inner, crawler))
 
     def __len__(self) -> int:
-        return len(self._parked) + (len(self.inner) if hasattr(self.inner, "__len__") else 0)
+        # One that cannot count them says whether there are any.
+        has_length = hasattr(self.inner, "__len__")
+        left = len(self.inner) if has_length else bool(self.inner.has_pending_requests())
+        return len(self._parked) + left
 
     def __getattr__(self, name: str) -> Any:
         """Be as the project's scheduler in all else: its own components may ask for it."""
         return getattr(self.inner, name)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        """Open the project's scheduler."""
-        result: Deferred[None] | None = self.inner.open(spider)
-        return result
+        """Open the project's scheduler, if it wants to be opened."""
+        return self._call("open", spider)
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Give back what is parked, and close the project's scheduler."""
@@ -66,8 +72,7 @@ class ParkingScheduler(BaseScheduler):
                 request.meta[_MARK] = True
                 request.dont_filter = True
             self.inner.enqueue_request(request)
-        result: Deferred[None] | None = self.inner.close(reason)
-        return result
+        return self._call("close", reason)
 
     def has_pending_requests(self) -> bool:
         """Return whether anything is left to do."""
@@ -92,3 +97,9 @@ class ParkingScheduler(BaseScheduler):
             self._parked.push(taken)
             request = self._parked.pop()
         return request
+
+    def _call(self, name: str, argument: object) -> Deferred[None] | None:
+        """Call a method that a scheduler need not have."""
+        method = getattr(self.inner, name, None)
+        result: Deferred[None] | None = None if method is None else method(argument)
+        return result

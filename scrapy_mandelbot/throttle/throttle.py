@@ -7,7 +7,7 @@ now: those who wait outside of the queue, the queues, or nobody before the alarm
 from __future__ import annotations
 
 import random
-from math import inf, isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_mandelbot import engine, events
@@ -630,8 +630,7 @@ class Throttle:
     ) -> None:
         where, waiting = in_words(site.name, route), self._waiting(site)
         self._tell(event, where=where, site=site.name, until=until, reason=reason, waiting=waiting)
-        if isfinite(until):
-            engine.mirror_pause(self._crawler, site.name, until - self._now())
+        engine.mirror_pause(self._crawler, site.name, until - self._now())
 
     def _tell_resumed(
         self, event: events.Event, site: SiteState, route: str, paused_for: float
