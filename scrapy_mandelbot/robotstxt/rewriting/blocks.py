@@ -14,6 +14,8 @@ from scrapy_mandelbot.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.outline import Group, Outline
@@ -58,26 +60,27 @@ def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
     if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
         found.left_apart = True
         memberships = {}
-    by_groups: dict[tuple[tuple[int, ...], bool], Block] = {}
-    written: set[str] = set()
+    by_groups: dict[tuple[_Groups, bool], Block] = {}
+    written: set[tuple[str, _Groups]] = set()
     for place, group in enumerate(outline.groups):
+        alone = _Groups((place,))
         for agent in group.agents:
             name = key_of(agent, grammar)
-            groups = memberships.get(name, (place,))
-            key = (groups, name == "*" and _order_matters(grammar.dialect))
+            groups = memberships.get(name, alone)
             if not name:
                 found.unread.add(agent.number)
-            elif place not in groups:
+            elif place not in groups.places:
                 found.unread.add(agent.number)  # of several groups the first alone counts
-            elif name in written and (memberships or name in by_groups.get(key, Block()).names):
+            elif (name, groups) in written:
                 found.merged.add(agent.number)
             else:
+                key = (groups, name == "*" and _order_matters(grammar.dialect))
                 block = by_groups.setdefault(key, Block())
                 block.agents.append(agent)
                 block.names.append(name)
-                written.add(name)
+                written.add((name, groups))
     for (groups, _), block in by_groups.items():
-        for place in groups:
+        for place in groups.places:
             block.directives += _own(outline.groups[place])
     found.blocks = list(by_groups.values())
     _set_aside(outline, found)
@@ -90,20 +93,38 @@ def key_of(agent: Record, grammar: Grammar) -> str:
     return name[0].lower() if name else ""
 
 
-def _memberships(outline: Outline, grammar: Grammar) -> dict[str, tuple[int, ...]]:
+class _Groups:
+    """The places of groups that are about a name: names that share all share one of these.
+
+    It is equal to itself alone. A name of many groups is looked up in each of them, and must not
+    be compared with all each time.
+    """
+
+    __slots__ = ("places",)
+
+    def __init__(self, places: Iterable[int]) -> None:
+        self.places = dict.fromkeys(places)
+
+
+def _memberships(outline: Outline, grammar: Grammar) -> dict[str, _Groups]:
     """Return which groups are about a name."""
     places: dict[str, dict[int, None]] = {}
     for place, group in enumerate(outline.groups):
         for agent in group.agents:
             places.setdefault(key_of(agent, grammar), {})[place] = None
     only_first = grammar.dialect.repeated_agent == "first"
-    return {name: tuple(found)[: 1 if only_first else None] for name, found in places.items()}
+    shared: dict[tuple[int, ...], _Groups] = {}
+    memberships = {}
+    for name, found in places.items():
+        these = tuple(found)[: 1 if only_first else None]
+        memberships[name] = shared.setdefault(these, _Groups(these))
+    return memberships
 
 
-def _size(outline: Outline, memberships: dict[str, tuple[int, ...]]) -> int:
+def _size(outline: Outline, memberships: dict[str, _Groups]) -> int:
     """Return how many directives the new file would have."""
     sizes = [len(group.directives) for group in outline.groups]
-    return sum(sizes[place] for groups in set(memberships.values()) for place in groups)
+    return sum(sizes[place] for one in set(memberships.values()) for place in one.places)
 
 
 def _order_matters(dialect: Dialect) -> bool:
