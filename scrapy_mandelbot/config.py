@@ -16,7 +16,14 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.politeness import OutcomeLaw, PaceLaw, PauseLaw, host_of, site_of
+from scrapy_mandelbot.politeness import (
+    OutcomeLaw,
+    PaceLaw,
+    PauseLaw,
+    host_of,
+    leads_inside,
+    site_of,
+)
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.sitemaps import read_date
 
@@ -222,6 +229,7 @@ class Config:
     robots_max_redirects: int = field(
         metadata=_setting("MANDELBOT_ROBOTS_MAX_REDIRECTS", _count(0), 10)
     )
+    private_hosts: bool = field(metadata=_setting("MANDELBOT_PRIVATE_HOSTS", _flag, default=False))
     pause_statuses: frozenset[int] = field(
         metadata=_setting("MANDELBOT_PAUSE_HTTP_CODES", _statuses, [503, 429])
     )
@@ -328,6 +336,12 @@ class Config:
             delay_is_window=self.pace_crawl_delay == "window",
             by_fetch_time=self.pace_fetch_time,
         )
+
+    def may_send(self, site: str, url: str) -> bool:
+        """Return whether a site's files may send us to a URL: from the public internet to none
+        that is on this machine or in its network.
+        """  # noqa: D205 -- one sentence
+        return self.private_hosts or not leads_inside(site, url)
 
     def delay_by_hand(self, site: str) -> float | None:
         """Return the delay that the project sets for a site: for it, else for its host."""

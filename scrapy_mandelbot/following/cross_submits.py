@@ -22,6 +22,7 @@ from scrapy_mandelbot.following.announcements import Fate
 from scrapy_mandelbot.following.own_requests import robots_request
 from scrapy_mandelbot.following.spool import Cited
 from scrapy_mandelbot.gates import site_of_request
+from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -105,6 +106,7 @@ class CrossSubmits:
         go_on: Callable[[str], None],
     ) -> None:
         self._crawler = crawler
+        self._config = crawl.config
         self._fetcher = crawl.fetcher
         self._gates = crawl.gates
         self._books = books
@@ -118,6 +120,9 @@ class CrossSubmits:
 
     def pass_on(self, cited: Cited, site: str, share: Share) -> None:
         """Take what a sitemap lists of a site that is not the one which cites it."""
+        if not self._config.may_send(cited.site, site):
+            self._announce.pages(Fate.FOREIGN, share.pages)
+            return
         if self._fetcher.known(site) is not None:
             if cited.root not in self._fetcher.sitemaps(site):
                 self._leave_out(cited, site, share.pages)
@@ -211,9 +216,9 @@ class CrossSubmits:
         if len(strangers) >= _MOST_STRANGERS:
             self._books.reopen(cited.root)
             self._announce.once(
-                f"The sitemaps of {cited.site} list pages of more than {_MOST_STRANGERS} sites"
-                " whose robots.txt does not cite them, or is not known yet: those of further ones"
-                " are left out"
+                f"The sitemaps of {shown(cited.site)} list pages of more than {_MOST_STRANGERS}"
+                " sites whose robots.txt does not cite them, or is not known yet: those of further"
+                " ones are left out"
             )
             return False
         strangers.add(site)
@@ -228,6 +233,7 @@ class CrossSubmits:
     def _leave_out(self, cited: Cited, site: str, pages: int, *, is_known: bool = True) -> None:
         why = "does not cite it" if is_known else "cannot be had"
         self._announce.once(
-            f"{cited.root} lists pages of {site}, whose robots.txt {why}: they are left out"
+            f"{shown(cited.root)} lists pages of {shown(site)}, whose robots.txt {why}: they are"
+            " left out"
         )
         self._announce.pages(Fate.FOREIGN, pages)

@@ -6,6 +6,7 @@ random number or touches a socket, so that all of it is tested without a crawl.
 
 from scrapy_mandelbot.politeness.freshness import IMPOSSIBLE_PATH, conditions, is_fresh
 from scrapy_mandelbot.politeness.gate import Gate, GateState, PauseLaw, Refusal, Transition
+from scrapy_mandelbot.politeness.hosts import is_inside, leads_inside
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
@@ -27,7 +28,7 @@ from scrapy_mandelbot.politeness.pace import (
 )
 from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
-from scrapy_mandelbot.politeness.sites import host_of, robots_url, site_of
+from scrapy_mandelbot.politeness.sites import host_of, robots_url, site_of, without_user
 
 __all__ = [
     "IMPOSSIBLE_PATH",
@@ -50,7 +51,9 @@ __all__ = [
     "conditions",
     "host_of",
     "is_fresh",
+    "is_inside",
     "kept_outcome",
+    "leads_inside",
     "may_be_misreported",
     "outcome_of",
     "pace_by_hand",
@@ -59,4 +62,5 @@ __all__ = [
     "robots_url",
     "site_of",
     "unreadable_lines",
+    "without_user",
 ]

@@ -22,10 +22,10 @@ def site_of(url: SplitResult | ParseResult) -> str:
     information. Anything parses: a port that is no number stays as it is written, because the
     request will fail by itself and must not fail here.
     """
-    return _site(url.scheme, url.netloc)
+    is_short = len(url.scheme) + len(url.netloc) <= _LONGEST
+    return (_recent_site if is_short else _site)(url.scheme, url.netloc)
 
 
-@lru_cache(maxsize=4096)  # asked several times of every request
 def _site(scheme: str, netloc: str) -> str:
     url = SplitResult(scheme.lower(), netloc, "", "", "")
     host = (url.hostname or "").rstrip(".")
@@ -40,10 +40,21 @@ def _site(scheme: str, netloc: str) -> str:
     return f"{url.scheme}://{host}:{port}"
 
 
+_LONGEST = 300  # characters of what is kept; a page chooses how many there are
+_recent_site = lru_cache(maxsize=4096)(_site)  # asked several times of every request
+
+
 def host_of(site: str) -> str:
     """Return the host of a site, an IPv6 address with its brackets."""
     host = site.rpartition("://")[2]
     return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+
+
+def without_user(url: str) -> str:
+    """Return a URL without user and password, which no request of ours takes from there."""
+    start, mark, rest = url.partition("//")
+    end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+    return start + mark + rest[:end].rpartition("@")[2] + rest[end:]
 
 
 def robots_url(site: str) -> str:

@@ -23,6 +23,18 @@ _HEADERS = {
     "letters": repeated(b"a"),
     "octets": repeated(b"\xff"),
 }
+_HOSTS = {
+    "letters": repeated(b"a"),
+    "labels": repeated(b"a."),
+    "digits": repeated(b"1"),
+    "numbers": repeated(b"1."),
+    "hex": repeated(b"f", b"0x"),
+    "colons": repeated(b":"),
+    "zeros": repeated(b"0:"),
+    "escapes": repeated(b"%31"),
+    "combining signs": repeated("\u0316\u0300".encode(), b"a"),
+    "what grows when it is normalised": repeated("\ufdfa".encode()),
+}
 _URLS = {
     "a long host": repeated(b"a", b"https://", b".example/"),
     "labels": repeated(b"a.", b"https://", b"example/"),
@@ -82,6 +94,14 @@ ROWS = (
     Row("politeness.parse_retry_after", lambda it: politeness.parse_retry_after(it, 1e9), _HEADERS),
     Row("politeness.site_of", politeness.site_of, _URLS, prepare=_split),
     Row("politeness.host_of", politeness.host_of, _URLS, prepare=_site),
+    Row("politeness.without_user", politeness.without_user, _URLS, prepare=bytes.decode),
+    Row(
+        "politeness.leads_inside",
+        lambda url: politeness.leads_inside("https://example.com", url),
+        _URLS,
+        prepare=bytes.decode,
+    ),
+    Row("politeness.is_inside", politeness.is_inside, _HOSTS, prepare=bytes.decode),
     Row("politeness.robots_url", politeness.robots_url, _URLS, prepare=_site),
     Row(
         "politeness.pace_of_file",

@@ -6,7 +6,8 @@ from urllib.parse import urlparse
 
 import pytest
 
-from scrapy_mandelbot.politeness import robots_url, site_of
+from scrapy_mandelbot.politeness import robots_url, site_of, without_user
+from scrapy_mandelbot.politeness.sites import _recent_site
 
 SAME = [
     ("http://www.example.com/dogs/barking.html", "http://www.example.com"),
@@ -44,3 +45,29 @@ def test_mandelbot_location_of_robots_txt():
     """For http://www.example.com/dogs/barking.html it is http://www.example.com/robots.txt."""
     site = site_of(urlparse("http://www.example.com/dogs/barking.html"))
     assert robots_url(site) == "http://www.example.com/robots.txt"
+
+
+@pytest.mark.parametrize(
+    ("url", "bare"),
+    [
+        ("https://user:secret@example.com/a@b", "https://example.com/a@b"),
+        ("https://user:sec@ret@example.com:8443?x=@", "https://example.com:8443?x=@"),
+        ("//user@example.com#@", "//example.com#@"),
+        ("https://example.com//a@b", "https://example.com//a@b"),
+        ("/a@b", "/a@b"),
+        ("", ""),
+    ],
+)
+def test_without_user(url, bare):
+    """Neither user nor password stays, and all else does."""
+    assert without_user(url) == bare
+
+
+def test_long_hosts_are_not_kept():
+    """A page chooses the hosts of its links: those that no site has are in no cache."""
+    _recent_site.cache_clear()
+    for number in range(10):
+        host = f"{number}" + "a" * 10_000
+        assert site_of(urlparse(f"http://{host}/")) == f"http://{host}"
+    site_of(urlparse("http://example.com/"))
+    assert _recent_site.cache_info().currsize == 1
