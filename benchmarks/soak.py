@@ -146,7 +146,8 @@ def open_files() -> Counter[str]:
             target = str(descriptor.readlink())
         except FileNotFoundError:  # the listing's own
             continue
-        found[target.partition(":[")[0]] += 1
+        kind = target.partition(":[")[0]
+        found[kind] += kind != "pipe"  # of the reactor, for signals: Scrapy and we open none
     return found
 
 
@@ -182,7 +183,7 @@ class Soak:
         """Crawl, and look at what is left when it has ended."""
         logging.getLogger().addHandler(self.errors)
         print(f"{'second':>8}{'MiB':>8}{'requests':>10}{'in flight':>11}{'paused':>8}", flush=True)
-        reactor.callWhenRunning(reactor.callLater, 0, self._begin)  # the signals' pipe is open
+        reactor.callWhenRunning(self._begin)
         self.process.start(stop_after_crawl=False)
 
     def _begin(self) -> None:
