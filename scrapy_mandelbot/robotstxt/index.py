@@ -19,7 +19,6 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -43,13 +42,25 @@ _MANY = 48
 _KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
 
 
-_rule_of: Callable[[_Wildcard | _Glob], _Rule] = itemgetter(0, 1)
+class _Ranked:
+    """Globs with the same head, strongest first, which are asked together."""
+
+    __slots__ = ("_globs", "_rules")
+
+    def __init__(self, globs: list[_Glob]) -> None:
+        self._rules: list[_Rule] = [(rank, allows) for rank, allows, _ in globs]
+        self._globs = Globs([glob for _, _, glob in globs])
+
+    def decide(self, target: str) -> _Rule | None:
+        """Return the strongest that matches; None: none does."""
+        first = self._globs.first(target)
+        return None if first is None else self._rules[first]
 
 
 class _Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of ranges around."""
 
-    __slots__ = ("_globs", "_rules", "around", "first", "here", "tables")
+    __slots__ = ("around", "first", "globs", "here", "tables")
 
     def __init__(
         self, here: list[_Wildcard], globs: list[_Glob], around: _Wildcards | None
@@ -57,10 +68,11 @@ class _Wildcards:
         self.around = around
         self.first: list[int] = [sys.maxsize, sys.maxsize] if around is None else [*around.first]
         """The ranks of the strongest that forbids and that allows, here or around."""
-        for rank, allows in chain(map(_rule_of, here), map(_rule_of, globs)):
+        for rank, allows, _, _ in here:
             self.first[allows] = min(rank, self.first[allows])
-        self._rules = [(rank, allows) for rank, allows, _ in globs]
-        self._globs = Globs([glob for _, _, glob in globs]) if globs else None
+        for rank, allows, _ in globs:
+            self.first[allows] = min(rank, self.first[allows])
+        self.globs = _Ranked(globs) if globs else None
         self.tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []
         for key in _KEYS if len(here) >= _MANY else ():
             table: dict[str, list[_Wildcard]] = {}
@@ -81,11 +93,6 @@ class _Wildcards:
                 if text in table:
                     found += table[text]
         return found
-
-    def glob(self, target: str) -> _Rule | None:
-        """Return the strongest glob here that matches; None: none does, or there is none."""
-        first = None if self._globs is None else self._globs.first(target)
-        return None if first is None else self._rules[first]
 
 
 class Contest:
@@ -108,9 +115,10 @@ class Contest:
             for rank, allows, guard, matches in found:
                 if rank < strongest and guard in url and matches(url[self._path_at :]):
                     strongest, answer = rank, allows
-            glob = wildcards.glob(url[self._path_at :])
-            if glob and glob[0] < strongest:
-                strongest, answer = glob
+            if wildcards.globs is not None:
+                glob = wildcards.globs.decide(url[self._path_at :])
+                if glob and glob[0] < strongest:
+                    strongest, answer = glob
             wildcards = wildcards.around
         return answer
 
@@ -163,8 +171,7 @@ def _intervals(
             end = head[:-1] + chr(ord(head[-1]) + 1)
             contested = around[3]
             if head in wildcards or head in globs:
-                here = wildcards.get(head, []), globs.get(head, [])
-                contested = _Wildcards(*here, contested)
+                contested = _Wildcards(wildcards.get(head, []), globs.get(head, []), contested)
             open_ranges.append(_inside(around, end, rule, contested, path_at))
             yield head, open_ranges[-1][4]
         if head in exacts:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from growth import Row
 
 MOST_GROWTH = 2.6  # a doubling; over two of them, because caches and pages make steps
-MEASURABLE = 0.0005  # seconds; below, a time says nothing of growth
+MEASURABLE = 0.001  # seconds; below, a time says nothing of growth
 ENOUGH = 0.004  # seconds at 4n; where it is less, n is larger
 STARTS = (25_000, 64_000)  # bytes
 ATTEMPTS = 5
@@ -35,7 +35,7 @@ def complaint(row: Row, shape: str) -> str | None:
         least: dict[int, float] = {}
         for _ in range(ATTEMPTS):
             for size in sizes:
-                seconds = _seconds(row, shape, size)
+                seconds = seconds_of(row, shape, size)
                 least[size] = min(seconds, least.get(size, seconds))
                 wrong = _too_long(row, size, least[size])
                 if wrong and least[size] > HOPELESS * row.bound * size / 100_000:
@@ -63,7 +63,7 @@ def _too_long(row: Row, size: int, seconds: float) -> str | None:
     return f"{1000 * seconds:.0f} ms at {size // 1000} KB, {1000 * row.bound:.0f} ms for 100 KB"
 
 
-def _seconds(row: Row, shape: str, size: int) -> float:
+def seconds_of(row: Row, shape: str, size: int) -> float:
     """Return the processor time that one call takes, nothing being remembered of others."""
     given = _input(row.shapes[shape], size)
     if row.prepare is not None:

@@ -300,11 +300,12 @@ def _rows_of(name):
 SLOW = 0.5
 """Seconds for 100 KB of what only a command does: nothing waits for it but who asked."""
 
+_NO_OTHER_READING = {"rfc9309"}  # but for how long a copy is fresh it is Mandelbot's
 _INDEXED_IN_THEIR_WAY = ("mandelbot", "google", "extended2")  # the others have less to look up
 _READ_ALIKE = ("mandelbot", "extended2")  # as all dialects read the fields that are no rules
 
 ROWS = (
-    *(row for name in DIALECTS for row in _rows_of(name)),
+    *(row for name in DIALECTS if name not in _NO_OTHER_READING for row in _rows_of(name)),
     Row(
         "robotstxt.RobotsTxt.findings",
         lambda robots: robots.findings(),
