@@ -103,7 +103,7 @@ class Announcements:
         if rules.parser is None:
             return
         is_news = self.is_news(site)
-        self._known.put(site, value=True, size=_KNOWN_SIZE + len(site))
+        self._remember(site)
         if is_news:
             self._comments(site, request, rules)
         robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
@@ -116,6 +116,9 @@ class Announcements:
             if urls:
                 self._crawler.stats.inc_value("mandelbot/sitemaps/discovered", len(urls))
                 self._send(signals.sitemaps_discovered, site=site, urls=urls)
+
+    def _remember(self, site: str) -> None:
+        self._known.put(site, value=True, size=_KNOWN_SIZE + len(site))
 
     def fetched(self, site: str, rules: SiteRules) -> None:
         """Tell what came of a fetch, and what the file says."""
