@@ -94,8 +94,6 @@ class Sites:
         return True
 
     def _chance(self, host: bytes, path: bytes) -> random.Random:
-        if path != b"/robots.txt":  # pages are asked for again only where they were refused
-            return random.Random(f"{self._seed} {host!r} {path!r} {random.random()}")
         self._asked[host, path] += 1
         return random.Random(f"{self._seed} {host!r} {path!r} {self._asked[host, path]}")
 
@@ -140,7 +138,6 @@ ANSWERS = {
 async def main(sites: int = 2_000, seed: int = 0) -> None:
     """Serve until standard input ends."""
     loopback.open_more_files()
-    random.seed(seed)
     web = Sites(seed)
     listening = loopback.listen(sites)
     servers = [await asyncio.start_server(web.serve, sock=sock) for sock in listening]
