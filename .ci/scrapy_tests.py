@@ -14,7 +14,7 @@ of commands, with the add-on in every crawler's settings, and nothing else. What
 with ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What is left
 has to be in ``DIFFERENCES``, and what is listed there has to fail.
 
-Exits with 0 if all of this holds, else 1. Takes five minutes on two slow cores.
+Exits with 0 if all of this holds, else 1.
 """
 
 from __future__ import annotations
