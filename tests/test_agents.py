@@ -16,7 +16,7 @@ from webs import html
 
 from scrapy_mandelbot import RobotsTxtMiddleware, RobotTags, RobotTagsMiddleware
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.announcements import Announcements
+from scrapy_mandelbot.fetching.news import News
 
 URL = "https://example.com/page"
 USER_AGENT = {"USER_AGENT": "Settingsbot/1.0 (+https://example.com)"}
@@ -119,10 +119,12 @@ async def pace(case, asked):
 async def comments(case, asked):
     """Look whether the owner says something to the robot's people."""
     crawler = case.crawler()
-    robots = SimpleNamespace(comments=asked.append, sitemaps=())
-    file = SimpleNamespace(parser=True, robots=robots)
-    announcements = Announcements(crawler, Crawl.of(crawler).config)
-    await announcements.known("https://example.com", case.request(), file)
+    robots = SimpleNamespace(comments=asked.append)
+    file = SimpleNamespace(parser=True, robots=robots, sitemaps=())
+    crawl = Crawl.of(crawler)
+    await News(crawler, crawl.config, crawl.events).tell(
+        "https://example.com", case.request(), file
+    )
 
 
 async def tags(case, asked):

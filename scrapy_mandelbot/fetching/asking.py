@@ -6,6 +6,14 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.events import (
+    ROBOTS_ASKED,
+    ROBOTS_ASKED_IN_VAIN,
+    ROBOTS_CUT,
+    ROBOTS_EXCEPTION,
+    ROBOTS_RESPONSE,
+    ROBOTS_SLOW,
+)
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.fetching.limits import Limits, whole_lines
 from scrapy_mandelbot.fetching.redirects import follow
@@ -27,10 +35,13 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.events import Events
     from scrapy_mandelbot.fetching.limits import Reading
+    from scrapy_mandelbot.politeness import Outcome
     from scrapy_mandelbot.stores import Copy
 
 _NOBODY = frozenset({Failure.NO_SUCH_HOST, Failure.OTHER})
+_SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
 _LIKE_THE_ASKING_REQUEST = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 
 
@@ -139,3 +150,29 @@ class RobotsAsker:
 
     async def _download(self, request: Request, most_bytes: int) -> tuple[Response, Reading]:
         return await self._limits.download(request, most_bytes, self._config.robots_timeout)
+
+
+def tell_of_answer(
+    events: Events, site: str, asked: Asked, outcome: Outcome, timeout: float
+) -> None:
+    """Tell how a site answered. That it pauses for it, the throttle tells.
+
+    Args:
+        events: of the crawl.
+        site: the site asked.
+        asked: its answer.
+        outcome: what that means.
+        timeout: seconds that the answer may take.
+    """
+    failure = asked.answer.failure
+    is_odd = outcome.case == "misreported_5xx" or failure is Failure.NO_SUCH_HOST
+    event = ROBOTS_ASKED_IN_VAIN if is_odd else ROBOTS_ASKED
+    events.tell(event, site=site, reason=outcome.reason, case=outcome.case)
+    if asked.answer.status is not None:
+        events.count(ROBOTS_RESPONSE, status=asked.answer.status)
+    elif asked.error is not None and failure is not Failure.DROPPED:
+        events.count(ROBOTS_EXCEPTION, error=type(asked.error))
+    if asked.cut:
+        events.tell(ROBOTS_CUT, site=site, cut=asked.cut)
+    elif asked.seconds > _SLOW * timeout:
+        events.tell(ROBOTS_SLOW, site=site, seconds=asked.seconds, most=timeout)

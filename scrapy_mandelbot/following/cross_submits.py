@@ -18,10 +18,9 @@ from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.utils.asyncio import call_later
 
 from scrapy_mandelbot import engine, signals
-from scrapy_mandelbot.following.announcements import Fate
+from scrapy_mandelbot.events import PAGES_FOREIGN, SITE_LEFT_OUT, SITES_TOO_MANY
 from scrapy_mandelbot.following.own_requests import robots_request
 from scrapy_mandelbot.following.spool import Cited
-from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.throttle import site_of_request
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.following.announcements import Announcements
     from scrapy_mandelbot.following.books import Books
+    from scrapy_mandelbot.following.complaints import Complaints
     from scrapy_mandelbot.following.spool import Spool
     from scrapy_mandelbot.following.wishes import Wishes
 
@@ -93,7 +92,7 @@ class CrossSubmits:
         crawler: whose crawl it is.
         crawl: what its components share.
         books: of all sites.
-        announce: tells the world.
+        complaints: tells what is left out.
         go_on: called with a site of which there may be something to do now.
     """
 
@@ -102,7 +101,7 @@ class CrossSubmits:
         crawler: Crawler,
         crawl: Crawl,
         books: Books,
-        announce: Announcements,
+        complaints: Complaints,
         go_on: Callable[[str], None],
     ) -> None:
         self._crawler = crawler
@@ -110,7 +109,8 @@ class CrossSubmits:
         self._fetcher = crawl.fetcher
         self._throttle = crawl.throttle
         self._books = books
-        self._announce = announce
+        self._complaints = complaints
+        self._events = crawl.events
         self._go_on = go_on
         self._offsite = crawler.get_downloader_middleware(OffsiteMiddleware)
         in_doubt = list(filter(self.is_in_doubt, books.unfinished()))
@@ -121,7 +121,7 @@ class CrossSubmits:
     def pass_on(self, cited: Cited, site: str, share: Share) -> None:
         """Take what a sitemap lists of a site that is not the one which cites it."""
         if not self._config.may_send(cited.site, site):
-            self._announce.pages(Fate.FOREIGN, share.pages)
+            self._events.count(PAGES_FOREIGN, pages=share.pages)
             return
         if self._fetcher.known(site) is not None:
             if cited.root not in self._fetcher.sitemaps(site):
@@ -132,7 +132,7 @@ class CrossSubmits:
         elif self.is_in_doubt(site) or self._may_be_asked(cited, site):
             spools = self._books[site].in_doubt
         else:
-            self._announce.pages(Fate.FOREIGN, share.pages)
+            self._events.count(PAGES_FOREIGN, pages=share.pages)
             return
         passed = Cited(cited.root, cited.site, cited.root)  # all that it lists, in one file
         spool = next((spool for spool in spools if spool.cited == passed), None)
@@ -215,11 +215,7 @@ class CrossSubmits:
             return False
         if len(strangers) >= _MOST_STRANGERS:
             self._books.reopen(cited.root)
-            self._announce.once(
-                f"The sitemaps of {shown(cited.site)} list pages of more than {_MOST_STRANGERS}"
-                " sites whose robots.txt does not cite them, or is not known yet: those of further"
-                " ones are left out"
-            )
+            self._complaints.tell_once(SITES_TOO_MANY, site=cited.site, most=_MOST_STRANGERS)
             return False
         strangers.add(site)
         self._to_ask.append(site)
@@ -232,8 +228,5 @@ class CrossSubmits:
 
     def _leave_out(self, cited: Cited, site: str, pages: int, *, is_known: bool = True) -> None:
         why = "does not cite it" if is_known else "cannot be had"
-        self._announce.once(
-            f"{shown(cited.root)} lists pages of {shown(site)}, whose robots.txt {why}: they are"
-            " left out"
-        )
-        self._announce.pages(Fate.FOREIGN, pages)
+        self._complaints.tell_once(SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
+        self._events.count(PAGES_FOREIGN, pages=pages)

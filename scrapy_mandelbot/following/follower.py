@@ -16,10 +16,18 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import (
+    PAGE_FED,
+    PAGE_FORBIDDEN,
+    SITEMAP_FAILED,
+    SITEMAP_PROBLEM,
+    SITEMAP_READ,
+    SITEMAPS_LEFT_TO_SPIDER,
+)
 from scrapy_mandelbot.fetching import Limits
-from scrapy_mandelbot.following.announcements import Announcements, Fate
 from scrapy_mandelbot.following.books import MOST_WAITING, Books, books_folder
 from scrapy_mandelbot.following.citations import Citations
+from scrapy_mandelbot.following.complaints import Complaints
 from scrapy_mandelbot.following.cross_submits import CrossSubmits, shares_of
 from scrapy_mandelbot.following.leftovers import Leftovers
 from scrapy_mandelbot.following.own_requests import (
@@ -65,8 +73,9 @@ class SitemapFollower:
             raise NotConfigured
         self._crawler = crawler
         self._crawl = crawl
-        self._announce = Announcements(crawler)
-        self._citations = Citations(crawl.config, self._announce)
+        self._events = crawl.events
+        self._complaints = Complaints(self._events)
+        self._citations = Citations(crawl.config, self._complaints)
         self._limits = Limits(crawler, crawl.now)
         self._hungry: set[str] = set()
         """Sites that were not fed, as the scheduler held enough of others."""
@@ -87,11 +96,11 @@ class SitemapFollower:
             return
         is_left_to_spider = isinstance(spider, SitemapSpider)
         if self._is_asked_to and is_left_to_spider:
-            self._announce.left_to_spider()
+            self._events.tell(SITEMAPS_LEFT_TO_SPIDER)
         folder = job_dir(self._crawler.settings)
         if not self._is_asked_to or is_left_to_spider:
             if folder is not None:
-                Leftovers(self._crawl, self._announce, spider, folder)
+                Leftovers(self._crawl, spider, folder)
             return
         self._wishes = Wishes(spider)
         if folder is None:
@@ -103,7 +112,7 @@ class SitemapFollower:
             since = self._crawl.store.get_run(spider.name)
         self._since = since
         self._cross_submits = CrossSubmits(
-            self._crawler, self._crawl, self._books, self._announce, self._go_on
+            self._crawler, self._crawl, self._books, self._complaints, self._go_on
         )
         install(spider, read=self._read, missed=self._missed, heard=self._heard)
         for handler, signal in (
@@ -167,7 +176,7 @@ class SitemapFollower:
         """Wait no longer for what somebody has dropped the request for, and told nobody."""
         self._cross_submits.decide_lost(site)
         if book.asked is not None:
-            self._announce.missed(book.asked, "its request was dropped")
+            self._tell_failed(book.asked, "its request was dropped")
             book.asked = None
 
     def _closed(self) -> None:
@@ -256,9 +265,9 @@ class SitemapFollower:
                 if site_of_request(request) != site:  # it is in that site's book, if it counts
                     continue
                 if self._crawl.forbids(request):
-                    self._announce.pages(Fate.FORBIDDEN)
+                    self._events.count(PAGE_FORBIDDEN)
                     continue
-                self._announce.pages(Fate.FED)
+                self._events.count(PAGE_FED)
                 self._crawler.engine.crawl(request)
                 count += 1
         return count
@@ -290,7 +299,7 @@ class SitemapFollower:
             book.has_come(cited)
             is_sitemap = reading.reader.kind != "unknown"
             self._citations.has_come(book, cited, is_sitemap=is_sitemap)
-            self._announce.read(cited.site, reading, count)
+            self._tell_read(cited, reading, count)
             self._go_on(cited.site)
 
     def _wanted(self, reading: Reading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
@@ -330,7 +339,7 @@ class SitemapFollower:
         cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
         book = self._books[cited.site]
         self._citations.has_come(book, cited, is_sitemap=False)
-        self._announce.missed(cited, failure.value)
+        self._tell_failed(cited, failure.value)
         book.has_come(cited)
         self._go_on(cited.site)
 
@@ -340,6 +349,22 @@ class SitemapFollower:
         if self._cross_submits.decide(site):
             self._wake_up(site)
         self._go_on(site)
+
+    def _tell_read(self, cited: Cited, reading: Reading, wanted: int) -> None:
+        reader = reading.reader
+        self._events.tell(
+            SITEMAP_READ,
+            url=reading.url,
+            kind=reader.kind,
+            entries=reader.entries_read,
+            older=reading.older,
+            wanted=wanted,
+        )
+        for problem in reader.problems:
+            self._complaints.tell(SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
+
+    def _tell_failed(self, cited: Cited, reason: object) -> None:
+        self._complaints.tell(SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)
 
 
 async def _others_turn() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.events import SITEMAP_DROPPED
 from scrapy_mandelbot.following.books import forget_books
 from scrapy_mandelbot.following.own_requests import install, is_own
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.following.announcements import Announcements
 
 
 class Leftovers:
@@ -24,13 +24,13 @@ class Leftovers:
 
     Args:
         crawl: whose queue it is.
-        announce: tells the world.
         spider: gets their callbacks; without them Scrapy can read no such request from disk.
         folder: JOBDIR. Without its requests, the books there are worth nothing.
     """
 
-    def __init__(self, crawl: Crawl, announce: Announcements, spider: Spider, folder: str) -> None:
-        self._announce = announce
+    def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:
+        self._events = crawl.events
+        self._is_told = False
         self._folder = folder
         install(spider, read=self._drop_answer, missed=self._drop_answer, heard=self._drop_answer)
         crawl.drops = self._drops
@@ -39,7 +39,11 @@ class Leftovers:
         if not is_own(request):
             return False
         forget_books(self._folder)
-        self._announce.dropped(request.url)
+        if self._is_told:  # one line will do
+            self._events.count(SITEMAP_DROPPED)
+        else:
+            self._is_told = True
+            self._events.tell(SITEMAP_DROPPED, url=request.url)
         return True
 
     def _drop_answer(self, answer: Response | Failure) -> None:
