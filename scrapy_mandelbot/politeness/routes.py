@@ -59,9 +59,10 @@ class Routes:
         """Return a route, noted if need be."""
         route = self._by_name.get(name)
         if route is None:
-            route = self._by_name[name] = Route(self._law)
-            if len(self._by_name) > MOST_ROUTES:
-                del self._by_name[next(iter(self._by_name))]
+            route = Route(self._law)
+            if len(self._by_name) >= MOST_ROUTES:
+                self._forget_one()
+            self._by_name[name] = route
         return route
 
     @property
@@ -176,6 +177,12 @@ class Routes:
         for route in self._by_name.values():
             if route.probe is not None:
                 yield route.probe
+
+    def _forget_one(self) -> None:
+        """Make room: the proxy goes that was noted first, of those that are open if any is."""
+        proxies = [name for name in self._by_name if name]
+        are_open = (name for name in proxies if self._by_name[name].pause.is_open)
+        del self._by_name[next(are_open, proxies[0])]
 
     def _elsewhere_due(self, now: float) -> float:
         """Return when the first of the proxies is due, for a request that has none yet."""

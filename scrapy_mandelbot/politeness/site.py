@@ -361,6 +361,9 @@ class SiteState:
             if metronome.pace == pace:
                 return False
             metronome.keep_to(pace, now)
+            if pace.is_free and self._turns.is_idle(now):
+                self._turns = None
+                self._settle()
             return True
         if pace.is_free:
             return False
@@ -415,13 +418,6 @@ class SiteState:
     def next_turn(self, now: float) -> float:
         """Return when the site may be asked again if an answer ends now; now: it has no pace."""
         return now if self._turns is None else self._turns.metronome.due_after(now)
-
-    def forget_pace(self, now: float) -> None:
-        """Forget the pace where no request waits, and the site may be asked at once."""
-        if self._turns is not None and self._turns.is_idle(now):
-            self._turns = None
-            self.pace_until = -inf
-            self._settle()
 
     def _begin_turns(self, pace: Pace, now: float) -> Turns:
         since = -inf if self._answered_at is None else self._answered_at

@@ -379,9 +379,11 @@ class Throttle:
             self._evict(site, route)
             self._keep(site, route, KeptPause(pause.until, pause.reason))
             self._tell_paused(events.PAUSED, site, route, pause.until, pause.reason)
+            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif pause is not None and news is News.PROLONGED:
             self._keep(site, route, KeptPause(pause.until, pause.reason, pause.failed_probes))
             self._tell_pause(events.PROLONGED, site, route, pause)
+            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif news is News.GAVE_UP:
             self._tell_given_up(site, route, now)
         self.update(site)
@@ -630,7 +632,6 @@ class Throttle:
     ) -> None:
         where, waiting = in_words(site.name, route), self._waiting(site)
         self._tell(event, where=where, site=site.name, until=until, reason=reason, waiting=waiting)
-        engine.mirror_pause(self._crawler, site.name, until - self._now())
 
     def _tell_resumed(
         self, event: events.Event, site: SiteState, route: str, paused_for: float
