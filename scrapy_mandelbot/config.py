@@ -206,9 +206,14 @@ def _site_or_host(name: str, key: object) -> str:
 
 
 def _setting(
-    name: str, read: Callable[[str, object], object], default: object = None
+    name: str,
+    read: Callable[[str, object], object],
+    default: object = None,
+    *,
+    loads: bool = False,
 ) -> dict[str, object]:
-    return {"name": name, "read": read, "default": default}
+    """Describe a setting; ``loads``: to read it, a component of the project is imported."""
+    return {"name": name, "read": read, "default": default, "loads": loads}
 
 
 @dataclass(frozen=True)
@@ -264,10 +269,11 @@ class Config:
             "MANDELBOT_INNER_PRIORITY_QUEUE",
             _queue_class,
             "scrapy.pqueues.ScrapyPriorityQueue",
+            loads=True,
         )
     )
     inner_scheduler: type | None = field(
-        metadata=_setting("MANDELBOT_INNER_SCHEDULER", _scheduler_class)
+        metadata=_setting("MANDELBOT_INNER_SCHEDULER", _scheduler_class, loads=True)
     )
     sitemaps: str = field(
         metadata=_setting("MANDELBOT_SITEMAPS", _one_of(*SITEMAP_MODES), "signal")
@@ -347,6 +353,21 @@ class Config:
         """Return the delay that the project sets for a site: for it, else for its host."""
         delay = self.crawl_delays.get(site)
         return self.crawl_delays.get(host_of(site)) if delay is None else delay
+
+
+def check_settings(settings: BaseSettings) -> bool:
+    """Check all settings but those that would have components of the project imported.
+
+    Returns:
+        Whether the package is enabled.
+
+    Raises:
+        SettingsError: as :meth:`Config.from_settings` does.
+    """
+    for one in fields(Config):
+        if not one.metadata["loads"]:
+            _read(settings, one.metadata)
+    return bool(read_setting(settings, "enabled"))
 
 
 def read_setting(settings: BaseSettings, attribute: str) -> Any:

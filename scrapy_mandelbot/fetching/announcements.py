@@ -11,7 +11,7 @@ import scrapy.signals
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.agents import Agents
 from scrapy_mandelbot.politeness import Failure
-from scrapy_mandelbot.shown import LONGEST, shown
+from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.stores import Recent
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Announcements:
         comments = rules.robots.comments(self._agents.of(request))
         if comments:
             message = "%(site)s has a comment for us in its robots.txt: %(comments)s"
-            told = " / ".join(comment[:LONGEST] for comment in comments[:_MOST_COMMENTS])
+            told = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
             self._log(logging.INFO, message, site, comments=told)
 
     def _send(self, signal: object, **arguments: object) -> None:

@@ -21,8 +21,8 @@ from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.following.announcements import Fate
 from scrapy_mandelbot.following.own_requests import robots_request
 from scrapy_mandelbot.following.spool import Cited
-from scrapy_mandelbot.gates import site_of_request
 from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.throttle import site_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -108,7 +108,7 @@ class CrossSubmits:
         self._crawler = crawler
         self._config = crawl.config
         self._fetcher = crawl.fetcher
-        self._gates = crawl.gates
+        self._throttle = crawl.throttle
         self._books = books
         self._announce = announce
         self._go_on = go_on
@@ -149,7 +149,7 @@ class CrossSubmits:
         """Ask the next sites in doubt for their robots.txt, if there is room for that."""
         if not self._to_ask or engine.is_closing(self._crawler):
             return
-        shut = self._gates.shut()  # their requests wait in the queue, and hold no place
+        shut = self._throttle.shut()  # their requests wait in the queue, and hold no place
         while self._to_ask and len(self._asked - shut) < _AT_ONCE:
             site = self._to_ask.popleft()
             self._asked.add(site)

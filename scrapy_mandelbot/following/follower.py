@@ -31,7 +31,7 @@ from scrapy_mandelbot.following.own_requests import (
 from scrapy_mandelbot.following.reading import Reading
 from scrapy_mandelbot.following.spool import Cited
 from scrapy_mandelbot.following.wishes import Wishes
-from scrapy_mandelbot.gates import site_of_request
+from scrapy_mandelbot.throttle import site_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -238,7 +238,7 @@ class SitemapFollower:
         if held >= _MOST:
             self._hungry.add(site)
             return 0
-        waiting = self._crawl.gates.waiting(site) if self._crawl.gates.has_queue else held
+        waiting = self._crawl.throttle.waiting(site) if self._crawl.throttle.has_queue else held
         return _ENOUGH - waiting if waiting < _FEW else 0
 
     def _feed_hungry(self) -> None:

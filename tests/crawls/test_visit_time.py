@@ -30,7 +30,7 @@ def at_two_seconds_before(monkeypatch):
 
     def turn(hours: int, minutes: int) -> None:
         clock = 20_000 * 86_400 + hours * 3600 + minutes * 60 - 2 - time.monotonic()
-        monkeypatch.setattr("scrapy_mandelbot.crawl.time.time", lambda: clock + time.monotonic())
+        monkeypatch.setattr("scrapy_mandelbot.clock.time.time", lambda: clock + time.monotonic())
 
     return turn
 
