@@ -20,12 +20,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
-    "gates.announcements._NAMED": "how many lines a warning names",
-    "gates.paces._KEPT_FROM": "which turns are worth keeping",
-    "politeness.gate._LONGEST_FOR_ONE": "the pause of a single page, in first pauses",
+    "throttle.throttle._KEPT_FROM": "which turns are worth keeping",
+    "politeness.pause._LONGEST_FOR_ONE": "the pause of a single page, in first pauses",
     "politeness.hosts._LONGEST": "what a name can be",
     "politeness.pace._LONGEST_WAY": "when a request has arrived",
-    "pqueues.site._NAMED": "how many lost requests a warning names",
     "robotstxt.agents.product_tokens": "agents are the project's",
     "robotstxt.grammar.grammar_of": "dialects are the project's",
     "robotstxt.lint.delivery._MANY_REDIRECTS": "when a finding is told",
