@@ -290,6 +290,7 @@ class Throttle:
             given up, or the crawl is closing. Turns at a pace have no limit, as they come; a visit
             time has.
         """
+        self._ended(flight)  # its turn is another's
         site, now = flight.site, self._now()
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
@@ -386,7 +387,8 @@ class Throttle:
             engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif news is News.GAVE_UP:
             self._tell_given_up(site, route, now)
-        self.update(site)
+        if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
+            self.update(site)
 
     def is_silent(self, flight: Flight, failure: Failure) -> bool:
         """Return whether a request without an answer means that its site is down for a while."""
