@@ -194,10 +194,13 @@ class PauseMiddleware:
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Pause the site at once: the downloader slot is about to send its next request."""
-        if request.meta.get("dont_pause"):
-            return
-        flight = self._flight(request) or self._throttle.flight_of(request)
+        if not request.meta.get("dont_pause"):
+            self._notice(self._flight(request) or self._throttle.flight_of(request), response)
+
+    def _notice(self, flight: Flight, response: Response) -> None:
+        """Tell what an answer says of its site; once, whoever hears of it first."""
         flight.is_noticed = True
+        request: Request = flight.request
         if response.status not in self._statuses or not self._asks_for_pause(request, response):
             self._throttle.answered(flight)
             return
@@ -238,12 +241,10 @@ class PauseMiddleware:
                 if not await throttle.wait(flight, admission):
                     throttle.let_go(flight)
                     raise IgnoreRequest(f"{flight.site.name} may not be asked now")
-            else:
-                throttle.ended(flight)  # its turn is another's
-                if throttle.can_go_back(flight):
-                    return throttle.send_back(flight)
-                if not await throttle.wait(flight, admission):
-                    return _refusal(self._crawl, flight)
+            elif throttle.can_go_back(flight):
+                return throttle.send_back(flight)
+            elif not await throttle.wait(flight, admission):
+                return _refusal(self._crawl, flight)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be asked again after the pause."""
@@ -252,13 +253,16 @@ class PauseMiddleware:
         if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
             throttle.let_go(flight)
             return response
+        is_good = response.status not in self._statuses
         if not flight.is_noticed and "cached" not in response.flags:
-            self.response_downloaded(response, request)  # a custom DOWNLOADER need not send it
+            if is_good:
+                throttle.answered(flight)
+            else:
+                self._notice(flight, response)
         flight.is_noticed = False
-        if response.status not in self._statuses or not self._asks_for_pause(request, response):
+        if is_good or not self._asks_for_pause(request, response):
             throttle.let_go(flight)
             return response
-        throttle.ended(flight)
         if throttle.is_refused_alone(flight):
             return self._hand_on(flight, response)
         if throttle.can_go_back(flight):

@@ -85,8 +85,9 @@ class RobotTagsMiddleware:
                 self._count(tags)
 
     def _tags(self, response: Response) -> RobotTags:
-        said = response.headers.getlist(_HEADER) if _HEADER in response.headers else ()
-        headers = [(_HEADER, value) for value in said]
+        headers: list[tuple[bytes, bytes]] = []
+        if _HEADER in response.headers:
+            headers = [(_HEADER, value) for value in response.headers.getlist(_HEADER)]
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
