@@ -16,7 +16,7 @@ from webs import html
 
 from scrapy_mandelbot import RobotsTxtMiddleware, RobotTags, RobotTagsMiddleware
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.news import News
+from scrapy_mandelbot.fetching.once_per_site import OncePerSite
 
 URL = "https://example.com/page"
 USER_AGENT = {"USER_AGENT": "Settingsbot/1.0 (+https://example.com)"}
@@ -58,8 +58,8 @@ CASES = [
     Case("The setting names the robot, whatever the request says.", "Robotsbot", EVERYBODY, "Own"),
     Case(
         "The setting may name several, tried in order.",
-        ("News", "Robotsbot"),
-        {**USER_AGENT, "ROBOTSTXT_USER_AGENT": ["News", "Robotsbot"]},
+        ("OncePerSite", "Robotsbot"),
+        {**USER_AGENT, "ROBOTSTXT_USER_AGENT": ["OncePerSite", "Robotsbot"]},
         "Ownbot/2.0",
     ),
     Case("The request's own header comes next.", "Ownbot/2.0", NOBODY, "Ownbot/2.0", "Spiderbot"),
@@ -122,7 +122,7 @@ async def comments(case, asked):
     robots = SimpleNamespace(comments=asked.append)
     file = SimpleNamespace(parser=True, robots=robots, sitemaps=())
     crawl = Crawl.of(crawler)
-    await News(crawler, crawl.config, crawl.events).tell(
+    await OncePerSite(crawler, crawl.config, crawl.events).tell(
         "https://example.com", case.request(), file
     )
 

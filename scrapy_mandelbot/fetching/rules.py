@@ -18,7 +18,7 @@ from scrapy_mandelbot.events import (
 )
 from scrapy_mandelbot.fetching.asking import Asked, RobotsAsker, tell_of_answer
 from scrapy_mandelbot.fetching.cited import cited_sitemaps
-from scrapy_mandelbot.fetching.news import News
+from scrapy_mandelbot.fetching.once_per_site import OncePerSite
 from scrapy_mandelbot.politeness import (
     Answer,
     Known,
@@ -112,7 +112,7 @@ class RobotsFetcher:
         self._now = now
         self._asker = RobotsAsker(crawler, config, now)
         self._events = events
-        self._news = News(crawler, config, events)
+        self._once_per_site = OncePerSite(crawler, config, events)
         self._parser_class = load_object(crawler.settings.get("ROBOTSTXT_PARSER"))
         # A parser that cannot work is an error at start, not at the first site.
         build_from_crawler(self._parser_class, crawler, b"")
@@ -147,8 +147,8 @@ class RobotsFetcher:
         """
         rules = self.known(site)
         if rules is not None:
-            if self._news.is_new(site):
-                await self._news.tell(site, request, rules)
+            if self._once_per_site.is_new(site):
+                await self._once_per_site.tell(site, request, rules)
             return rules
         if site in self._under_way:
             waiter: Deferred[SiteRules] = Deferred()
@@ -211,7 +211,7 @@ class RobotsFetcher:
         rules = self._rules(site, asked, outcome, copy)
         tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)
         if outcome.kind is not OutcomeKind.UNASKED:
-            await self._news.tell(site, request, rules)
+            await self._once_per_site.tell(site, request, rules)
             self._events.tell(ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
         return rules
 

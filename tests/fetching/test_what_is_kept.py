@@ -9,7 +9,7 @@ from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.fetching import RobotsFetcher
 from scrapy_mandelbot.fetching.cited import MOST_CITED, cited_sitemaps
-from scrapy_mandelbot.fetching.news import _KNOWN_LIMIT, News
+from scrapy_mandelbot.fetching.once_per_site import _KNOWN_LIMIT, OncePerSite
 from scrapy_mandelbot.fetching.rules import _TROUBLES_LIMIT
 from scrapy_mandelbot.politeness import Answer
 from scrapy_mandelbot.robotstxt import RobotsTxt
@@ -36,12 +36,12 @@ def test_the_sites_that_fail_are_bounded(crawler):
 
 def test_the_sites_told_of_are_bounded(crawler):
     """A site that was forgotten is told of once more, and no other is."""
-    news = News(crawler, Config.from_settings(crawler.settings), Events(crawler))
+    once = OncePerSite(crawler, Config.from_settings(crawler.settings), Events(crawler))
     for name in NAMES:
-        news._remember(name)
-    assert not news.is_new(NAMES[-1])
-    assert news.is_new(NAMES[0])
-    assert news._known.size <= _KNOWN_LIMIT
+        once._remember(name)
+    assert not once.is_new(NAMES[-1])
+    assert once.is_new(NAMES[0])
+    assert once._known.size <= _KNOWN_LIMIT
 
 
 def test_as_many_sitemaps_are_read_as_any_file_cites():

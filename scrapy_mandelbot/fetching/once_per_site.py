@@ -24,7 +24,7 @@ _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
 
 
-class News:
+class OncePerSite:
     """Tells of each site's comments and sitemaps when its rules are first known in a run.
 
     Of more sites than fit these are the ones seen last: of others it may tell twice.
