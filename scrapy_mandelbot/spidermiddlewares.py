@@ -190,5 +190,5 @@ def _canonical(url: str, base: str = "", encoding: str = "utf-8") -> str:
     try:
         absolute = urljoin(base, strip_html5_whitespace(url))
         return canonicalize_url(safe_url_string(absolute, encoding))
-    except ValueError:  # no URL, so nobody will request it
+    except ValueError:  # no URL, so no request is for it
         return ""

@@ -166,7 +166,7 @@ def test_a_response_without_a_request():
 
 @given(st.binary())
 def test_no_header_raises(header):
-    """Whatever a spider writes there is read as a text, and names somebody unless it is empty."""
+    """Whatever a spider writes there is read as a text, and names a robot unless it is empty."""
     request = scrapy.Request(URL, headers={"User-Agent": header})
     agent = AGENTS.of(request)
     assert isinstance(agent, str)

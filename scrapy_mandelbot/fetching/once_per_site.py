@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.events import Events
-    from scrapy_mandelbot.fetching.rules import SiteRules
+    from scrapy_mandelbot.fetching.fetcher import SiteRules
 
 _MOST_COMMENTS = 5  # as many as are told of
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites

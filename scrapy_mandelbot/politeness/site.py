@@ -302,7 +302,7 @@ class SiteState:
             flight: the one that got no answer.
             fingerprint: of the request.
             now: seconds.
-            is_certain: whether nobody listens there, so that one request is proof enough.
+            is_certain: whether no server listens there, so that one request is proof enough.
         """
         if self.held_until > now or (self._routes and self._routes.is_shut_for(flight)):
             return True

@@ -162,6 +162,6 @@ class Storage:
                 Path(self._directory_of(name)).rmdir()
 
     def _directory_of(self, name: str) -> str:
-        if not self._directory:  # in memory nobody asks for it, and the name of one costs its time
+        if not self._directory:  # in memory it is not asked for, and the name of one costs its time
             return ""
         return f"{self._directory}/{engine.path_safe(name)}"

@@ -10,7 +10,7 @@ No Scrapy, no network, no file, no clock: bytes go in, entries come out.
 """
 
 from scrapy_mandelbot.sitemaps.entry import SitemapEntry
-from scrapy_mandelbot.sitemaps.problems import Problem
+from scrapy_mandelbot.sitemaps.problems import SitemapProblem
 from scrapy_mandelbot.sitemaps.reader import SitemapReader
 
-__all__ = ["Problem", "SitemapEntry", "SitemapReader"]
+__all__ = ["SitemapEntry", "SitemapProblem", "SitemapReader"]

@@ -21,8 +21,7 @@ from scrapy_mandelbot.politeness import (
     pace_of_file,
     unreadable_lines,
 )
-from scrapy_mandelbot.stores import Pause as KeptPause
-from scrapy_mandelbot.stores import Recent
+from scrapy_mandelbot.stores import KeptPause, Recent
 from scrapy_mandelbot.throttle.alarm import Alarm
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.proxies import (

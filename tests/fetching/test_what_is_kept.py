@@ -9,8 +9,8 @@ from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.fetching import RobotsFetcher
 from scrapy_mandelbot.fetching.cited import MOST_CITED, cited_sitemaps
+from scrapy_mandelbot.fetching.fetcher import _TROUBLES_LIMIT
 from scrapy_mandelbot.fetching.once_per_site import _KNOWN_LIMIT, OncePerSite
-from scrapy_mandelbot.fetching.rules import _TROUBLES_LIMIT
 from scrapy_mandelbot.politeness import Answer
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.stores import MemoryStore

@@ -65,7 +65,7 @@ class SiteRules:
     robots: RobotsTxt
     """All that the file says."""
     parser: RobotParser | None
-    """What decides; None: nobody could be asked."""
+    """What decides; None: the site could not be asked."""
     until: float
     response: Response | None = None
     """Of a site that could not say, if it said anything."""
