@@ -302,7 +302,7 @@ class SiteQueue:
                     self._waits_for_an_end.add(line)
             elif (
                 line.activity
-                and line.activity >= self._in_flight.limits[line.slot]
+                and line.activity >= limits[line.slot]
                 and self._in_flight.is_full(line.slot)
             ):
                 round_robin.step_out(line)

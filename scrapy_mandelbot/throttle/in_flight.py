@@ -16,7 +16,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.politeness import Flight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -31,7 +31,7 @@ class _Was(NamedTuple):
     """What a request that is sent back was when it was handed out."""
 
     dont_filter: bool
-    meta: dict[str, object]
+    meta: Mapping[str, object]
     not_before: float
 
 
