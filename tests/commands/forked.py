@@ -6,9 +6,11 @@ nothing else, and is forked for each run: no run knows of another. It is this fi
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import signal
 import socket
 import subprocess
@@ -16,20 +18,22 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from scrapy.settings import default_settings
+
 LONGEST = 60  # seconds of a run
 IMPORTED = (
     "scrapy.__main__",
-    "scrapy.commands.check",
-    "scrapy.commands.shell",
-    "scrapy.core.downloader.contextfactory",
     "scrapy.core.downloader.handlers.http11",
     "scrapy.core.engine",
-    "scrapy.extensions.feedexport",
-    "scrapy.utils.defer",
-    "scrapy_mandelbot.commands.verbs",
+    "scrapy.logformatter",
+    "scrapy.statscollectors",
     "scrapy_mandelbot.commands.reports.page",
+    "scrapy_mandelbot.commands.running",
+    "scrapy_mandelbot.commands.terminal",
+    "scrapy_mandelbot.commands.verbs",
     "scrapy_mandelbot.stores.sqlite",
 )
+COMPONENTS = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
 
 
 class Forked:
@@ -107,7 +111,13 @@ def become(folder: str, arguments: list[str], environ: dict[str, str], files: li
 if __name__ == "__main__":
     for module in IMPORTED:
         importlib.import_module(module)
+    for one in pkgutil.iter_modules(importlib.import_module("scrapy.commands").__path__):
+        importlib.import_module(f"scrapy.commands.{one.name}")
+    for setting in COMPONENTS:
+        for path in getattr(default_settings, setting):
+            importlib.import_module(path.rpartition(".")[0])
     assert "twisted.internet.reactor" not in sys.modules, "each run has to choose its own"
+    gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as here:
         serve(here)
     sys.modules["scrapy.__main__"].execute()
