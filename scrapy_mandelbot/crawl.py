@@ -116,9 +116,9 @@ class Crawl:
         if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
             rules = self.fetcher.known(site.name)
         if rules is None or rules.parser is None:  # not known yet, or nothing could be asked
-            return self.throttle.learn_pace_by_hand(site)
+            return self.throttle.paces.learn_by_hand(site)
         agent = self.agents.of(request)
-        return self.throttle.learn_pace(site, rules.robots, agent, rules.until)
+        return self.throttle.paces.learn(site, rules.robots, agent, rules.until)
 
     def is_for_a_person(self, request: Request) -> bool:
         """Return whether somebody waits for the answer at a terminal, so that nothing may hang.

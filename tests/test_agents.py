@@ -112,7 +112,7 @@ async def pace(case, asked):
     crawl = Crawl.of(case.crawler())
     file = SimpleNamespace(parser=True, robots=None, until=0.0)
     crawl.fetcher.known = lambda _site: file
-    crawl.throttle.learn_pace = lambda _site, _robots, agent, _until: asked.append(agent)
+    crawl.throttle.paces.learn = lambda _site, _robots, agent, _until: asked.append(agent)
     crawl.learn_pace(case.request(), crawl.sites.of("https://example.com"))
 
 
