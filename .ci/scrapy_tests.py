@@ -10,9 +10,10 @@ reactor, with Twisted's default reactor, and without a reactor (Scrapy 2.15 and 
 deselected; what they skip they skip with a reason.
 
 Then its tests of crawls, of the engine, of schedulers, of retries and redirects, of pipelines, and
-of commands (two of them only with ``--all``), with the add-on in every crawler's settings, and nothing else. What fails is run again
-with ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What is left
-has to be in ``DIFFERENCES``, and what is listed there has to fail.
+of commands (two of them only with ``--all``), with the add-on in every crawler's settings, and
+nothing else. What fails is run again with ROBOTSTXT_OBEY and no add-on: what fails there too is
+the environment's affair. What is left has to be in ``DIFFERENCES``, and what is listed there has
+to fail.
 
 Exits with 0 if all of this holds, else 1.
 """
