@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
+from scrapy_mandelbot.dates import read_date
 from scrapy_mandelbot.politeness import (
     OutcomeLaw,
     PaceLaw,
@@ -25,7 +28,6 @@ from scrapy_mandelbot.politeness import (
     site_of,
 )
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
-from scrapy_mandelbot.sitemaps import read_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +41,7 @@ LAST_RUN = "last_run"
 ROBOT_TAG_MODES = ("off", "annotate", "obey")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
+CLOSE = "close"
 
 
 class SettingsError(ValueError):
@@ -69,6 +72,15 @@ def _seconds(name: str, value: object) -> float:
 
 def _seconds_or_none(name: str, value: object) -> float | None:
     return None if value in (None, "") else _seconds(name, value)
+
+
+def _idle(name: str, value: object) -> bool | str:
+    if value == CLOSE:
+        return CLOSE
+    try:
+        return _flag(name, value)
+    except SettingsError:
+        raise SettingsError(name, value, f"True, False or {CLOSE!r}") from None
 
 
 def _store(name: str, value: object) -> str:
@@ -211,9 +223,18 @@ def _setting(
     default: object = None,
     *,
     loads: bool = False,
+    told: bool = True,
 ) -> dict[str, object]:
-    """Describe a setting; ``loads``: to read it, a component of the project is imported."""
-    return {"name": name, "read": read, "default": default, "loads": loads}
+    """Describe a setting.
+
+    Args:
+        name: of the setting.
+        read: checks its value and returns what it means.
+        default: its value where the project sets none.
+        loads: whether a component of the project is imported to read it.
+        told: whether it is for projects; others are old names, or of the add-on's own.
+    """
+    return {"name": name, "read": read, "default": default, "loads": loads, "told": told}
 
 
 @dataclass(frozen=True)
@@ -247,8 +268,11 @@ class Config:
     pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 8))
     pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
     pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
-    pause_idle: bool = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _flag, default=False))
-    pause_close: bool = field(metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False))
+    pause_idle: bool | str = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle, default=False))
+    pause_close: bool = field(
+        metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False, told=False)
+    )
+    """The old name of ``MANDELBOT_PAUSE_IDLE = "close"``."""
     pause_per_proxy: bool = field(
         metadata=_setting("MANDELBOT_PAUSE_PER_PROXY", _flag, default=False)
     )
@@ -270,10 +294,11 @@ class Config:
             _queue_class,
             "scrapy.pqueues.ScrapyPriorityQueue",
             loads=True,
+            told=False,
         )
     )
     inner_scheduler: type | None = field(
-        metadata=_setting("MANDELBOT_INNER_SCHEDULER", _scheduler_class, loads=True)
+        metadata=_setting("MANDELBOT_INNER_SCHEDULER", _scheduler_class, loads=True, told=False)
     )
     sitemaps: str = field(
         metadata=_setting("MANDELBOT_SITEMAPS", _one_of(*SITEMAP_MODES), "signal")
@@ -330,6 +355,11 @@ class Config:
         )
 
     @property
+    def closes_when_paused(self) -> bool:
+        """Whether a spider with JOBDIR closes while only paused sites are left."""
+        return self.pause_idle == CLOSE or self.pause_close
+
+    @property
     def obeys_pace(self) -> bool:
         """Whether sites are asked at the pace that their robots.txt asks for."""
         return self.obey and self.pace == "obey"
@@ -367,6 +397,12 @@ def check_settings(settings: BaseSettings) -> bool:
     for one in fields(Config):
         if not one.metadata["loads"]:
             _read(settings, one.metadata)
+    if settings.getpriority("MANDELBOT_PAUSE_CLOSE") is not None:
+        warnings.warn(
+            'MANDELBOT_PAUSE_CLOSE is deprecated: set MANDELBOT_PAUSE_IDLE = "close".',
+            ScrapyDeprecationWarning,
+            stacklevel=2,
+        )
     return bool(read_setting(settings, "enabled"))
 
 
@@ -385,4 +421,5 @@ def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
 
 def setting_defaults() -> dict[str, object]:
     """Return each setting's name and default, in the order of the README's table."""
-    return {one.metadata["name"]: one.metadata["default"] for one in fields(Config)}
+    told = (one.metadata for one in fields(Config) if one.metadata["told"])
+    return {setting["name"]: setting["default"] for setting in told}

@@ -52,7 +52,7 @@ class Crawl:
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
         self.store = _store(crawler.settings, self.config, self.clock)
-        self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
+        self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now, self.events)
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
         self.throttle.keeps_given_up = bool(job_dir(crawler.settings))
         self.patience = Patience(crawler, self.config, self.throttle, self.clock)

@@ -46,7 +46,7 @@ def html(*links: str, title: str = "page") -> Answer:
 
 
 class Web(Resource):
-    """A site: paths and what they answer, a log of who asked, and times at which it is closed."""
+    """A site: paths and what they answer, a log of who asked, and times at which it is down."""
 
     isLeaf = True  # noqa: N815 -- Twisted's name
 

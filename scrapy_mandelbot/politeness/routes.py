@@ -59,9 +59,10 @@ class Routes:
         """Return a route, noted if need be."""
         route = self._by_name.get(name)
         if route is None:
-            route = self._by_name[name] = Route(self._law)
-            if len(self._by_name) > MOST_ROUTES:
-                del self._by_name[next(iter(self._by_name))]
+            route = Route(self._law)
+            if len(self._by_name) >= MOST_ROUTES:
+                self._forget_one()
+            self._by_name[name] = route
         return route
 
     @property
@@ -150,12 +151,17 @@ class Routes:
             self.use("").pause.take(Fact.GIVE_UP, refusal.now, refusal)
         return news
 
-    def lost(self, flight: Flight, now: float) -> None:
-        """Note that a request ended and has told nothing: another probe may go at once."""
+    def lost(self, flight: Flight, now: float) -> bool:
+        """Note that a request ended and has told nothing; return whether it was the probe.
+
+        Another one may go at once then.
+        """
         route = self._by_name.get(flight.route)
-        if route is not None and route.probe is flight:
-            route.probe = None
-            route.pause.take(Fact.PROBE_LOST, now)
+        if route is None or route.probe is not flight:
+            return False
+        route.probe = None
+        route.pause.take(Fact.PROBE_LOST, now)
+        return True
 
     def end_pause(self, now: float) -> None:
         """Let the probe go at once, as the operator knows that the site is well."""
@@ -176,6 +182,12 @@ class Routes:
         for route in self._by_name.values():
             if route.probe is not None:
                 yield route.probe
+
+    def _forget_one(self) -> None:
+        """Make room: the proxy goes that was noted first, of those that are open if any is."""
+        proxies = [name for name in self._by_name if name]
+        are_open = (name for name in proxies if self._by_name[name].pause.is_open)
+        del self._by_name[next(are_open, proxies[0])]
 
     def _elsewhere_due(self, now: float) -> float:
         """Return when the first of the proxies is due, for a request that has none yet."""

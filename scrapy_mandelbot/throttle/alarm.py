@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf, isfinite
 from typing import TYPE_CHECKING
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.politeness import SiteState
+
+
+_FEW = 1_000  # times that were set and are of no use, before they are dropped
 
 
 class Alarm:
@@ -28,6 +31,7 @@ class Alarm:
         self._ring = ring
         self._heap: list[tuple[float, int, SiteState]] = []
         self._order = count()
+        self._useless = 0
         self._timer: Call | None = None
         self._timer_at = inf
 
@@ -41,8 +45,13 @@ class Alarm:
         """
         if at >= site.alarm_at or not isfinite(at):
             return
+        is_set = site.alarm_at != inf
         site.alarm_at = at
         heappush(self._heap, (at, next(self._order), site))
+        if is_set:  # what it was set to before is of no use any more
+            self._useless += 1
+            if self._useless > max(_FEW, len(self._heap) / 2):
+                self._drop_useless()
         if at < self._timer_at:
             self._set_timer()
 
@@ -50,6 +59,11 @@ class Alarm:
         """Cancel all."""
         self._heap.clear()
         self._set_timer()
+
+    def _drop_useless(self) -> None:
+        self._heap = [entry for entry in self._heap if entry[0] == entry[2].alarm_at]
+        heapify(self._heap)
+        self._useless = 0
 
     def _set_timer(self) -> None:
         if self._timer is not None:
@@ -65,8 +79,10 @@ class Alarm:
         now = self._clock.now()  # the loop's clock may be a hair ahead
         while self._heap and self._heap[0][0] <= now:
             at, _, site = heappop(self._heap)
-            if site.alarm_at == at:  # else it has rung for it sooner
+            if site.alarm_at == at:
                 site.alarm_at = inf
                 self._ring(site)
+            else:  # it has rung for it sooner
+                self._useless = max(0, self._useless - 1)
         if self._timer is None:
             self._set_timer()

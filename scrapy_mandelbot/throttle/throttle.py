@@ -21,8 +21,7 @@ from scrapy_mandelbot.politeness import (
     pace_of_file,
     unreadable_lines,
 )
-from scrapy_mandelbot.stores import Pause as KeptPause
-from scrapy_mandelbot.stores import Recent
+from scrapy_mandelbot.stores import KeptPause, Recent
 from scrapy_mandelbot.throttle.alarm import Alarm
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.proxies import (
@@ -290,6 +289,7 @@ class Throttle:
             given up, or the crawl is closing. Turns at a pace have no limit, as they come; a visit
             time has.
         """
+        self._ended(flight)  # its turn is another's
         site, now = flight.site, self._now()
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
@@ -379,12 +379,15 @@ class Throttle:
             self._evict(site, route)
             self._keep(site, route, KeptPause(pause.until, pause.reason))
             self._tell_paused(events.PAUSED, site, route, pause.until, pause.reason)
+            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif pause is not None and news is News.PROLONGED:
             self._keep(site, route, KeptPause(pause.until, pause.reason, pause.failed_probes))
             self._tell_pause(events.PROLONGED, site, route, pause)
+            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif news is News.GAVE_UP:
             self._tell_given_up(site, route, now)
-        self.update(site)
+        if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
+            self.update(site)
 
     def is_silent(self, flight: Flight, failure: Failure) -> bool:
         """Return whether a request without an answer means that its site is down for a while."""
@@ -630,7 +633,6 @@ class Throttle:
     ) -> None:
         where, waiting = in_words(site.name, route), self._waiting(site)
         self._tell(event, where=where, site=site.name, until=until, reason=reason, waiting=waiting)
-        engine.mirror_pause(self._crawler, site.name, until - self._now())
 
     def _tell_resumed(
         self, event: events.Event, site: SiteState, route: str, paused_for: float

@@ -18,14 +18,14 @@ from scrapy_mandelbot.config import setting_defaults
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
-# Constants named like limits that limit nothing that comes from outside, or nothing in a crawl.
+# Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
-    "gates.announcements._NAMED": "how many lines a warning names",
-    "gates.paces._KEPT_FROM": "which turns are worth keeping",
-    "politeness.gate._LONGEST_FOR_ONE": "the pause of a single page, in first pauses",
+    "throttle.throttle._KEPT_FROM": "which turns are worth keeping",
+    "politeness.pause._LONGEST_FOR_ONE": "the pause of a single page, in first pauses",
     "politeness.hosts._LONGEST": "what a name can be",
     "politeness.pace._LONGEST_WAY": "when a request has arrived",
-    "pqueues.site._NAMED": "how many lost requests a warning names",
+    "robotstxt.agents.product_tokens": "agents are the project's",
+    "robotstxt.grammar.grammar_of": "dialects are the project's",
     "robotstxt.lint.delivery._MANY_REDIRECTS": "when a finding is told",
     "robotstxt.lint.spelling._LONGEST": "what a field can be",
     "robotstxt.lint.values._LONGEST_CLEAN_PARAM": "when a finding is told",
@@ -37,6 +37,8 @@ NO_LIMITS = {
     "sitemaps.urls._LONGEST_NAME": "what a host can be",
     "tags.directives.NO_LIMIT": "what max-snippet:-1 says",
     "tags.directives._LONGEST_DATE": "what a date can be",
+    "tags.head._patterns": "agents are the project's",
+    "tags.reading._names": "agents are the project's",
     "tags.head._MOST_ESCAPED": "what a reference can be",
     "tags.head._MOST_SPACE": "what a tag can be",
 }
@@ -71,7 +73,8 @@ def in_force(where):
     if name.endswith(")"):
         function, _, argument = name.rstrip(")").partition("(")
         return inspect.signature(getattr(module, function)).parameters[argument].default
-    return getattr(module, name)
+    found = getattr(module, name)
+    return found.cache_parameters()["maxsize"] if hasattr(found, "cache_parameters") else found
 
 
 @pytest.mark.parametrize(("what", "most", "where"), [row[:3] for row in ROWS])
@@ -81,15 +84,19 @@ def test_each_row_has_the_number_that_is_in_force(what, most, where):
 
 
 def test_every_limit_of_the_code_is_listed():
-    """A constant that is named like a limit is in the table, or it is said why it is none."""
+    """A constant named like a limit, and a cache, is in the table, or it is said why it is none."""
     found = set()
     for module in pkgutil.walk_packages(scrapy_mandelbot.__path__, "scrapy_mandelbot."):
         if ".commands" in module.name:  # of a person at a terminal, not of a crawl
             continue
-        source = inspect.getsource(import_module(module.name))
+        loaded = import_module(module.name)
+        source = inspect.getsource(loaded)
         home = module.name.removeprefix("scrapy_mandelbot.")
         for name in re.findall(r"^(_?[A-Z][A-Z_]+)(?:: \w+)? = -?[0-9]", source, re.MULTILINE):
             if LIKE_A_LIMIT.search(name):
+                found.add(f"{home}.{name}")
+        for name, value in vars(loaded).items():
+            if hasattr(value, "cache_parameters") and value.__module__ == module.name:
                 found.add(f"{home}.{name}")
     listed = {where for _, _, where, _ in ROWS}
     assert sorted(found - listed - NO_LIMITS.keys()) == []
