@@ -51,7 +51,7 @@ CRAWL_TESTS = [
     "tests/test_spidermiddleware*start.py",
 ]
 SELDOM_TESTS = [
-    # Each starts Scrapy some forty times, and what the add-on does to these two commands is in
+    # Each starts Scrapy for every test, and what the add-on does to these two commands is in
     # this package's tests/crawls/test_commands.py: it waits for nothing, and drops nothing.
     "tests/test_command_parse.py",
     "tests/test_command_shell.py",
@@ -62,10 +62,6 @@ ASYNCIO_ONLY = ["-p", "no:twisted", "-o", "asyncio_default_fixture_loop_scope=fu
 DIFFERENCES: dict[str, str] = {}
 """Tests that pass in stock Scrapy and not with the add-on, and why."""
 
-_STOPPED = (
-    "the spider stops every download, that of robots.txt too, as a failure: stock Scrapy takes that"
-    " for no rules, here nobody knows them, and the site pauses"
-)
 WAITS: dict[str, str] = {
     "tests/test_crawl.py::TestCrawl::test_retry_503": (
         "a 503 pauses the site, for an hour and longer in the end, and is no retry"
@@ -73,8 +69,6 @@ WAITS: dict[str, str] = {
     "tests/test_crawl.py::TestCrawl::test_retry_conn_failed": (
         "a site that refuses the connection for its robots.txt pauses"
     ),
-    "tests/test_crawl.py::TestCrawlSpider::test_bytes_received_stop_download_errback": _STOPPED,
-    "tests/test_crawl.py::TestCrawlSpider::test_headers_received_stop_download_errback": _STOPPED,
 }
 """The same, of those that would not end in a day: they are run with short pauses."""
 

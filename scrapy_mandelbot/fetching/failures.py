@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NAMES = (
-    (Failure.DROPPED, {"IgnoreRequest"}),
+    (Failure.DROPPED, {"IgnoreRequest", "StopDownload"}),  # the project's own word, not the site's
     (Failure.NO_SUCH_HOST, {"DNSLookupError", "CannotResolveHostError", "gaierror"}),
     (Failure.TLS, {"SSLError", "OpenSSL.SSL.Error", "VerificationError", "CertificateError"}),
     (Failure.REFUSED, {"ConnectionRefusedError", "DownloadConnectionRefusedError"}),

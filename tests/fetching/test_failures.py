@@ -27,6 +27,7 @@ def never_received(reason: Exception) -> Exception:
 
 CASES = [
     (scrapy.exceptions.IgnoreRequest("off site"), Failure.DROPPED),
+    (scrapy.exceptions.StopDownload(fail=True), Failure.DROPPED),
     (twisted_errors.DNSLookupError("no results"), Failure.NO_SUCH_HOST),
     (socket.gaierror(-2, "Name or service not known"), Failure.NO_SUCH_HOST),
     (twisted_errors.ConnectionRefusedError(), Failure.REFUSED),
