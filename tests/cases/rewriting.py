@@ -300,9 +300,11 @@ CASES = (
         Disallow:
 
         User-agent: two
-        User-agent: three
         Disallow:
         Crawl-delay: 1
+
+        User-agent: three
+        Disallow:
         """,
     ),
     Rewrite(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robotstxt.dialects import FIELDS
+from scrapy_mandelbot.robotstxt.dialects import FIELDS, OWN_FIELDS
 from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.outline import Group, Outline
@@ -58,13 +60,14 @@ def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
     if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
         found.left_apart = True
         memberships = {}
-    by_groups: dict[tuple[tuple[int, ...], bool], Block] = {}
+    by_groups: dict[tuple[_Membership, bool], Block] = {}
     written: set[str] = set()
     for place, group in enumerate(outline.groups):
         for agent in group.agents:
             name = key_of(agent, grammar)
-            groups = memberships.get(name, (place,))
-            key = (groups, name == "*" and _order_matters(grammar.dialect))
+            membership = memberships.get(name) or _Membership((place,), None)
+            groups = membership.groups
+            key = (membership, name == "*" and _order_matters(grammar.dialect))
             if not name:
                 found.unread.add(agent.number)
             elif place not in groups:
@@ -76,9 +79,8 @@ def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
                 block.agents.append(agent)
                 block.names.append(name)
                 written.add(name)
-    for (groups, _), block in by_groups.items():
-        for place in groups:
-            block.directives += _own(outline.groups[place])
+    for (membership, _), block in by_groups.items():
+        block.directives = list(_directives(outline, membership))
     found.blocks = list(by_groups.values())
     _set_aside(outline, found)
     return found
@@ -90,20 +92,46 @@ def key_of(agent: Record, grammar: Grammar) -> str:
     return name[0].lower() if name else ""
 
 
-def _memberships(outline: Outline, grammar: Grammar) -> dict[str, tuple[int, ...]]:
-    """Return which groups are about a name."""
-    places: dict[str, dict[int, None]] = {}
+class _Membership(NamedTuple):
+    """What of a file is about a robot. Robots of which that is the same share a group."""
+
+    groups: tuple[int, ...]
+    """Their places."""
+    own: frozenset[int] | None
+    """The lines with delays and the like that are about it; None: all."""
+
+
+def _memberships(outline: Outline, grammar: Grammar) -> dict[str, _Membership]:
+    """Return what is about each name."""
+    places: dict[str, dict[int, set[int]]] = {}
     for place, group in enumerate(outline.groups):
-        for agent in group.agents:
-            places.setdefault(key_of(agent, grammar), {})[place] = None
-    only_first = grammar.dialect.repeated_agent == "first"
-    return {name: tuple(found)[: 1 if only_first else None] for name, found in places.items()}
+        for run in group.runs:
+            own = [record.number for record in run.own]
+            for agent in run.agents:
+                found = places.setdefault(key_of(agent, grammar), {})
+                found.setdefault(place, set()).update(own)
+    counted = 1 if grammar.dialect.repeated_agent == "first" else None
+    return {
+        name: _Membership(
+            tuple(found)[:counted], frozenset().union(*list(found.values())[:counted])
+        )
+        for name, found in places.items()
+    }
 
 
-def _size(outline: Outline, memberships: dict[str, tuple[int, ...]]) -> int:
-    """Return how many directives the new file would have."""
+def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
+    """Return how many directives the new file would have, about."""
     sizes = [len(group.directives) for group in outline.groups]
-    return sum(sizes[place] for groups in set(memberships.values()) for place in groups)
+    return sum(sizes[place] for member in set(memberships.values()) for place in member.groups)
+
+
+def _directives(outline: Outline, membership: _Membership) -> Iterator[Record]:
+    """Yield the lines about a robot but those that are about all robots."""
+    own = membership.own
+    for place in membership.groups:
+        for record in _own(outline.groups[place]):
+            if own is None or record.field not in OWN_FIELDS or record.number in own:
+                yield record
 
 
 def _order_matters(dialect: Dialect) -> bool:

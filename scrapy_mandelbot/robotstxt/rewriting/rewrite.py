@@ -127,6 +127,10 @@ class _Writer:
         yandex = next((block for block in blocks if _YANDEX in block.names), None)
         pattern = next((block for block in blocks if "*" in block.names), None)
         is_made = yandex is not None or not self._for_yandex
+        if not is_made and self._hides_a_name(_YANDEX):
+            yield from ([*map(self._agent, b.agents), *self._directives(b)] for b in blocks)
+            yield self._lines(self._for_yandex)
+            return
         for block in blocks:
             if block is pattern and not is_made:
                 yield self._made_for_yandex(block)
@@ -138,6 +142,13 @@ class _Writer:
             ]
         if not is_made:
             yield self._made_for_yandex(Block())
+
+    def _hides_a_name(self, new: str) -> bool:
+        """Whether a robot of two names would be found by a new one instead of one in the file."""
+        if self._dialect.agent_match != "inside":
+            return False
+        names = (name for block in self._blocks.blocks for name in block.names)
+        return any(name != "*" and len(name) < len(new) for name in names)
 
     def _made_for_yandex(self, pattern: Block) -> list[Line]:
         """Moderatobot, "User-agent directive": the group for ``*`` is the pattern."""
