@@ -85,7 +85,9 @@ def _fix(job: Job) -> Result:
     else:
         rules = _rules_on_disk(source)
     job.terminal.progress(f"correcting {rules.source}")
-    report = correction.fix(rules.source, rules.body, job.dialect, job.max_bytes)
+    report = correction.fix(
+        rules.source, rules.body, job.dialect, job.max_bytes, alone=bool(job.opts.only)
+    )
     code = correction.exit_code(report)
     remarks = correction.remarks(report)
     text = _corrected(job, report)
@@ -93,7 +95,8 @@ def _fix(job: Job) -> Result:
         remarks.append(_write(job.opts.output, report["text"], is_proved=not code))
         text = text if job.opts.diff else ""
     page = partial(page_of, job, rules, corrected=report)
-    return Result(code, report, text, remarks if job.opts.format == "text" else [], page)
+    told = remarks if job.opts.format == "text" else []
+    return Result(code, report, text, is_file=True, remarks=told, page=page)
 
 
 def _corrected(job: Job, report: dict[str, Any]) -> str:

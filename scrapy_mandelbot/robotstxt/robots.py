@@ -218,10 +218,13 @@ class RobotsTxt:
         return lint(self._fetched, max_bytes=self._max_bytes)
 
     def rewrite(self) -> str:
-        """Return the corrected file, which decides alike in this dialect: see `rewriting`."""
-        from scrapy_mandelbot.robotstxt.rewriting import rewrite  # noqa: PLC0415
+        """Return the corrected file, which opens nothing to any robot: see `rewriting`.
 
-        return rewrite(self, max_bytes=self._max_bytes).text
+        The whole file, past the bytes that robots read, too. It decides alike in this dialect.
+        """
+        from scrapy_mandelbot.robotstxt.rewriting import correct  # noqa: PLC0415
+
+        return correct(self._fetched, self.dialect, max_bytes=self._max_bytes).text
 
     def tables(self) -> dict[str, Any]:
         """Return what decides, as plain data for a program in another language: see `tables`."""

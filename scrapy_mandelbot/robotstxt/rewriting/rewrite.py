@@ -18,7 +18,7 @@ from scrapy_mandelbot.robotstxt.grammar import grammar_of
 from scrapy_mandelbot.robotstxt.outline import name_of, read_outline
 from scrapy_mandelbot.robotstxt.rewriting.blocks import Block, read_blocks
 from scrapy_mandelbot.robotstxt.rewriting.lines import Comments, Line, read_comments, spelt
-from scrapy_mandelbot.robotstxt.rewriting.rules import in_order
+from scrapy_mandelbot.robotstxt.rewriting.rules import in_order, never_decides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.robots import RobotsTxt
 
 _YANDEX = "yandex"
+_TOLD = 20  # lines that a remark names
 _RULES = frozenset({"allow", "disallow"})
 
 
@@ -41,32 +42,36 @@ class Rewritten:
     """Where it is not as the document recommends, as sentences: to keep the decisions."""
 
 
-def rewrite(robots: RobotsTxt, *, max_bytes: int | None = 512_000) -> Rewritten:
+def rewrite(
+    robots: RobotsTxt, *, max_bytes: int | None = 512_000, alone: bool = False
+) -> Rewritten:
     """Return the corrected file of what was read.
 
     Rewriting it again changes nothing. Where it would be longer than `max_bytes`, so that its end
-    were not read, it has no comments.
+    were not read, it has no comments, if that helps. With `alone` only the robots of the dialect
+    count; without, rules stay in an order that lets nobody in by the first that matches.
     """
     grammar = grammar_of(robots.dialect)
     outline = read_outline(robots.records, robots.dialect)
-    writer = _Writer(outline, grammar)
+    writer = _Writer(outline, grammar, alone=alone)
     text = writer.write()
     if max_bytes is not None and len(text.encode()) > max_bytes:
-        writer = _Writer(outline, grammar)
-        writer.comments = Comments()
-        text = writer.write()
-        message = f"Comments are left out: with them the file has over {max_bytes} bytes."
-        writer.remarks.append(message)
-        if len(text.encode()) > max_bytes:
-            writer.remarks.append("It is longer even so: its end is not read.")
+        bare = _Writer(outline, grammar, alone=alone)
+        bare.comments = Comments()
+        shorter = bare.write()
+        if len(shorter.encode()) <= max_bytes:
+            text, writer = shorter, bare
+            message = f"Comments are left out: with them the file has over {max_bytes} bytes."
+            writer.remarks.append(message)
     return Rewritten(text, tuple(writer.remarks))
 
 
 class _Writer:
     """Puts the lines of one file in order."""
 
-    def __init__(self, outline: Outline, grammar: Grammar) -> None:
+    def __init__(self, outline: Outline, grammar: Grammar, *, alone: bool) -> None:
         self._dialect = grammar.dialect
+        self._alone = alone
         self._blocks = read_blocks(outline, grammar)
         self._sitemaps = self._about_all(outline, "sitemap")
         self._for_yandex = [
@@ -75,8 +80,13 @@ class _Writer:
         ]
         for block in self._blocks.blocks:
             self._drop_repeated_versions(block)
+        dropped = self._drop_useless()
         self.comments = read_comments(outline.records, self._blocks.unread, self._blocks.merged)
         self.remarks: list[str] = []
+        if dropped:
+            lines = "line" if len(dropped) == 1 else "lines"
+            numbers = ", ".join(map(str, dropped[:_TOLD])) + (", …" if dropped[_TOLD:] else "")
+            self.remarks.append(f"Allow never decides in {lines} {numbers}: it is a comment now.")
 
     def write(self) -> str:
         """Return the text."""
@@ -116,6 +126,19 @@ class _Writer:
         repeated -= {min(repeated, default=0)}
         self._blocks.unread |= repeated
         block.directives = [r for r in block.directives if r.number not in repeated]
+
+    def _drop_useless(self) -> list[int]:
+        """Take Allow rules that never decide out of their groups; return those that are gone."""
+        found: set[int] = set()
+        for block in self._blocks.blocks:
+            useless = never_decides(
+                [r for r in block.directives if r.field in _RULES], self._dialect
+            )
+            block.directives = [r for r in block.directives if r.number not in useless]
+            found |= useless
+        gone = found - {r.number for block in self._blocks.blocks for r in block.directives}
+        self._blocks.unread |= gone
+        return sorted(gone)
 
     # Groups.
 
@@ -165,9 +188,9 @@ class _Writer:
             first = []  # it has no effect where it stands, and must not have one now
             self._remark(block, "Robot-version stays after the rules")
         rules = self._once(r for r in block.directives if r.field in _RULES)
-        ordered, is_recommended = in_order(rules, self._dialect)
+        ordered, is_recommended = in_order(rules, self._dialect, alone=self._alone)
         if not is_recommended:
-            self._remark(block, "Allow and Disallow stay in their order")
+            self._remark(block, "Allow stays behind Disallow")
         others = [r for r in block.directives if r.field not in _RULES and r not in first]
         lines = self._lines([*first, *ordered])
         if not any(rule.field == "disallow" for rule in ordered):
@@ -186,7 +209,7 @@ class _Writer:
 
     def _remark(self, block: Block, what: str) -> None:
         name = block.names[0] if block.names else "*"
-        remark = f"{what} in the group for {name}: the dialect decides by it."
+        remark = f"{what} in the group for {name}: some robots decide by it."
         if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
             self.remarks.append(remark)
 
