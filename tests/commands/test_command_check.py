@@ -227,7 +227,18 @@ async def test_moderatobot_statuses(  # noqa: PLR0917
     assert run.returncode == exit_code
     assert [one for one in codes(run) if one.startswith("status")] == [code]
     assert "misspelt-field" not in codes(run)
-    assert web.statuses() == [status]
+    assert web.statuses() == [status] * (1 if status != 404 else 2)  # the second time in capitals
+
+
+@pytest.mark.parametrize("status", [404, 410])
+@ensureDeferred
+async def test_a_file_that_is_there_in_capitals_alone_is_no_file(webs, robots_later, status):
+    """Every robot asks for it in lower case. (Moderatobot, File name and location)"""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"", status)
+    web.pages["/ROBOTS.TXT"] = Answer(RULES, headers=TEXT)
+    run = await robots_later("check", web.url, "--format", "json")
+    assert (codes(run), run.returncode) == (["only-in-capitals", "status-not-found"], 3)
 
 
 @ensureDeferred

@@ -10,6 +10,8 @@ import robotstxt_reference as reference
 from corpus import needs_corpus, read_files, read_verdicts
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robotstxt.lint import FINDINGS
+from scrapy_mandelbot.robotstxt.lint.differences import SAYS_SO, unexplained
 from scrapy_mandelbot.robotstxt.paths import read_url
 from scrapy_mandelbot.robotstxt.rewriting import correct, prove, rewrite
 
@@ -141,3 +143,10 @@ def test_small_files_are_decided_as_by_the_reference(files, verdicts, dialect):
             expected = reference.decide(body, DIALECTS[dialect], agent, target)
             verdict = robots.verdict(line["url"], agent)
             assert (verdict.allowed, verdict.rule and verdict.rule.line) == expected
+
+
+def test_what_dialects_decide_differently_has_a_finding(files):
+    """For every file: no two dialects differ on a URL of which no finding says so."""
+    found = {name: next(unexplained(body), None) for name, body in files.items()}
+    assert [(name, *one) for name, one in found.items() if one] == []
+    assert SAYS_SO.keys() <= FINDINGS.keys()
