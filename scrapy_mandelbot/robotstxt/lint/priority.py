@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from itertools import chain
+from bisect import bisect_left, bisect_right, insort
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.lint.source import STANDARD, Found, quoted
@@ -39,16 +38,19 @@ def check_priority(source: Source) -> Check:
 def _check_covered(rules: list[tuple[Record, str, Pattern]]) -> Check:
     """Moderatobot, "Disallow vs. Allow": only the first directive with a matching value is used."""
     allowed: dict[str, Record] = {}
-    lengths: set[int] = set()
+    lengths: list[int] = []
     for rule, path, pattern in rules:
         head = pattern.head
         if rule.field == "allow":
             if pattern.is_prefix:
                 allowed.setdefault(head, rule)
-                lengths.add(len(head))
+                if len(head) not in lengths:
+                    insort(lengths, len(head))
             continue
-        for length in sorted(lengths):
-            earlier = allowed.get(head[:length]) if length <= len(head) else None
+        for length in lengths:
+            if length > len(head):
+                break
+            earlier = allowed.get(head[:length])
             if earlier and earlier.value != path:
                 message = f"The Allow of line {earlier.number} covers this Disallow, and is first."
                 yield Found("allow-before-disallow", rule.number, message)
@@ -66,12 +68,12 @@ def _check_lengths(rules: list[tuple[Record, str, Pattern]]) -> Check:
                 insort(heads, pattern.head)
             if length > longest.get(pattern.head, (0, rule))[0]:
                 longest[pattern.head] = length, rule
-    lengths = {len(head) for head in heads}
+    lengths = sorted({len(head) for head in heads})
     for rule, path, pattern in rules:
         if rule.field != "allow" or not path.strip("/*"):
             continue
         head = pattern.head
-        around = [head[:size] for size in lengths if size <= len(head)]
+        around = [head[:size] for size in lengths[: bisect_right(lengths, len(head))]]
         within = heads[(at := bisect_left(heads, head)) : at + 1]
         near = [
             one
@@ -109,28 +111,32 @@ def _check_dropped(groups: list[Group]) -> Check:
         for rule in group.rules()
         if rule.field == "disallow" and path_of(rule.value, 1, STANDARD)
     ]
-    effort = _EFFORT
-    own: dict[str, list[Group]] = {}
-    for group in groups:
+    of_name: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
         for agent in group.agents:
             if name_of(agent) not in {"", "*"}:
-                own.setdefault(name_of(agent).lower(), []).append(group)
-    told: set[int] = set()
-    for name, its in own.items():
-        line = its[0].agents[0].number
-        paths = {
-            rule.value for rule in chain(*(g.rules() for g in its)) if rule.field == "disallow"
-        }
-        if line in told or not any(paths) or effort < 0:
+                of_name.setdefault(name_of(agent).lower(), []).append(place)
+    effort = _EFFORT
+    seen: set[tuple[int, ...]] = set()  # robots that share their groups are told of once
+    for name, places in of_name.items():
+        if tuple(places) in seen or effort < 0:
+            continue
+        seen.add(tuple(places))
+        rules = [rule for place in places for rule in groups[place].rules()]
+        paths = {rule.value for rule in rules if rule.field == "disallow"}
+        if not any(paths):
             continue  # an empty Disallow is there to allow everything (Mandelbot's page)
         lengths = {len(path) for path in paths if path}
+        effort -= len(rules)
         for rule in everyone:
             effort -= 1 + len(lengths)
             if not any(rule.value[:size] in paths for size in lengths):
-                told.add(line)
                 message = (
                     f"{quoted(rule.value)}, line {rule.number}, is closed to others, and open to "
                     f"{quoted(name)}."
                 )
+                line = groups[places[0]].agents[0].number
                 yield Found("own-group-drops-rules", line, message)
+                break
+            if effort < 0:
                 break
