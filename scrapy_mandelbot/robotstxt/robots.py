@@ -224,7 +224,9 @@ class RobotsTxt:
         """
         from scrapy_mandelbot.robotstxt.rewriting import correct  # noqa: PLC0415
 
-        return correct(self._fetched, self.dialect, max_bytes=self._max_bytes).text
+        return correct(
+            self._fetched, self.dialect, max_bytes=self._max_bytes, max_decisions=20_000
+        ).text
 
     def tables(self) -> dict[str, Any]:
         """Return what decides, as plain data for a program in another language: see `tables`."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.diff import unified_diff
 from scrapy_mandelbot.robotstxt import RobotsTxt
-from scrapy_mandelbot.robotstxt.rewriting import correct
+from scrapy_mandelbot.robotstxt.rewriting import correct, prove
 from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ def fix(
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
     rewritten = correct(body, dialect, alone=alone, max_bytes=max_bytes)
-    proof = rewritten.proof
+    proof = prove(
+        body, rewritten.text, dialect, max_bytes=None
+    )  # asks more than is needed to choose
     before = [record.raw for record in robots.records]
     return {
         "source": source,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
+_SEARCHES = 50  # everyone looks for each robot's groups, some more slowly than Mandelbot's
 _EFFORT = 4_000_000  # lines that Python's own may look at: it tries one after the other
 
 
@@ -90,7 +91,7 @@ def effects(
         for one in _READINGS
         for body in (before, after)
     ]
-    questions = Questions(files, size, max_decisions)
+    questions = Questions(files, _SEARCHES * size, max_decisions)
     asked = [(agent, list(urls)) for agent, urls in questions.asked()]
     longest = max(len(before), len(after))
     limits = [None] if max_bytes is None or longest <= max_bytes else [None, max_bytes]
