@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.rewriting.effects import Effect
 
+_FEWEST = 2_000  # decisions that are compared of any file
+_EFFORT = 1_000_000_000  # bytes that are read for them, about: of a large file each costs more
+
 
 @dataclass(frozen=True, slots=True)
 class Correction:
@@ -62,6 +65,7 @@ def correct(
         max_decisions: So many are compared for each who reads the file, about.
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
+    max_decisions = min(max_decisions, max(_FEWEST, _EFFORT // (len(body) + 1)))
     refused: list[str] = []
     for write in (_as_documented, _in_place, _as_it_is):
         text, remarks = write(robots, body, max_bytes, alone=alone)
