@@ -1,29 +1,80 @@
-"""Run Scrapy's own robots.txt tests on this package's classes.
+"""Run Scrapy's own tests on this package.
 
 Usage: python .ci/scrapy_tests.py [SDIST]
 
 The tests come from Scrapy's source archive, of the version that is installed: from the one given,
-else pip fetches it. They are unpacked into a temporary folder and run there three times: with the
-asyncio reactor, with Twisted's default reactor, and without a reactor (Scrapy 2.15 and newer).
-None is deselected; what they skip they skip with a reason. Exits with 0 if all passed, else 1.
+else pip fetches it. They are unpacked into a temporary folder.
+
+First its robots.txt tests, with our classes in place of Scrapy's, three times: with the asyncio
+reactor, with Twisted's default reactor, and without a reactor (Scrapy 2.15 and newer). None is
+deselected; what they skip they skip with a reason.
+
+Then its tests of crawls, of the engine, of schedulers, of retries and redirects, of pipelines, and
+of commands, with the add-on in every crawler's settings, and nothing else. What fails is run again
+with ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What is left
+has to be in ``DIFFERENCES``, and what is listed there has to fail.
+
+Exits with 0 if all of this holds, else 1.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
+import pytest
 import scrapy
 
-TESTS = ["tests/test_downloadermiddleware_robotstxt.py", "tests/test_robotstxt_interface.py"]
-TOOLS = ["pytest-asyncio", "robotexclusionrulesparser"]
+ROBOTS_TESTS = [
+    "tests/test_downloadermiddleware_robotstxt.py",
+    "tests/test_robotstxt_interface.py",
+]
+CRAWL_TESTS = [
+    "tests/test_closespider.py",
+    "tests/test_command_crawl.py",
+    "tests/test_command_fetch.py",
+    "tests/test_command_parse.py",
+    "tests/test_command_runspider.py",
+    "tests/test_command_shell.py",
+    "tests/test_crawl.py",
+    "tests/test_downloadermiddleware_redirect*.py",
+    "tests/test_downloadermiddleware_retry.py",
+    "tests/test_engine*.py",
+    "tests/test_pipeline_crawl.py",
+    "tests/test_pipelines.py",
+    "tests/test_scheduler*.py",
+    "tests/test_spider_start.py",
+    "tests/test_spidermiddleware*start.py",
+]
+TOOLS = ["pytest-asyncio", "robotexclusionrulesparser", "pexpect", "ptyprocess", "testfixtures"]
 ASYNCIO_ONLY = ["-p", "no:twisted", "-o", "asyncio_default_fixture_loop_scope=function"]
 
+DIFFERENCES: dict[str, str] = {}
+"""Tests that pass in stock Scrapy and not with the add-on, and why."""
+
+_STOPPED = (
+    "the spider stops every download, that of robots.txt too, as a failure: stock Scrapy takes that"
+    " for no rules, here nobody knows them, and the site pauses"
+)
+WAITS: dict[str, str] = {
+    "tests/test_crawl.py::TestCrawl::test_retry_503": (
+        "a 503 pauses the site, for an hour and longer in the end, and is no retry"
+    ),
+    "tests/test_crawl.py::TestCrawl::test_retry_conn_failed": (
+        "a site that refuses the connection for its robots.txt pauses"
+    ),
+    "tests/test_crawl.py::TestCrawlSpider::test_bytes_received_stop_download_errback": _STOPPED,
+    "tests/test_crawl.py::TestCrawlSpider::test_headers_received_stop_download_errback": _STOPPED,
+}
+"""The same, of those that would not end in a day: they are run with short pauses."""
+
 # A pytest plugin: put in place before the tests import what they test.
-PLUGIN = """
+OUR_CLASSES = """
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.robotstxt
 import scrapy_mandelbot
@@ -31,6 +82,48 @@ import scrapy_mandelbot
 scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware = scrapy_mandelbot.RobotsTxtMiddleware
 scrapy.robotstxt.ProtegoRobotParser = scrapy_mandelbot.MandelbotRobotParser
 """
+
+# Another one: it writes down what passed, and what failed.
+OUTCOMES = """
+import os
+from pathlib import Path
+
+outcomes = {}
+
+
+def pytest_runtest_logreport(report):
+    if report.failed or (report.when == "call" and report.passed):
+        outcomes.setdefault(report.nodeid, set()).add(report.outcome)
+
+
+def pytest_sessionfinish(session):
+    if not hasattr(session.config, "workerinput"):
+        lines = sorted(
+            f"{'failed' if 'failed' in one else 'passed'} {name}" for name, one in outcomes.items()
+        )
+        Path(os.environ["OUTCOMES"]).write_text("\\n".join(lines))
+"""
+
+# What Python imports at its start, in the processes that tests start as well.
+SITE = """
+import scrapy.settings.default_settings
+
+vars(scrapy.settings.default_settings).update({defaults})
+"""
+STOCK = {"ROBOTSTXT_OBEY": True}
+WITH_ADDON = {"ADDONS": {"scrapy_mandelbot.Addon": 500}}
+SHORT_PAUSES = {
+    "MANDELBOT_PAUSE_FIRST": 0.01,
+    "MANDELBOT_PAUSE_BASE": 0.01,
+    "MANDELBOT_PAUSE_TRIES": 2,
+}
+
+
+class Outcomes(NamedTuple):
+    """What came of tests, by name."""
+
+    passed: set[str]
+    failed: set[str]
 
 
 def pip(command: str, *arguments: str | Path) -> None:
@@ -51,8 +144,80 @@ def reactors() -> list[str]:
     return ["asyncio", "default", *(["none"] if version >= (2, 15) else [])]
 
 
+def run_robots_tests(root: Path) -> bool:
+    """Run the robots.txt tests on each reactor; return whether all passed."""
+    (root / "our_classes.py").write_text(OUR_CLASSES)
+    failed = []
+    for reactor in reactors():
+        print(f"Scrapy {scrapy.__version__}, its robots.txt tests, reactor: {reactor}", flush=True)
+        command = [sys.executable, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider"]
+        command += ["-p", "our_classes", f"--reactor={reactor}"]
+        command += ASYNCIO_ONLY if reactor == "none" else ["-p", "no:asyncio"]
+        if subprocess.run([*command, *ROBOTS_TESTS], cwd=root, check=False).returncode:
+            failed.append(reactor)
+    if failed:
+        print(f"FAILED: {', '.join(failed)}")
+    return not failed
+
+
+def run(root: Path, defaults: dict[str, object], tests: list[str], *options: str) -> Outcomes:
+    """Run tests with other defaults of settings.
+
+    Raises:
+        CalledProcessError: pytest could not run them.
+    """
+    (root / "outcomes.py").write_text(OUTCOMES)
+    site, told = root / "site", root / "outcomes.txt"
+    site.mkdir(exist_ok=True)
+    (site / "sitecustomize.py").write_text(SITE.format(defaults=defaults))
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
+    command += ["-p", "outcomes", "-p", "no:asyncio", "--reactor=asyncio"]
+    if hasattr(pytest, "PytestRemovedIn10Warning"):  # Scrapy's fixtures are of the one before
+        command += ["-W", "ignore::pytest.PytestRemovedIn10Warning"]
+    environment = {**os.environ, "OUTCOMES": str(told), "PYTHONPATH": str(site)}
+    # No bytecode: the files of two runs may be of one second and one length.
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    ended = subprocess.run([*command, *options, *tests], cwd=root, env=environment, check=False)
+    if ended.returncode not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
+        ended.check_returncode()
+    lines = [line.partition(" ")[::2] for line in told.read_text().splitlines()]
+    passed = {test for outcome, test in lines if outcome == "passed"}
+    return Outcomes(passed, {test for _, test in lines} - passed)
+
+
+def is_there(root: Path, test: str) -> bool:
+    """Return whether this version of Scrapy has the test."""
+    file, _, name = test.partition("::")
+    return f"def {name.rpartition('::')[2]}(" in (root / file).read_text()
+
+
+def run_crawl_tests(root: Path) -> bool:
+    """Run the tests of crawls with the add-on; return whether only what is listed differs."""
+    print(f"Scrapy {scrapy.__version__}, its tests of crawls, with the add-on", flush=True)
+    tests = [str(path.relative_to(root)) for one in CRAWL_TESTS for path in root.glob(one)]
+    later = [f"--deselect={test}" for test in WAITS]
+    first = run(root, WITH_ADDON, sorted(tests), "-n", "2", *later)
+    failed = sorted(first.failed)
+    # On a busy machine some tests fail for once.
+    failed = sorted(run(root, WITH_ADDON, failed).failed) if failed else []
+    waiting = [test for test in sorted(WAITS) if is_there(root, test)]
+    waited = run(root, WITH_ADDON | SHORT_PAUSES, waiting)
+    print("What failed, without the add-on", flush=True)
+    differ = run(root, STOCK, [*failed, *sorted(waited.failed)]).passed
+    listed = DIFFERENCES | WAITS
+    for test in sorted(differ & set(listed)):
+        print(f"DIFFERS: {test}: {listed[test]}")
+    unlisted = sorted(differ - set(listed))
+    gone = sorted(set(listed) & ((first.passed - set(failed)) | waited.passed))
+    for test in unlisted:
+        print(f"FAILED: {test} differs, and is not listed")
+    for test in gone:
+        print(f"FAILED: {test} is listed, and does not differ")
+    return bool(first.passed) and not unlisted and not gone
+
+
 def main(arguments: list[str]) -> int:
-    """Run the tests on each reactor."""
+    """Unpack Scrapy's tests and run them."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         archive = Path(arguments[0]) if arguments else fetch(folder)
@@ -61,22 +226,10 @@ def main(arguments: list[str]) -> int:
         root = next(path.parent for path in folder.glob("*/PKG-INFO"))
         # What is tested is the Scrapy that is installed.
         (root / "scrapy").rename(folder / "not-this-scrapy")
-        (root / "this_package.py").write_text(PLUGIN)
         # What these tests need beside pytest: not for this package's own, so not installed.
         pip("install", "--no-deps", "--target", root, *TOOLS)
-        failed = []
-        for reactor in reactors():
-            print(
-                f"Scrapy {scrapy.__version__}, its robots.txt tests, reactor: {reactor}", flush=True
-            )
-            command = [sys.executable, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider"]
-            command += ["-p", "this_package", f"--reactor={reactor}"]
-            command += ASYNCIO_ONLY if reactor == "none" else ["-p", "no:asyncio"]
-            if subprocess.run([*command, *TESTS], cwd=root, check=False).returncode:
-                failed.append(reactor)
-    if failed:
-        print(f"FAILED: {', '.join(failed)}")
-    return 1 if failed else 0
+        holds = [run_robots_tests(root), run_crawl_tests(root)]
+    return 0 if all(holds) else 1
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.extensions import SpiderHooks
     from scrapy_mandelbot.following import SitemapFollower
     from scrapy_mandelbot.politeness import Outcome, OutcomeKind
-    from scrapy_mandelbot.pqueues import SiteQueue
+    from scrapy_mandelbot.queue import SiteQueue
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.robotstxt.lint import Finding, Severity
@@ -46,7 +46,7 @@ _HOMES = {
     "Rule": "robotstxt",
     "SettingsError": "config",
     "Severity": "robotstxt.lint",
-    "SiteQueue": "pqueues",
+    "SiteQueue": "queue",
     "SitemapEntry": "sitemaps",
     "SitemapFollower": "following",
     "SitemapReader": "sitemaps",

@@ -1,29 +1,42 @@
-"""One line in settings.py wires the package: ``ADDONS = {"scrapy_mandelbot.Addon": 500}``."""
+"""One line in settings.py wires the package: ``ADDONS = {"scrapy_mandelbot.Addon": 500}``.
+
+Scrapy asks add-ons for their settings before it installs the reactor. A component of the project
+may import the reactor at its top, and would then install another one than the settings ask for: so
+the add-on loads none, as Scrapy's own helpers for such settings would, but compares import paths.
+What it has to know of the project's queue and scheduler it looks at when the reactor is there.
+"""
 
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
 
-from scrapy.core.scheduler import Scheduler
+from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockRobotsTxtMiddleware
+from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.config import check_settings
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.following import SitemapFollower
-from scrapy_mandelbot.pqueues import SiteQueue
+from scrapy_mandelbot.queue import SiteQueue
 from scrapy_mandelbot.schedulers import ParkingScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings, Settings
 
 logger = logging.getLogger(__name__)
+
+_PACKAGE = __name__.partition(".")[0]
+_ADDON = SETTINGS_PRIORITIES["addon"]
+_FIRST = -1_000_000
 
 
 class Addon:
@@ -35,48 +48,59 @@ class Addon:
         Raises:
             SettingsError: a setting has a value that it does not take.
         """
-        if not Config.from_settings(settings).enabled:
+        if not check_settings(settings):
             return
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
         settings.set("ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon")
-        middlewares = "DOWNLOADER_MIDDLEWARES"
-        _switch_off(settings, middlewares, StockRobotsTxtMiddleware)
-        settings.setdefault_in_component_priority_dict(middlewares, RobotsTxtMiddleware, 100)
-        settings.setdefault_in_component_priority_dict(middlewares, PauseMiddleware, 950)
-        settings.setdefault_in_component_priority_dict(
-            "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40
-        )
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", SpiderHooks, 500)
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", PauseConsole, 500)
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", SitemapFollower, 500)
-        _put_site_queue(settings)
+        _switch_off(settings, "DOWNLOADER_MIDDLEWARES", StockRobotsTxtMiddleware)
+        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, 100)
+        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", PauseMiddleware, 950)
+        _switch_on(settings, "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40)
+        _switch_on(settings, "EXTENSIONS", QueueSetup, _FIRST)
+        _switch_on(settings, "EXTENSIONS", SpiderHooks, 500)
+        _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
+        _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
         if not settings.getbool("ROBOTSTXT_OBEY"):
             logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")
 
 
-def _switch_off(settings: BaseSettings, name: str, component: type) -> None:
-    """Switch a component of Scrapy's own off, by the very key that Scrapy's defaults have for it.
+class QueueSetup:
+    """Puts the site queue in its place, when the project's own components may be loaded.
 
-    replace_in_component_priority_dict() does not see the defaults, and in older versions of
-    Scrapy a class does not override its import path.
+    Scrapy builds extensions when the reactor is installed, and freezes the settings after that. It
+    is the first, and there is none of it afterwards.
     """
-    components = {
-        key: order for key, order in settings.getdict(name).items() if load_object(key) != component
-    }
-    for key in settings.getdict(f"{name}_BASE"):
-        if load_object(key) == component:
-            components[key] = None
-    settings.set(name, components, settings.getpriority(name) or 0)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> QueueSetup:
+        """Set SCHEDULER_PRIORITY_QUEUE or SCHEDULER.
+
+        Raises:
+            NotConfigured: always, as there is nothing else to do.
+        """
+        put_site_queue(crawler.settings)
+        raise NotConfigured
 
 
-def _put_site_queue(settings: BaseSettings) -> None:
-    """Make SiteQueue the scheduler's queue; the project's own, if it has one, goes within."""
+def put_site_queue(settings: BaseSettings) -> None:
+    """Make SiteQueue the scheduler's queue; the project's own, if it has one, goes within.
+
+    What Scrapy refuses is left for it to refuse: a SCHEDULER that is none, and its own queue with
+    CONCURRENT_REQUESTS_PER_IP.
+    """
     name = "SCHEDULER_PRIORITY_QUEUE"
+    scheduler_class: Any = load_object(settings["SCHEDULER"])
     queue_class: Any = load_object(settings[name])
-    if not _is_scrapys(settings["SCHEDULER"]):
-        settings.set("MANDELBOT_INNER_SCHEDULER", settings["SCHEDULER"], "addon")
+    if not _is_scheduler(scheduler_class):
+        return
+    if not _is_scrapys(scheduler_class):
+        settings.set("MANDELBOT_INNER_SCHEDULER", scheduler_class, "addon")
         priority = settings.getpriority("SCHEDULER") or 0
         settings.set("SCHEDULER", "scrapy_mandelbot.ParkingScheduler", priority)
+    elif queue_class is DownloaderAwarePriorityQueue and settings.getint(
+        "CONCURRENT_REQUESTS_PER_IP"
+    ):
+        return
     elif not _is_the_projects(settings, name) or queue_class in {
         DownloaderAwarePriorityQueue,
         ScrapyPriorityQueue,
@@ -97,15 +121,50 @@ def _put_site_queue(settings: BaseSettings) -> None:
         )
 
 
-_ADDON = SETTINGS_PRIORITIES["addon"]
+def _switch_on(settings: BaseSettings, name: str, component: type, order: int) -> None:
+    """Add a component of the package's own, unless the project has it already, or has it off."""
+    components = settings.getdict(name)
+    if any(_is(key, component) for key in components):
+        return
+    components[component] = order
+    settings.set(name, components, settings.getpriority(name) or 0)
+
+
+def _switch_off(settings: BaseSettings, name: str, component: type) -> None:
+    """Switch a component of Scrapy's own off, by the very key that Scrapy's defaults have for it.
+
+    replace_in_component_priority_dict() does not see the defaults, and in older versions of
+    Scrapy a class does not override its import path.
+    """
+    components = {
+        key: order for key, order in settings.getdict(name).items() if not _is(key, component)
+    }
+    components |= {key: None for key in settings.getdict(f"{name}_BASE") if _is(key, component)}
+    settings.set(name, components, settings.getpriority(name) or 0)
+
+
+def _is(key: Any, component: type) -> bool:
+    """Return whether a class or an import path means the component, importing nothing of others.
+
+    What is not imported yet cannot be a class that is.
+    """
+    if not isinstance(key, str):
+        return bool(key == component)
+    module, _, name = key.rpartition(".")
+    if module.partition(".")[0] == _PACKAGE:  # its names are imported when first asked for
+        return bool(load_object(key) == component)
+    return getattr(sys.modules.get(module), "__dict__", {}).get(name) is component
 
 
 def _is_the_projects(settings: BaseSettings, name: str) -> bool:
     return (settings.getpriority(name) or 0) > _ADDON
 
 
-def _is_scrapys(scheduler: Any) -> bool:
+def _is_scheduler(scheduler_class: Any) -> bool:
+    return isinstance(scheduler_class, type) and issubclass(scheduler_class, BaseScheduler)
+
+
+def _is_scrapys(scheduler_class: type) -> bool:
     """Return whether the scheduler is Scrapy's own, or a subclass: one with our queue in it."""
     # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
-    ancestors = getattr(load_object(scheduler), "__mro__", ())
-    return Scheduler in ancestors or ParkingScheduler in ancestors
+    return Scheduler in scheduler_class.__mro__ or ParkingScheduler in scheduler_class.__mro__

@@ -29,6 +29,10 @@ class Agents:
         self._for_all = config.agent
         self._default_header = default_header(crawler.settings)
         self._default: object = crawler.settings["USER_AGENT"]
+        # As they were last: most requests of a crawl have the same.
+        self._header, self._text = b"", ""
+        self._of_the_spider: object = self  # what no spider has
+        self._without_header = ""
 
     def of(self, request: Request | None) -> str | tuple[str, ...]:
         """Return a product token, a whole User-Agent header, or tokens to be tried in order.
@@ -38,12 +42,19 @@ class Agents:
         """
         if self._for_all:
             return self._for_all
-        sent = [] if request is None else request.headers.getlist(b"User-Agent")
-        return header_text(sent[-1]) if sent and sent[-1] else self._of_those_without_header()
+        sent = () if request is None else request.headers.getlist(b"User-Agent")
+        if not sent or not sent[-1]:
+            return self._of_those_without_header()
+        if sent[-1] != self._header:
+            self._header, self._text = sent[-1], header_text(sent[-1])
+        return self._text
 
     def _of_those_without_header(self) -> str:
         of_the_spider = getattr(self._crawler.spider, "user_agent", None)
-        return first_named(self._default_header, of_the_spider, self._default)
+        if of_the_spider is not self._of_the_spider:
+            self._of_the_spider = of_the_spider
+            self._without_header = first_named(self._default_header, of_the_spider, self._default)
+        return self._without_header
 
 
 def default_header(settings: BaseSettings) -> object:

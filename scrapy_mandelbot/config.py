@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
@@ -12,11 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.politeness import OutcomeLaw, PaceLaw, PauseLaw, host_of, site_of
+from scrapy_mandelbot.politeness import (
+    OutcomeLaw,
+    PaceLaw,
+    PauseLaw,
+    host_of,
+    leads_inside,
+    site_of,
+)
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.sitemaps import read_date
 
@@ -32,6 +41,7 @@ LAST_RUN = "last_run"
 ROBOT_TAG_MODES = ("off", "annotate", "obey")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
+CLOSE = "close"
 
 
 class SettingsError(ValueError):
@@ -62,6 +72,15 @@ def _seconds(name: str, value: object) -> float:
 
 def _seconds_or_none(name: str, value: object) -> float | None:
     return None if value in (None, "") else _seconds(name, value)
+
+
+def _idle(name: str, value: object) -> bool | str:
+    if value == CLOSE:
+        return CLOSE
+    try:
+        return _flag(name, value)
+    except SettingsError:
+        raise SettingsError(name, value, f"True, False or {CLOSE!r}") from None
 
 
 def _store(name: str, value: object) -> str:
@@ -199,9 +218,23 @@ def _site_or_host(name: str, key: object) -> str:
 
 
 def _setting(
-    name: str, read: Callable[[str, object], object], default: object = None
+    name: str,
+    read: Callable[[str, object], object],
+    default: object = None,
+    *,
+    loads: bool = False,
+    told: bool = True,
 ) -> dict[str, object]:
-    return {"name": name, "read": read, "default": default}
+    """Describe a setting.
+
+    Args:
+        name: of the setting.
+        read: checks its value and returns what it means.
+        default: its value where the project sets none.
+        loads: whether a component of the project is imported to read it.
+        told: whether it is for projects; others are old names, or of the add-on's own.
+    """
+    return {"name": name, "read": read, "default": default, "loads": loads, "told": told}
 
 
 @dataclass(frozen=True)
@@ -222,6 +255,7 @@ class Config:
     robots_max_redirects: int = field(
         metadata=_setting("MANDELBOT_ROBOTS_MAX_REDIRECTS", _count(0), 10)
     )
+    private_hosts: bool = field(metadata=_setting("MANDELBOT_PRIVATE_HOSTS", _flag, default=False))
     pause_statuses: frozenset[int] = field(
         metadata=_setting("MANDELBOT_PAUSE_HTTP_CODES", _statuses, [503, 429])
     )
@@ -234,8 +268,11 @@ class Config:
     pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 8))
     pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
     pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
-    pause_idle: bool = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _flag, default=False))
-    pause_close: bool = field(metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False))
+    pause_idle: bool | str = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle, default=False))
+    pause_close: bool = field(
+        metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False, told=False)
+    )
+    """The old name of ``MANDELBOT_PAUSE_IDLE = "close"``."""
     pause_per_proxy: bool = field(
         metadata=_setting("MANDELBOT_PAUSE_PER_PROXY", _flag, default=False)
     )
@@ -256,10 +293,12 @@ class Config:
             "MANDELBOT_INNER_PRIORITY_QUEUE",
             _queue_class,
             "scrapy.pqueues.ScrapyPriorityQueue",
+            loads=True,
+            told=False,
         )
     )
     inner_scheduler: type | None = field(
-        metadata=_setting("MANDELBOT_INNER_SCHEDULER", _scheduler_class)
+        metadata=_setting("MANDELBOT_INNER_SCHEDULER", _scheduler_class, loads=True, told=False)
     )
     sitemaps: str = field(
         metadata=_setting("MANDELBOT_SITEMAPS", _one_of(*SITEMAP_MODES), "signal")
@@ -316,6 +355,11 @@ class Config:
         )
 
     @property
+    def closes_when_paused(self) -> bool:
+        """Whether a spider with JOBDIR closes while only paused sites are left."""
+        return self.pause_idle == CLOSE or self.pause_close
+
+    @property
     def obeys_pace(self) -> bool:
         """Whether sites are asked at the pace that their robots.txt asks for."""
         return self.obey and self.pace == "obey"
@@ -329,10 +373,37 @@ class Config:
             by_fetch_time=self.pace_fetch_time,
         )
 
+    def may_send(self, site: str, url: str) -> bool:
+        """Return whether a site's files may send us to a URL: from the public internet to none
+        that is on this machine or in its network.
+        """  # noqa: D205 -- one sentence
+        return self.private_hosts or not leads_inside(site, url)
+
     def delay_by_hand(self, site: str) -> float | None:
         """Return the delay that the project sets for a site: for it, else for its host."""
         delay = self.crawl_delays.get(site)
         return self.crawl_delays.get(host_of(site)) if delay is None else delay
+
+
+def check_settings(settings: BaseSettings) -> bool:
+    """Check all settings but those that would have components of the project imported.
+
+    Returns:
+        Whether the package is enabled.
+
+    Raises:
+        SettingsError: as :meth:`Config.from_settings` does.
+    """
+    for one in fields(Config):
+        if not one.metadata["loads"]:
+            _read(settings, one.metadata)
+    if settings.getpriority("MANDELBOT_PAUSE_CLOSE") is not None:
+        warnings.warn(
+            'MANDELBOT_PAUSE_CLOSE is deprecated: set MANDELBOT_PAUSE_IDLE = "close".',
+            ScrapyDeprecationWarning,
+            stacklevel=2,
+        )
+    return bool(read_setting(settings, "enabled"))
 
 
 def read_setting(settings: BaseSettings, attribute: str) -> Any:
@@ -350,4 +421,5 @@ def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
 
 def setting_defaults() -> dict[str, object]:
     """Return each setting's name and default, in the order of the README's table."""
-    return {one.metadata["name"]: one.metadata["default"] for one in fields(Config)}
+    told = (one.metadata for one in fields(Config) if one.metadata["told"])
+    return {setting["name"]: setting["default"] for setting in told}

@@ -39,7 +39,7 @@ def pause_site(crawler: Crawler, url: str, seconds: float, reason: str = _REASON
     if isnan(seconds) or seconds < 0:
         raise ValueError(f"seconds = {seconds!r}: a pause takes a number, 0 or more")
     crawl = Crawl.of(crawler)
-    crawl.gates.hold(_site(url), crawl.now() + seconds, reason)
+    crawl.throttle.hold(_site(url), crawl.now() + seconds, reason)
 
 
 def resume_site(crawler: Crawler, url: str) -> bool:
@@ -57,12 +57,12 @@ def resume_site(crawler: Crawler, url: str) -> bool:
     Raises:
         ValueError: the URL has no site.
     """
-    return Crawl.of(crawler).gates.end_hold(_site(url))
+    return Crawl.of(crawler).throttle.end_hold(_site(url))
 
 
 def paused_sites(crawler: Crawler) -> dict[str, str]:
-    """Return the sites that are asked nothing now, and how their gates stand, in words."""
-    return Crawl.of(crawler).gates.shut_in_words()
+    """Return the sites that are asked nothing now, and how they stand, in words."""
+    return Crawl.of(crawler).throttle.shut_in_words()
 
 
 class PauseConsole:
@@ -89,7 +89,7 @@ class PauseConsole:
 
     @property
     def paused(self) -> dict[str, str]:
-        """The sites that are asked nothing now, and how their gates stand."""
+        """The sites that are asked nothing now, and how they stand."""
         return paused_sites(self._crawler)
 
     def pause(self, url: str, seconds: float, reason: str = _REASON) -> None:

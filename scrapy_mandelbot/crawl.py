@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import logging
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.agents import Agents
+from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.fetching import RobotsFetcher
-from scrapy_mandelbot.gates import Gatekeeper, site_of_request
 from scrapy_mandelbot.patience import Patience
 from scrapy_mandelbot.stores import MemoryStore, SqliteStore
+from scrapy_mandelbot.throttle import Throttle, site_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_mandelbot.politeness import SiteState
     from scrapy_mandelbot.stores import Store
+    from scrapy_mandelbot.throttle import Sites
 
 logger = logging.getLogger(__name__)
 
@@ -40,45 +42,56 @@ _STORE_FILE = "mandelbot.db"
 class Crawl:
     """What the package's components of one crawler share. Crawlers share nothing."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, clock: Clock | None = None) -> None:
         self._crawler = crawler
         self.config = Config.from_settings(crawler.settings)
-        self.agents = Agents(crawler, self.config)
-        self._started_at = time.time() - time.monotonic()
+        self.clock = Clock() if clock is None else clock
+        self.now = self.clock.now
+        """Returns seconds since the epoch, by a clock that is not set during the crawl."""
         self._began_at = self.now()
-        self.store = _store(crawler.settings, self.config, self.now())
+        self.agents = Agents(crawler, self.config)
+        self.events = Events(crawler)
+        self.store = _store(crawler.settings, self.config, self.clock)
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
-        self.gates = Gatekeeper(crawler, self.config, self.store, self.now)
-        self.gates.keeps_given_up = bool(job_dir(crawler.settings))
-        self.patience = Patience(crawler, self.config, self.gates, self.now)
-        self.drops: Callable[[Request], bool] = lambda _request: False
+        self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
+        self.throttle.keeps_given_up = bool(job_dir(crawler.settings))
+        self.patience = Patience(crawler, self.config, self.throttle, self.clock)
+        self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     @classmethod
-    def of(cls, crawler: Crawler) -> Crawl:
+    def of(cls, crawler: Crawler, clock: Clock | None = None) -> Crawl:
         """Return the crawler's one, made when first asked for.
+
+        Args:
+            crawler: whose components share it.
+            clock: what it goes by, if it is made now; else the machine's.
 
         Raises:
             SettingsError: a setting has a value that it does not take.
         """
         crawl = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(crawl, cls):
-            crawl = cls(crawler)
+            crawl = cls(crawler, clock)
             setattr(crawler, _ATTRIBUTE, crawl)
         return crawl
 
-    def now(self) -> float:
-        """Return seconds since the epoch, by a clock that nobody sets during the crawl."""
-        return self._started_at + time.monotonic()
+    @property
+    def sites(self) -> Sites:
+        """What is known of each site, as ``crawl.sites["https://example.com"]``."""
+        return self.throttle.sites
 
-    def needs_scout(self, request: Request, site: str) -> bool:
+    def needs_scout(self, request: Request, site: SiteState, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""
+        rules = site.rules()
+        if rules is not None and rules.until > now:
+            return False
         return (
             self.config.obey
             and not request.meta.get("dont_obey_robotstxt")
-            and site.startswith("http")
-            and self.fetcher.known(site) is None
+            and site.name.startswith("http")
+            and self.fetcher.known(site.name) is None
         )
 
     def forbids(self, request: Request) -> bool:
@@ -91,24 +104,21 @@ class Crawl:
         agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
         return not rules.parser.allowed(request.url, agent)
 
-    def learn_pace(self, request: Request, site: str) -> bool:
+    def learn_pace(self, request: Request, site: SiteState) -> bool:
         """Have a site asked at the pace that its owner wants, as far as that is known now.
 
         Returns:
-            Whether its pace is another one than just now, so that the gate is to be asked again.
+            Whether its pace is another one than just now, so that it is to be asked again when.
         """
-        paces = self.gates.paces
-        if not paces.is_active or self.is_for_a_person(request):
+        if site.pace_until > self.now() or self.is_for_a_person(request):
             return False
-        is_new = paces.recall(site)
-        if is_new is not None:
-            return is_new
         rules = None
         if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
-            rules = self.fetcher.known(site)
-        if rules is None or rules.parser is None:  # not known yet, or nobody could be asked
-            return paces.learn_by_hand(site)
-        return paces.learn(site, rules.robots, self.agents.of(request), rules.until)
+            rules = self.fetcher.known(site.name)
+        if rules is None or rules.parser is None:  # not known yet, or nothing could be asked
+            return self.throttle.learn_pace_by_hand(site)
+        agent = self.agents.of(request)
+        return self.throttle.learn_pace(site, rules.robots, agent, rules.until)
 
     def is_for_a_person(self, request: Request) -> bool:
         """Return whether somebody waits for the answer at a terminal, so that nothing may hang.
@@ -137,18 +147,18 @@ class Crawl:
     def _spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == "finished":
             self.store.put_run(spider.name, self._began_at)
-        self.gates.close()
+        self.throttle.close()
         self.store.close()
 
 
-def _store(settings: BaseSettings, config: Config, now: float) -> Store:
+def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:
     if not config.enabled:
         return MemoryStore()
     path = store_path(settings, config.store)
     if path is None:
         return MemoryStore()
     longest = max(config.cache_stale, config.fresh_for)
-    return SqliteStore(path, call_later, forget_before=now - longest)
+    return SqliteStore(path, clock.call_later, forget_before=clock.now() - longest)
 
 
 def store_path(settings: BaseSettings, store: str) -> str | Path | None:

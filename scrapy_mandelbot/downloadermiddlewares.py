@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import ref
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
@@ -17,9 +17,15 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching import failure_of
-from scrapy_mandelbot.gates import REFUSAL_FLAG, SitePausedError, site_of_request
-from scrapy_mandelbot.politeness import Failure, OutcomeKind, parse_retry_after, robots_url
+from scrapy_mandelbot.politeness import (
+    Admission,
+    Failure,
+    OutcomeKind,
+    parse_retry_after,
+    robots_url,
+)
 from scrapy_mandelbot.robotparser import MandelbotRobotParser
+from scrapy_mandelbot.throttle import REFUSAL_FLAG, SitePausedError, site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
     from scrapy_mandelbot.fetching import SiteRules
+    from scrapy_mandelbot.politeness import Flight
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +55,7 @@ class RobotsTxtMiddleware:
             raise NotConfigured
         self.crawler = crawler
         self._crawl = Crawl.of(crawler)
+        self._flight = self._crawl.throttle.in_flight.get
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
@@ -59,31 +67,45 @@ class RobotsTxtMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Let the request pass, drop it, or send it back until its site's rules are known."""
-        gates = self._crawl.gates
-        if (
-            request.meta.get("dont_obey_robotstxt")
-            or not request.url.startswith(("http://", "https://"))  # no other has a robots.txt
-            or gates.has_given_up(request)  # PauseMiddleware answers it; the site is not asked
+        if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(
+            ("http://", "https://")  # no other has a robots.txt
         ):
             return None
-        site = site_of_request(request)
+        flight = self._flight(request) or self._crawl.throttle.flight_of(request)
+        rules = flight.site.rules()
+        if rules is None or not flight.site.is_plain or rules.until <= self._crawl.now():
+            answer, rules = await self._find_out(flight, request)
+            if answer is not None or rules is None:
+                return answer
+        self.process_request_2(rules.parser, request)
+        if request.url.endswith("/robots.txt"):
+            return self._robots_txt(flight.site.name, request)
+        return None
+
+    async def _find_out(
+        self, flight: Flight, request: Request
+    ) -> tuple[Request | Response | None, SiteRules | None]:
+        """Return the rules of the request's site, or what is returned in place of going by them."""
+        throttle, site = self._crawl.throttle, flight.site
+        if throttle.has_given_up(flight):
+            return None, None  # PauseMiddleware answers it; the site is not asked
         while True:
             try:
-                rules = await self._crawl.fetcher.rules(site, request, self.DOWNLOAD_PRIORITY)
+                rules = await self._crawl.fetcher.rules(site.name, request, self.DOWNLOAD_PRIORITY)
             finally:
-                gates.has_scouted(request)
+                throttle.scouted(flight)
             if rules.outcome.kind is not OutcomeKind.UNAVAILABLE:
-                break
+                site.rules = ref(rules)
+                return None, rules
             if self._crawl.is_for_a_person(request):
-                self._tell_person(site, rules)
-                return None
-            gates.refused(request, rules.outcome.reason, rules.outcome.retry_after, rules.response)
-            if gates.can_go_back(request):
-                return gates.send_back(request)
-            if not await gates.wait(request):
-                return _refusal(self._crawl, request)
-        self.process_request_2(rules.parser, request)
-        return self._robots_txt(site, request)
+                self._tell_person(site.name, rules)
+                return None, None
+            reason, retry_after = rules.outcome.reason, rules.outcome.retry_after
+            throttle.refused(flight, reason, retry_after, rules.response)
+            if throttle.can_go_back(flight):
+                return throttle.send_back(flight), None
+            if not await throttle.wait(flight, Admission.PAUSED):
+                return _refusal(self._crawl, flight), None
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""
@@ -124,7 +146,7 @@ class RobotsTxtMiddleware:
         Who wants to see what the site says now asks with ``dont_obey_robotstxt``, or with one of
         Scrapy's commands.
         """
-        if not request.url.endswith("/robots.txt") or request.method != "GET":
+        if request.method != "GET":
             return None
         url = urlparse_cached(request)
         if url.path != "/robots.txt" or url.query or self._crawl.is_for_a_person(request):
@@ -154,8 +176,8 @@ class RobotsTxtMiddleware:
 class PauseMiddleware:
     """Notices that a site wants a pause, and sends back what it refuses. Order 950.
 
-    It stands nearest the downloader, so that a 503 is seen before anyone caches or retries it, and
-    that a site with a pace is sent nothing whose turn has not come.
+    It stands nearest the downloader, so that a 503 is seen before another component caches or
+    retries it, and that a site with a pace is sent nothing whose turn has not come.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -163,120 +185,139 @@ class PauseMiddleware:
         self._crawl = Crawl.of(crawler)
         if not self._crawl.config.enabled:
             raise NotConfigured
+        self._throttle = self._crawl.throttle
+        self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
-        self._noticed: WeakSet[Request] = WeakSet()
+        self._hears_of_responses = False
         self._stats_missed: DownloaderStats | None = None
         if crawler.settings.getbool("DOWNLOADER_STATS"):
             self._stats_missed = DownloaderStats(crawler.stats)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PauseMiddleware:
-        """Build the middleware, and have it hear of responses before the next is sent."""
+        """Build the middleware."""
         middleware = cls(crawler)
-        crawler.signals.connect(
-            middleware.response_downloaded, signal=scrapy.signals.response_downloaded
-        )
+        if _has_delays(crawler):
+            middleware.hear_of_responses()
         return middleware
 
+    def hear_of_responses(self) -> None:
+        """Hear of responses one turn of the loop sooner than their middlewares do.
+
+        That is needed where download slots hold requests: they send the next one then. The queue
+        hands out no more than a slot transfers at once, so none do but with a delay, or where
+        requests come from elsewhere than the queue.
+        """
+        if not self._hears_of_responses:
+            self._hears_of_responses = True
+            self.crawler.signals.connect(
+                self.response_downloaded, signal=scrapy.signals.response_downloaded
+            )
+
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Close the gate at once: the downloader slot is about to send its next request."""
+        """Pause the site at once: the downloader slot is about to send its next request."""
         if request.meta.get("dont_pause"):
             return
-        self._noticed.add(request)
-        if self._asks_for_pause(request, response):
-            retry_after = response.headers.get("Retry-After")
-            reason = f"{response.status} for {request}"
-            if retry_after is not None:
-                reason += f", Retry-After: {retry_after.decode('latin-1')}"
-            seconds = parse_retry_after(retry_after, self._crawl.now())
-            self._crawl.gates.refused(request, reason, seconds, response)
-        else:
-            self._crawl.gates.answered(request)
+        flight = self._flight(request) or self._throttle.flight_of(request)
+        flight.is_noticed = True
+        if response.status not in self._statuses or not self._asks_for_pause(request, response):
+            self._throttle.answered(flight)
+            return
+        retry_after = response.headers.get("Retry-After")
+        reason = f"{response.status} for {request}"
+        if retry_after is not None:
+            reason += f", Retry-After: {retry_after.decode('latin-1')}"
+        seconds = parse_retry_after(retry_after, self._crawl.now())
+        self._throttle.refused(flight, reason, seconds, response)
 
     async def process_request(self, request: Request) -> Request | Response | None:
-        """Stop a request whose site has closed since the queue handed it out."""
-        gates, paces = self._crawl.gates, self._crawl.gates.paces
+        """Stop a request whose site was paused since the queue handed it out."""
+        flight = self._flight(request)
+        if flight is None:
+            flight = self._throttle.flight_of(request)
+            if not request.meta.get("dont_pause"):
+                self.hear_of_responses()
+        elif flight.site.is_plain and flight.is_from_queue and self._throttle.is_simple:
+            return None
+        return await self._wait_for_turn(flight, request)
+
+    async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
+        """Return None when the request may be sent, or what is returned in place of sending it."""
+        throttle = self._throttle
         while True:
-            if paces.is_active:
-                self._crawl.learn_pace(request, site_of_request(request))
-            if not self._has_its_turn(request):
-                if gates.can_go_back(request):
-                    self.crawler.stats.inc_value("mandelbot/pace/sent_back")
-                    return gates.handouts.send_back(request)
-                if not await paces.wait(request):
-                    raise IgnoreRequest(f"{site_of_request(request)} may not be asked now")
-            elif request.meta.get("dont_pause") or gates.passes.admits(request):
-                paces.sent(request)
+            if throttle.is_paced:
+                self._crawl.learn_pace(request, flight.site)
+            admission = throttle.admit(flight)
+            if admission is Admission.GO:
                 return None
+            if admission is Admission.NO_TURN:
+                # What is given up is not sent; a person does not wait.
+                if self._crawl.is_for_a_person(request) or throttle.has_given_up(flight):
+                    throttle.let_leave(flight)
+                    return None
+                if throttle.can_go_back(flight):
+                    return throttle.send_back_for_its_turn(flight)
+                if not await throttle.wait(flight, admission):
+                    throttle.let_go(flight)
+                    raise IgnoreRequest(f"{flight.site.name} may not be asked now")
             else:
-                paces.ended(request)  # its turn is for somebody else
-                if gates.can_go_back(request):
-                    return gates.send_back(request)
-                if not await gates.wait(request):
-                    return _refusal(self._crawl, request)
+                throttle.ended(flight)  # its turn is another's
+                if throttle.can_go_back(flight):
+                    return throttle.send_back(flight)
+                if not await throttle.wait(flight, admission):
+                    return _refusal(self._crawl, flight)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be asked again after the pause."""
-        gates = self._crawl.gates
-        gates.paces.ended(request)
+        throttle = self._throttle
+        flight = self._flight(request) or throttle.flight_of(request)
         if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
-            gates.let_go(request)
+            throttle.let_go(flight)
             return response
-        if "cached" not in response.flags and request not in self._noticed:
-            # A custom DOWNLOADER need not send the signal.
-            self.response_downloaded(response, request)
-        self._noticed.discard(request)
-        if not self._asks_for_pause(request, response):
-            gates.let_go(request)
+        if not flight.is_noticed and "cached" not in response.flags:
+            self.response_downloaded(response, request)  # a custom DOWNLOADER need not send it
+        flight.is_noticed = False
+        if response.status not in self._statuses or not self._asks_for_pause(request, response):
+            throttle.let_go(flight)
             return response
-        if gates.is_refused_alone(request):
-            return self._hand_on(request, response)
-        if gates.can_go_back(request):
+        throttle.ended(flight)
+        if throttle.is_refused_alone(flight):
+            return self._hand_on(flight, response)
+        if throttle.can_go_back(flight):
             self._count(request, response)
-            return gates.send_back(request)
-        if await gates.wait(request):
+            return throttle.send_back(flight)
+        if await throttle.wait(flight, Admission.PAUSED):
             self._count(request, response)
             return request
-        return self._hand_on(request, response)
+        return self._hand_on(flight, response)
 
     async def process_exception(
         self, request: Request, exception: Exception
     ) -> Request | Response | None:
         """Send back a request that never was sent, or found its site down."""
-        gates = self._crawl.gates
-        gates.paces.ended(request)
+        throttle = self._throttle
+        flight = self._flight(request) or throttle.flight_of(request)
         if request.meta.get("dont_pause"):
-            gates.let_go(request)
+            throttle.let_go(flight)
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
-            is_down = failure in _NO_ANSWER and gates.is_silent(
-                request, is_certain=failure is Failure.REFUSED
-            )
-            if not is_down and (not gates.passes.is_probe(request) or failure is Failure.DROPPED):
-                gates.let_go(request)
+            is_down = failure in _NO_ANSWER and throttle.is_silent(flight, failure)
+            if not is_down and (failure is Failure.DROPPED or not flight.site.is_probe(flight)):
+                throttle.let_go(flight)
                 return None
-            gates.refused(request, f"{failure.value} for {request}")
-            if gates.is_refused_alone(request):  # it was tried enough: now it is RetryMiddleware's
-                gates.handed_on(request)
-                gates.let_go(request)
+            throttle.refused(flight, f"{failure.value} for {request}")
+            if throttle.is_refused_alone(flight):  # tried enough: now it is RetryMiddleware's
+                throttle.handed_on(flight)
+                throttle.let_go(flight)
                 return None
-        if gates.can_go_back(request):
-            return gates.send_back(request)
-        if gates.has_given_up(request):
-            gates.let_go(request)
+        throttle.ended(flight)
+        if throttle.can_go_back(flight):
+            return throttle.send_back(flight)
+        if throttle.has_given_up(flight):
+            throttle.let_go(flight)
             return None
-        return request  # it waits at the gate, when whoever sent it sends it again
-
-    def _has_its_turn(self, request: Request) -> bool:
-        """Return whether the pace of its site lets the request go now."""
-        crawl = self._crawl
-        # What is given up is not sent.
-        return (
-            crawl.gates.paces.take(request)
-            or crawl.is_for_a_person(request)
-            or crawl.gates.has_given_up(request)
-        )
+        return request  # it waits as its site is paused, when whoever sent it sends it again
 
     def _asks_for_pause(self, request: Request, response: Response) -> bool:
         """Return whether the response means a pause, rather than something its spider handles."""
@@ -294,11 +335,11 @@ class PauseMiddleware:
             return True
         return not request.meta.get("handle_httpstatus_all") and response.status not in listed
 
-    def _hand_on(self, request: Request, response: Response) -> Response:
-        self._crawl.gates.handed_on(request)
-        self._crawl.gates.let_go(request)
+    def _hand_on(self, flight: Flight, response: Response) -> Response:
+        self._throttle.handed_on(flight)
+        self._throttle.let_go(flight)
         # It has been tried enough: RetryMiddleware would have it tried again at once.
-        request.meta["dont_retry"] = True
+        flight.request.meta["dont_retry"] = True
         return response
 
     def _count(self, request: Request, response: Response) -> None:
@@ -307,10 +348,22 @@ class PauseMiddleware:
             self._stats_missed.process_response(request, response)
 
 
-def _refusal(crawl: Crawl, request: Request) -> Response:
+def _has_delays(crawler: Crawler) -> bool:
+    """Return whether download slots hold requests for a while before they send them."""
+    settings = crawler.settings
+    return bool(
+        settings.getfloat("DOWNLOAD_DELAY")
+        or settings.getbool("AUTOTHROTTLE_ENABLED")
+        or any(slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values())
+        or getattr(crawler.spider, "download_delay", None)
+    )
+
+
+def _refusal(crawl: Crawl, flight: Flight) -> Response:
     """Return the answer for a request that is not sent, as its site would have given it."""
-    request.meta["dont_retry"] = True
-    response = crawl.gates.refusal_for(request)
+    crawl.throttle.let_go(flight)
+    flight.request.meta["dont_retry"] = True
+    response = crawl.throttle.refusal_for(flight)
     if response is None:
-        raise IgnoreRequest(f"{site_of_request(request)} is paused, and has not answered")
+        raise IgnoreRequest(f"{flight.site.name} is paused, and has not answered")
     return response

@@ -1,24 +1,32 @@
-"""What the package needs of Scrapy's engine and downloader that is not public.
+"""What the package needs of Scrapy's engine and downloader that is not public, or not for long.
 
 All of it is here, each function with what it is for and what happens where Scrapy has changed:
-Scrapy means to replace several of these (scrapy/scrapy#6931), and a custom DOWNLOADER may have
-none. Everything falls back to something slower, never to something wrong.
+Scrapy means to replace several of these by a throttler (scrapy/scrapy#6931), and a custom
+DOWNLOADER may have none. Everything falls back to something slower, never to something wrong:
+``tests/crawls/test_without_private_names.py`` takes each name away.
 """
 
 from __future__ import annotations
 
-from math import inf
+import hashlib
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, cast
 
-from scrapy.pqueues import _path_safe
-from scrapy.utils.defer import _schedule_coro
+import scrapy.pqueues
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.httpobj import urlparse_cached
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
-    from scrapy import Request
+    from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+_GONE = object()
 
 
 def wake(crawler: Crawler) -> None:
@@ -26,118 +34,247 @@ def wake(crawler: Crawler) -> None:
 
     Without it: at the engine's next heartbeat, within 5 seconds.
     """
-    slot = getattr(crawler.engine, "_slot", None)
-    if slot is not None and not slot.closing:
-        slot.nextcall.schedule()
+    nextcall = getattr(getattr(crawler.engine, "_slot", None), "nextcall", None)
+    if nextcall is not None and not is_closing(crawler):
+        nextcall.schedule()
 
 
 def is_closing(crawler: Crawler) -> bool:
     """Return whether the crawl is on its way out, so that nothing should wait any longer.
 
     Scrapy tells nobody before all requests under way have ended, those that wait included.
+
+    Without the engine's slot: whether the engine takes nothing more though there is room. While
+    there is none it is not known to be closing, until there is.
     """
-    slot = getattr(crawler.engine, "_slot", None)
-    running = getattr(crawler.engine, "running", True)
-    return not running or slot is None or slot.closing is not None
+    engine = cast("Any", crawler.engine)
+    if not getattr(engine, "running", True):
+        return True
+    slot = getattr(engine, "_slot", _GONE)
+    if slot is None:
+        return True
+    closing = getattr(slot, "closing", _GONE)
+    if closing is not _GONE:
+        return closing is not None
+    scraping = getattr(engine.scraper, "slot", None)
+    if engine.spider is None or scraping is None:
+        return engine.spider is None
+    has_room = not (engine.downloader.needs_backout() or scraping.needs_backout())
+    return has_room and bool(engine.needs_backout())
 
 
 def stays_open(crawler: Crawler) -> bool:
-    """Return whether the spider stays open with nothing to do, as the shell's does."""
-    return getattr(getattr(crawler.engine, "_slot", None), "close_if_idle", True) is False
+    """Return whether the spider stays open with nothing to do, as the shell's does.
+
+    The shell opens a spider, and never has its crawler crawl.
+    """
+    return not crawler.crawling
 
 
 def is_idle_but_for_the_scheduler(crawler: Crawler) -> bool:
     """Return whether all that is left of the crawl is what the scheduler holds."""
-    engine = cast("Any", crawler.engine)
-    return bool(
-        getattr(engine, "_start", None) is None
-        and not engine.downloader.active
-        and engine.scraper.slot is not None
-        and engine.scraper.slot.is_idle()
-    )
+    scheduler: Any = _scheduler(crawler)
+    if scheduler is None:
+        return False
+    # The engine knows whether all of it is idle; while it is asked, its scheduler is said to be.
+    scheduler.has_pending_requests = bool
+    try:
+        return bool(cast("Any", crawler.engine).spider_is_idle())
+    finally:
+        del scheduler.has_pending_requests
 
 
 def slot_key(crawler: Crawler, request: Request) -> str:
-    """Return the download slot that the request will go through."""
-    return cast("str", cast("Any", crawler.engine).downloader.get_slot_key(request))
+    """Return the download slot that the request will go through.
+
+    Where Scrapy has a throttler: its scopes, as one name. Without either: as Scrapy names slots.
+    """
+    throttler = getattr(crawler, "throttler", None)
+    if throttler is not None:
+        return cast("str", throttler.get_scopes_key(request))
+    get_slot_key = getattr(cast("Any", crawler.engine).downloader, "get_slot_key", None)
+    if get_slot_key is not None:
+        return cast("str", get_slot_key(request))
+    slot: str | None = request.meta.get("download_slot")
+    return (urlparse_cached(request).hostname or "") if slot is None else slot
 
 
 def slot_concurrency(crawler: Crawler, key: str) -> float:
-    """Return how many requests the download slot may transfer at once."""
+    """Return how many requests the download slot may transfer at once.
+
+    Without the slot: as many as the settings say.
+    """
     downloader = cast("Any", crawler.engine).downloader
-    slot = getattr(downloader, "slots", {}).get(key)
-    if slot is not None:
-        most = slot.concurrency
-    else:
-        of_the_slot = crawler.settings.getdict("DOWNLOAD_SLOTS").get(key, {})
-        most = of_the_slot.get("concurrency", getattr(downloader, "domain_concurrency", 0))
-    return most or inf
+    of_others: int | None = None
+    if getattr(crawler, "throttler", None) is None:
+        slot = getattr(downloader, "slots", {}).get(key)
+        most: int | None = getattr(slot, "concurrency", None)
+        if most is not None:
+            return most or inf
+        of_others = getattr(downloader, "domain_concurrency", None)
+    return _concurrency_set(crawler.settings, key, of_others) or inf
 
 
 def is_under_way(crawler: Crawler, request: Request) -> bool:
     """Return whether the downloader, its middlewares included, still has the request.
 
     This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request ends.
+
+    With a throttler, for which a request waits before the downloader has it, and without what the
+    downloader has: until its response is parsed, too. Without that as well: True, as all ends are
+    told of but that of a request which a middleware replaces by another on its way out.
     """
-    return request in cast("Any", crawler.engine).downloader.active
+    engine = cast("Any", crawler.engine)
+    if getattr(crawler, "throttler", None) is None:
+        try:
+            return request in engine.downloader.active
+        except TypeError:  # a custom one need only be true or false
+            pass
+    under_way = getattr(getattr(engine, "_slot", None), "inprogress", None)
+    return under_way is None or request in under_way
 
 
 def give_up_place(crawler: Crawler, request: Request) -> None:
-    """Let a request that waits hold no place of CONCURRENT_REQUESTS meanwhile."""
-    cast("Any", crawler.engine).downloader.active.discard(request)
+    """Let a request that waits hold no place of CONCURRENT_REQUESTS meanwhile.
+
+    Without it: it holds one.
+    """
+    active = cast("Any", crawler.engine).downloader.active
+    if isinstance(active, set):
+        active.discard(request)
 
 
 def take_place(crawler: Crawler, request: Request) -> None:
     """Undo :func:`give_up_place`; the downloader expects the request there in the end."""
-    cast("Any", crawler.engine).downloader.active.add(request)
+    active = cast("Any", crawler.engine).downloader.active
+    if isinstance(active, set):
+        active.add(request)
 
 
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     """Return whether its download slot holds the request, and has not sent it: DOWNLOAD_DELAY.
 
-    Without slots: False, so that the request counts as sent.
+    With a throttler: False, as requests wait for that before they come to any middleware. Without
+    slots that tell: True, so that the next one waits for the answer to this one.
     """
-    slots = getattr(cast("Any", crawler.engine).downloader, "slots", {})
+    if getattr(crawler, "throttler", None) is not None:
+        return False
+    slots = getattr(cast("Any", crawler.engine).downloader, "slots", None)
+    if slots is None:
+        return True
     slot = slots.get(request.meta.get("download_slot"))
-    return slot is not None and any(entry[0] is request for entry in slot.queue)
+    if slot is None:
+        return False
+    queue = getattr(slot, "queue", None)
+    return queue is None or any(entry[0] is request for entry in queue)
 
 
-def evict_waiting(crawler: Crawler, unwanted: Callable[[Request], bool], error: Exception) -> int:
-    """End the wait of the requests that download slots hold and have not sent, with an error.
+def evict_waiting(
+    crawler: Crawler, keys: Iterable[str], unwanted: Callable[[Request], bool], error: Exception
+) -> int:
+    """End the wait of requests that these download slots hold and have not sent, with an error.
 
     Returns:
-        How many there were. Without slots: none, and those requests are sent.
+        How many there were. Without slots: none, and those requests are sent. With a throttler
+        none as well, as requests wait for that before they come to any middleware.
     """
+    if getattr(crawler, "throttler", None) is not None:
+        return 0
     evicted = 0
-    for slot in list(getattr(cast("Any", crawler.engine).downloader, "slots", {}).values()):
-        waiting = [entry for entry in slot.queue if unwanted(entry[0])]
+    slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
+    for slot in filter(None, map(slots.get, keys)):
+        queue: Any = getattr(slot, "queue", ())
+        waiting = [entry for entry in queue if unwanted(entry[0])]
         for entry in waiting:
-            slot.queue.remove(entry)
+            queue.remove(entry)
         evicted += len(waiting)
         for _, deferred in waiting:
             deferred.errback(Failure(error))  # type: ignore[no-untyped-call]
     return evicted
 
 
+def mirror_pause(crawler: Crawler, whose: Request | str, seconds: float) -> None:
+    """Tell Scrapy's throttler, where there is one, for how long a site is left alone.
+
+    Its scopes are names of hosts, unless the project says otherwise: all sites of the host wait.
+
+    Args:
+        crawler: whose throttler is told.
+        whose: a request that the site has refused, or any URL of the site.
+        seconds: how long. A pause without an end is not told, as none could be ended again.
+    """
+    throttler = getattr(crawler, "throttler", None)
+    if throttler is None or not isfinite(seconds) or seconds <= 0:
+        return
+    request = Request(whose) if isinstance(whose, str) else whose
+    throttler.back_off(throttler.get_resolved_scopes(request), delay=seconds, cap=False)
+
+
 def scheduler_length(crawler: Crawler) -> int:
-    """Return how many requests the scheduler holds; 0 where it cannot tell."""
-    slot = getattr(crawler.engine, "_slot", None)
-    try:
-        return len(slot.scheduler)  # type: ignore[union-attr]
-    except (AttributeError, TypeError):
+    """Return how many requests the scheduler holds; 1 for any number, where it cannot count."""
+    scheduler = _scheduler(crawler)
+    if scheduler is None:
         return 0
+    try:
+        return len(scheduler)  # type: ignore[arg-type]  # Scrapy asks it of none
+    except TypeError:
+        return int(scheduler.has_pending_requests())
 
 
 def path_safe(name: str) -> str:
-    """Return the name of the directory in which Scrapy keeps the queue of this name."""
-    return _path_safe(name)
+    """Return the name of the directory in which Scrapy keeps the queue of this name.
+
+    Without it: the name that Scrapy 2.19 gives it.
+    """
+    scrapys = getattr(scrapy.pqueues, "_path_safe", None)
+    if scrapys is not None:
+        return cast("str", scrapys(name))
+    readable = "".join(one if one.isalnum() or one in "-._" else "_" for one in name)
+    return f"{readable}-{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:
-    """Send an item that came from no response through the item pipelines, as from ``start()``."""
-    await cast("Any", crawler.engine).scraper.start_itemproc_async(item, response=None)
+    """Send an item that came from no response through the item pipelines, as from ``start()``.
+
+    Without it: as one that a callback has yielded, for an empty response.
+    """
+    scraper = cast("Any", crawler.engine).scraper
+    start_itemproc = getattr(scraper, "start_itemproc_async", None)
+    if start_itemproc is not None:
+        await start_itemproc(item, response=None)
+    else:
+        request = Request("data:,")
+        response = Response(request.url, request=request)
+        await scraper.handle_spider_output_async([item], request, response)
 
 
 def schedule(coroutine: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine that nobody waits for, on whichever loop or reactor Scrapy runs."""
-    _schedule_coro(coroutine)
+    deferred_from_coro(coroutine)
+
+
+def _scheduler(crawler: Crawler) -> BaseScheduler | None:
+    """Return the scheduler; None: the spider is not open."""
+    engine = cast("Any", crawler.engine)
+    if hasattr(engine, "scheduler"):  # Scrapy 2.19 and newer
+        return cast("BaseScheduler | None", engine.scheduler)
+    return getattr(getattr(engine, "_slot", None), "scheduler", None)
+
+
+def _concurrency_set(settings: BaseSettings, key: str, of_others: int | None) -> int:
+    """Return how many requests the settings let a download slot transfer at once; 0: any number.
+
+    Args:
+        settings: the crawler's.
+        key: the slot.
+        of_others: what holds for a slot that the settings do not name; None: as they say.
+    """
+    for name in ("THROTTLING_SCOPES", "DOWNLOAD_SLOTS"):
+        most: int | None = settings.getdict(name).get(key, {}).get("concurrency")
+        if most is not None:
+            return most
+    if of_others is not None:
+        return of_others
+    # The one that was set, the older one if neither was.
+    names = ("CONCURRENT_REQUESTS_PER_DOMAIN", "THROTTLING_SCOPE_CONCURRENCY")
+    return settings.getint(max(names, key=lambda name: settings.getpriority(name) or -1))

@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING
 
 import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
-from scrapy.utils.asyncio import call_later
 from twisted.python.failure import Failure
 
 from scrapy_mandelbot import engine, signals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import CallLaterResult
 
+    from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.gates import Gatekeeper
+    from scrapy_mandelbot.throttle import Throttle
 
 SITES_PAUSED = "sites_paused"
 """The reason with which a spider closes whose work left waits for the next run."""
@@ -27,18 +24,16 @@ SITES_PAUSED = "sites_paused"
 class Patience:
     """Waits for paused sites: as long as there is hope, and as long as the project wants to."""
 
-    def __init__(
-        self, crawler: Crawler, config: Config, gates: Gatekeeper, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, crawler: Crawler, config: Config, throttle: Throttle, clock: Clock) -> None:
         self._crawler = crawler
-        self._gates = gates
-        self._now = now
-        self._tells_idle = config.pause_idle
-        self._closes = config.pause_close and gates.keeps_given_up
+        self._throttle = throttle
+        self._clock = clock
+        self._tells_idle = config.pause_idle is True
+        self._closes = config.closes_when_paused and throttle.keeps_given_up
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
         self._waits_since: float | None = None
-        self._end: CallLaterResult | None = None
+        self._end: Call | None = None
         connect = crawler.signals.connect
         connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
         connect(self._go_on, signal=signals.site_resumed)
@@ -49,24 +44,24 @@ class Patience:
         if not engine.is_idle_but_for_the_scheduler(self._crawler):
             return
         held = engine.scheduler_length(self._crawler)
-        if not held or held != sum(map(self._gates.waiting, self._gates.shut())):
+        shut, given_up = self._throttle.held() if held else (0, 0)
+        if not held or held != shut:
             self._go_on()
             return
-        given_up = sum(map(self._gates.waiting, self._gates.given_up()))
-        if self._closes or (self._gates.keeps_given_up and held == given_up):
+        if self._closes or (self._throttle.keeps_given_up and held == given_up):
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:
-            self._waits_since = self._now()
+            self._waits_since = self._clock.now()
             if self._left is not None:
-                self._end = call_later(self._left, self._give_up)
+                self._end = self._clock.call_later(self._left, self._give_up)
         if self._tells_idle:
             self._tell_idle()
 
     def _go_on(self) -> None:
         """Note that there is something else to do than to wait."""
         if self._waits_since is not None and self._left is not None:
-            self._left = max(0.0, self._left - (self._now() - self._waits_since))
+            self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
         self._waits_since = None
         if self._end is not None:
             self._end.cancel()
@@ -75,7 +70,7 @@ class Patience:
     def _give_up(self) -> None:
         self._end = None
         self._left = 0.0
-        self._gates.give_up_all("MANDELBOT_PAUSE_TOTAL is over")
+        self._throttle.give_up_all("MANDELBOT_PAUSE_TOTAL is over")
 
     def _tell_idle(self) -> None:
         """Let those hear spider_idle who feed the crawl in batches; it does not close the spider.

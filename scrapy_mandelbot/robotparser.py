@@ -41,7 +41,11 @@ class MandelbotRobotParser(RobotParser):
 
     def allowed(self, url: str | bytes, user_agent: Agent) -> bool:
         """Return whether the agent may crawl the URL."""
-        return self.robots.allowed(header_text(url), _agent(user_agent))
+        if isinstance(url, bytes):
+            url = header_text(url)
+        if isinstance(user_agent, bytes):
+            user_agent = header_text(user_agent)
+        return self.robots.allowed(url, user_agent)
 
     def verdict(self, url: str | bytes, user_agent: Agent) -> Verdict:
         """Return whether the agent may crawl the URL, and which rule on which line says so."""

@@ -10,7 +10,7 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.pqueues import SiteQueue
+from scrapy_mandelbot.queue import SiteQueue
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -36,28 +36,34 @@ class ParkingScheduler(BaseScheduler):
     def __init__(self, crawler: Crawler, inner: Any) -> None:
         self.inner = inner
         """The project's own scheduler."""
-        self._gates = Crawl.of(crawler).gates
+        self._in_flight = Crawl.of(crawler).throttle.in_flight
         self._parked = SiteQueue(crawler, LifoMemoryQueue, "")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ParkingScheduler:
-        """Build it around the scheduler of MANDELBOT_INNER_SCHEDULER."""
+        """Build it around the scheduler of MANDELBOT_INNER_SCHEDULER.
+
+        Raises:
+            SettingsError: there is none, or it is no scheduler.
+        """
         inner = Crawl.of(crawler).config.inner_scheduler
-        if inner is None:
-            raise SettingsError("MANDELBOT_INNER_SCHEDULER", None, "a scheduler class")
+        if inner is None or not issubclass(inner, BaseScheduler):
+            raise SettingsError("MANDELBOT_INNER_SCHEDULER", inner, "a scheduler class")
         return cls(crawler, build_from_crawler(inner, crawler))
 
     def __len__(self) -> int:
-        return len(self._parked) + (len(self.inner) if hasattr(self.inner, "__len__") else 0)
+        # One that cannot count them says whether there are any.
+        has_length = hasattr(self.inner, "__len__")
+        left = len(self.inner) if has_length else bool(self.inner.has_pending_requests())
+        return len(self._parked) + left
 
     def __getattr__(self, name: str) -> Any:
         """Be as the project's scheduler in all else: its own components may ask for it."""
         return getattr(self.inner, name)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        """Open the project's scheduler."""
-        result: Deferred[None] | None = self.inner.open(spider)
-        return result
+        """Open the project's scheduler, if it wants to be opened."""
+        return self._call("open", spider)
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Give back what is parked, and close the project's scheduler."""
@@ -66,8 +72,7 @@ class ParkingScheduler(BaseScheduler):
                 request.meta[_MARK] = True
                 request.dont_filter = True
             self.inner.enqueue_request(request)
-        result: Deferred[None] | None = self.inner.close(reason)
-        return result
+        return self._call("close", reason)
 
     def has_pending_requests(self) -> bool:
         """Return whether anything is left to do."""
@@ -75,7 +80,7 @@ class ParkingScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         """Park a request that comes back; hand the others to the project's scheduler."""
-        if self._gates.handouts.is_coming_back(request):
+        if self._in_flight.is_coming_back(request):
             self._parked.push(request)
             return True
         return bool(self.inner.enqueue_request(request))
@@ -92,3 +97,9 @@ class ParkingScheduler(BaseScheduler):
             self._parked.push(taken)
             request = self._parked.pop()
         return request
+
+    def _call(self, name: str, argument: object) -> Deferred[None] | None:
+        """Call a method that a scheduler need not have."""
+        method = getattr(self.inner, name, None)
+        result: Deferred[None] | None = None if method is None else method(argument)
+        return result

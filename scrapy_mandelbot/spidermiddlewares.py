@@ -17,6 +17,7 @@ from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
         logger.debug(
             "Dropped by robot tags: %(output)s (%(response)s: %(tag)s)",
             {
-                "output": output if isinstance(output, Request) else "item",
-                "response": response,
+                "output": shown(str(output)) if isinstance(output, Request) else "item",
+                "response": shown(str(response)),
                 "tag": tag,
             },
             extra={"spider": self.crawler.spider},
@@ -189,11 +190,15 @@ def nofollow_links(response: Response) -> frozenset[str]:
     if not isinstance(response, HtmlResponse) or "nofollow" not in response.text.lower():
         return frozenset()
     base = get_base_url(response)
-    links: dict[bool, set[str]] = {True: set(), False: set()}
+    written: dict[bool, set[str]] = {True: set(), False: set()}
     for link in response.xpath("//a[@href] | //area[@href]"):
         is_nofollow = "nofollow" in link.attrib.get("rel", "").lower().split()
-        links[is_nofollow].add(_canonical(link.attrib["href"], base, response.encoding))
-    return frozenset(links[True] - links[False] - {""})
+        written[is_nofollow].add(link.attrib["href"])
+    nofollow, others = (
+        {_canonical(url, base, response.encoding) for url in written[kind]}
+        for kind in (True, False)
+    )
+    return frozenset(nofollow - others - {""})
 
 
 def _canonical(url: str, base: str = "", encoding: str = "utf-8") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from clocks import TurnedClock
 from hypothesis import HealthCheck, settings
 from jobs import Job
 from webs import Web
@@ -21,6 +22,31 @@ def pytest_make_parametrize_id(val):
     """
     is_long = isinstance(val, bytes) and (len(val) > 50 or val.startswith(b"\x1f\x8b"))
     return f"{len(val)} bytes" if is_long else None
+
+
+@pytest.fixture
+def clock() -> TurnedClock:
+    """Time that the test turns."""
+    return TurnedClock()
+
+
+@pytest.fixture
+def make_crawler(clock):
+    """Make crawlers that send nothing, by a turned clock; no timer of theirs is left."""
+    from queueing import queue_crawler  # at its import a reactor has to be there
+
+    from scrapy_mandelbot.crawl import Crawl
+
+    made = []
+
+    def make(**settings):
+        made.append(queue_crawler(clock, **settings))
+        return made[-1]
+
+    yield make
+    for crawler in made:
+        Crawl.of(crawler)._spider_closed(crawler.spider, "shutdown")
+    clock.assert_nothing_left()
 
 
 @pytest.fixture

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
+from crawling import SETTINGS
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
@@ -14,7 +18,6 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import (
-    Addon,
     MandelbotRobotParser,
     ParkingScheduler,
     PauseMiddleware,
@@ -44,13 +47,15 @@ class OtherScheduler:
     def next_request(self): ...
 
 
-def settings_with_addon(custom: dict[str, object] | None = None, **project: object) -> Settings:
+def settings_with_addon(custom: dict[str, object] | None = None, **project: object) -> BaseSettings:
     """Return the settings as a crawler has them once the add-on is applied."""
-    settings = Settings({"ADDONS": {"scrapy_mandelbot.Addon": 500}, **project})
-    for name, value in (custom or {}).items():
-        settings.set(name, value, "spider")
-    Addon().update_settings(settings)
-    return settings
+
+    class CustomSpider(Spider):
+        custom_settings = custom
+
+    crawler = Crawler(CustomSpider, Settings({**SETTINGS, **project}))
+    crawler._apply_settings()
+    return crawler.settings
 
 
 def middlewares(settings: BaseSettings, name: str = "DOWNLOADER_MIDDLEWARES") -> list[type]:
@@ -96,7 +101,7 @@ def test_what_the_project_says_stays():
 
 def test_a_spider_switches_all_of_it_off():
     """custom_settings beat the project; nothing of ours is left."""
-    before = Settings({"ADDONS": {"scrapy_mandelbot.Addon": 500}})
+    before = Settings(SETTINGS)
     settings = settings_with_addon({"MANDELBOT_ENABLED": False})
     names = ["ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "SCHEDULER_PRIORITY_QUEUE", "EXTENSIONS"]
     assert [settings[name] for name in names] == [before[name] for name in names]
@@ -137,6 +142,96 @@ def test_another_scheduler_goes_within():
     assert load_object(settings["SCHEDULER"]) is ParkingScheduler
     assert settings["MANDELBOT_INNER_SCHEDULER"] is OtherScheduler
     assert settings_with_addon()["SCHEDULER"] == "scrapy.core.scheduler.Scheduler"
+
+
+def test_what_is_no_scheduler_is_scrapys_to_refuse():
+    """The project's mistake stays as it is, and Scrapy's engine says what it is."""
+    crawler = Crawler(Spider, Settings({**SETTINGS, "SCHEDULER": OtherQueue}))
+    crawler._apply_settings()
+    with pytest.raises(TypeError, match="does not fully implement the scheduler interface"):
+        crawler._create_engine()
+
+
+@pytest.mark.parametrize("named", [{}, {"SCHEDULER_PRIORITY_QUEUE": DownloaderAwarePriorityQueue}])
+def test_concurrency_per_ip_is_scrapys_to_refuse(named):
+    """Its own queue knows no addresses, and says so."""
+    settings = settings_with_addon(CONCURRENT_REQUESTS_PER_IP=2, **named)
+    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is DownloaderAwarePriorityQueue
+    settings = settings_with_addon(
+        CONCURRENT_REQUESTS_PER_IP=2, SCHEDULER_PRIORITY_QUEUE=ScrapyPriorityQueue
+    )
+    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is SiteQueue
+
+
+COMPONENTS = """
+from twisted.internet import reactor
+from scrapy.core.scheduler import Scheduler
+from scrapy.pqueues import ScrapyPriorityQueue
+from scrapy_mandelbot import PauseMiddleware
+
+class Component: ...
+class OwnQueue(ScrapyPriorityQueue): ...
+class OwnScheduler(Scheduler): ...
+"""
+SCRIPT = """
+import sys
+from scrapy import Spider
+from scrapy.crawler import CrawlerProcess
+
+class EmptySpider(Spider):
+    name = "empty"
+
+settings = {
+    "ADDONS": {"scrapy_mandelbot.Addon": 500},
+    "DOWNLOADER_MIDDLEWARES": {"components.Component": 1},
+    "SPIDER_MIDDLEWARES": {"components.Component": 1},
+    "EXTENSIONS": {"components.Component": 1},
+    "ITEM_PIPELINES": {"components.Component": 1},
+    "SCHEDULER": "components.OwnScheduler",
+    "TELNETCONSOLE_ENABLED": False,
+    sys.argv[1]: "components.OwnQueue",
+}
+process = CrawlerProcess(settings)
+crawler = process.create_crawler(EmptySpider)
+process.crawl(crawler)
+process.start()
+print(crawler.stats.get_value("finish_reason"), crawler.settings["SCHEDULER_PRIORITY_QUEUE"])
+"""
+
+
+@pytest.mark.parametrize("name", ["SCHEDULER_PRIORITY_QUEUE", "MANDELBOT_INNER_PRIORITY_QUEUE"])
+def test_no_component_is_loaded_before_the_reactor_is_installed(tmp_path, name):
+    """One that imports the reactor at its top runs in a script, as it does in stock Scrapy."""
+    (tmp_path / "components.py").write_text(COMPONENTS)
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    run = subprocess.run(
+        [sys.executable, script, name], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.stdout == "finished scrapy_mandelbot.SiteQueue\n", run.stderr
+
+
+def test_the_package_does_not_import_the_reactor():
+    """Whatever of it is imported first: a project may do so before it installs a reactor."""
+    code = (
+        "import importlib, pkgutil, sys, scrapy_mandelbot\n"
+        "for one in pkgutil.walk_packages(scrapy_mandelbot.__path__, 'scrapy_mandelbot.'):\n"
+        "    importlib.import_module(one.name)\n"
+        "sys.exit('twisted.internet.reactor' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_component_of_ours_is_known_by_any_of_its_paths():
+    """By the public one, by its home, and by that of a module that has it and is imported."""
+    for path in (
+        "scrapy_mandelbot.PauseMiddleware",
+        "scrapy_mandelbot.downloadermiddlewares.PauseMiddleware",
+        f"{__name__}.PauseMiddleware",
+    ):
+        settings = settings_with_addon(DOWNLOADER_MIDDLEWARES={path: 7})
+        assert middlewares(settings).count(PauseMiddleware) == 1
+        assert settings.getdict("DOWNLOADER_MIDDLEWARES")[path] == 7
 
 
 def test_a_bad_setting_stops_the_crawl_before_it_starts():

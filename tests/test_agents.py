@@ -112,8 +112,8 @@ async def pace(case, asked):
     crawl = Crawl.of(case.crawler())
     file = SimpleNamespace(parser=True, robots=None, until=0.0)
     crawl.fetcher.known = lambda _site: file
-    crawl.gates.paces.learn = lambda _site, _robots, agent, _until: asked.append(agent)
-    crawl.learn_pace(case.request(), "https://example.com")
+    crawl.throttle.learn_pace = lambda _site, _robots, agent, _until: asked.append(agent)
+    crawl.learn_pace(case.request(), crawl.sites.of("https://example.com"))
 
 
 async def comments(case, asked):

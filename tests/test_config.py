@@ -7,11 +7,12 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
 from scrapy_mandelbot import Dialect, SettingsError
-from scrapy_mandelbot.config import Config, setting_defaults
+from scrapy_mandelbot.config import Config, check_settings, setting_defaults
 from scrapy_mandelbot.politeness import PaceLaw
 from scrapy_mandelbot.robotstxt import DIALECTS
 
@@ -74,6 +75,7 @@ BAD = [
     ("MANDELBOT_SITEMAP_SINCE", 7, "'last_run'"),
     ("MANDELBOT_SITEMAP_MAX_BYTES", 0, "a whole number, 1 or more"),
     ("MANDELBOT_SITEMAP_MAX_ENTRIES", "many", "a whole number, 1 or more"),
+    ("MANDELBOT_PAUSE_IDLE", "wait", "True, False or 'close'"),
     ("MANDELBOT_PAUSE_PER_PROXY", "each", "True or False"),
     ("ROBOTSTXT_USER_AGENT", 7, "a product token"),
     ("ROBOTSTXT_OBEY", "perhaps", "True or False"),
@@ -200,3 +202,24 @@ def test_every_setting_has_a_name_and_a_default_that_is_taken():
     defaults = setting_defaults()
     assert all(name.startswith(("MANDELBOT_", "ROBOTSTXT_")) for name in defaults)
     config(**defaults)
+
+
+@pytest.mark.parametrize(
+    ("settings", "tells", "closes"),
+    [
+        ({}, False, False),
+        ({"MANDELBOT_PAUSE_IDLE": "True"}, True, False),
+        ({"MANDELBOT_PAUSE_IDLE": "close"}, "close", True),
+        ({"MANDELBOT_PAUSE_CLOSE": True}, False, True),
+    ],
+)
+def test_what_a_run_does_while_only_paused_sites_are_left(settings, tells, closes):
+    """One setting says it; the old one for closing is still read."""
+    read = config(**settings)
+    assert (read.pause_idle, read.closes_when_paused) == (tells, closes)
+
+
+def test_an_old_name_is_told_of():
+    """Once, at start, with what to write in its place."""
+    with pytest.warns(ScrapyDeprecationWarning, match='MANDELBOT_PAUSE_IDLE = "close"'):
+        check_settings(Settings({"MANDELBOT_PAUSE_CLOSE": True}))

@@ -13,12 +13,14 @@ import pytest
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.config import setting_defaults
+from scrapy_mandelbot.events import EVENTS
 from scrapy_mandelbot.extensions import HOOKS
 from scrapy_mandelbot.politeness import outcome
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.rst").read_text()
-PACKAGE = "\n".join(path.read_text() for path in (ROOT / "scrapy_mandelbot").rglob("*.py"))
+MODULES = {path: path.read_text() for path in (ROOT / "scrapy_mandelbot").rglob("*.py")}
+PACKAGE = "\n".join(MODULES.values())
 
 
 def section(title: str) -> str:
@@ -44,14 +46,17 @@ def test_every_setting_is_in_the_table_with_its_default():
     assert names(table, "(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+") == list(defaults)
     rows = dict(re.findall(r"^``([A-Z_]+)`` +(\S.*?)  ", table, flags=re.MULTILINE))
     told = {name: str(default) for name, default in defaults.items()}
-    told["MANDELBOT_INNER_PRIORITY_QUEUE"] = "Scrapy's"
     assert rows == told
 
 
 def test_every_stat_is_in_the_table():
     """A stat exists only if the README lists it."""
-    counted = set(re.findall(r'"(mandelbot/[a-z_/]+)"', PACKAGE))
-    counted |= {f"mandelbot/robots/{row.case}" for row in outcome._TABLE}
+    counted = {stat for event in EVENTS.values() for stat in event.stats}
+    counted |= {stat for event in EVENTS.values() for stat, _ in event.sums}
+    others = "\n".join(text for path, text in MODULES.items() if path.name != "events.py")
+    of_others = set(re.findall(r'"(mandelbot/[a-z_/]+)"', others))
+    assert not counted & of_others, "what the table of events counts is counted nowhere else"
+    counted |= of_others | {f"mandelbot/robots/{row.case}" for row in outcome._TABLE}
     assert sorted(names(section("Stats"), "mandelbot/[a-z0-9_/]+")) == sorted(counted)
 
 
@@ -59,7 +64,13 @@ def test_every_hook_and_signal_is_in_the_table():
     """A hook exists only if the README lists it, and each is a signal."""
     listed = names(section("Hooks and signals"), "[a-z_]+")
     assert listed == list(HOOKS)
-    assert set(listed) == {name for name in vars(signals) if not name.startswith("_")}
+    ours = {name: one for name, one in vars(signals).items() if not name.startswith("_")}
+    assert set(listed) == set(ours)
+    of_events = {event.signal for event in EVENTS.values()}
+    of_others = set(re.findall(r"send(?:_catch_log)?\(\s*signals\.([a-z_]+)", PACKAGE))
+    sent = {name for name, one in ours.items() if one in of_events}
+    assert sent | of_others == set(ours), "each is sent"
+    assert not sent & of_others, "what the table of events sends is sent nowhere else"
 
 
 def test_every_meta_key_is_in_the_table():

@@ -15,22 +15,20 @@ from scrapy import Spider
 
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.fetching import Limits, failure_of
-from scrapy_mandelbot.fetching.sending import (
-    REDIRECTS,
-    http_url,
-    in_words,
-    own_request,
-    redirect_of,
-)
-from scrapy_mandelbot.politeness import Answer, Failure
+from scrapy_mandelbot.fetching.redirects import follow
+from scrapy_mandelbot.fetching.sending import REDIRECTS, in_words, own_request
+from scrapy_mandelbot.politeness import Answer, Failure, leads_inside
+from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
     from scrapy.crawler import Crawler, CrawlerProcessBase
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.fetching.limits import Reading
 
 _MOST_REDIRECTS = 10  # "up to 10 redirections" (Moderatobot, "File access")
-_INFLATED = 20  # times the size on the wire
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class Fetched:
         if self.failure is None:
             return ""
         detail = f" ({self.detail})" if self.failure is Failure.OTHER else ""
-        return f"{self.final_url}: {self.failure.value}{detail}"
+        return f"{shown(self.final_url)}: {self.failure.value}{detail}"
 
 
 def fetch(
@@ -119,7 +117,7 @@ class _Session:
             while self._wanted:
                 one = self._wanted.popleft()
                 self._progress(f"asking for {one.url}")
-                self._wanted.extend(self._visit(await _get(crawler, limits, one)))
+                self._wanted.extend(self._visit(await _get(limits, one)))
         except Exception as error:  # noqa: BLE001 - the engine would only log it
             self.error = error
         self.is_done = True
@@ -136,41 +134,34 @@ class _AskingSpider(Spider):
             yield request
 
 
-async def _get(crawler: Crawler, limits: Limits, wanted: Wanted) -> Fetched:
+async def _get(limits: Limits, wanted: Wanted) -> Fetched:
     """Ask for one URL, following redirects. Nothing that goes wrong is raised."""
-    url, redirects, began = wanted.url, 0, time.monotonic()
-    seen = {url}
-    while True:
-        try:
-            request = own_request(url, wanted.timeout)
-            with limits.watch(request, wanted.most_bytes, wanted.timeout) as reading:
-                reading.most_inflated = max(_INFLATED * wanted.most_bytes, reading.most_inflated)
-                if crawler.engine is None:  # it is there while a spider is
-                    raise RuntimeError("no engine")  # noqa: TRY301
-                response = await crawler.engine.download_async(request)
-        except Exception as error:  # noqa: BLE001 - whatever it is, there is no answer
-            seconds = time.monotonic() - began
-            return Fetched(
-                wanted, url, redirects, seconds, failure=failure_of(error), detail=in_words(error)
-            )
-        location = redirect_of(response)
-        target = None if location is None else http_url(url, location)
-        if target is None or target in seen or redirects == _MOST_REDIRECTS:
-            seconds = time.monotonic() - began
-            if reading.cut and len(response.body) < wanted.most_bytes:  # too slow, not too long
-                seconds = max(seconds, wanted.timeout)
-            return Fetched(
-                wanted,
-                url,
-                redirects,
-                seconds,
-                response.status,
-                response.body,
-                (response.headers.get("Content-Type") or b"").decode("latin-1"),
-                (response.headers.get("Content-Encoding") or b"").decode("latin-1"),
-            )
-        seen.add(target)
-        url, redirects = target, redirects + 1
+    began = time.monotonic()
+
+    async def send(url: str) -> tuple[Response, Reading]:
+        request = own_request(url, wanted.timeout)
+        return await limits.download(request, wanted.most_bytes, wanted.timeout)
+
+    trail = await follow(
+        wanted.url, _MOST_REDIRECTS, send, lambda url: not leads_inside(wanted.url, url)
+    )
+    redirects, seconds = len(trail.urls) - 1, time.monotonic() - began
+    response, error = trail.response, trail.error
+    if response is None or error is not None:
+        error = error or RuntimeError("no response")
+        return Fetched(
+            *(wanted, trail.url, redirects, seconds),
+            failure=failure_of(error),
+            detail=in_words(error),
+        )
+    is_cut = trail.reading is not None and bool(trail.reading.cut)
+    if is_cut and len(response.body) < wanted.most_bytes:  # too slow, not too long
+        seconds = max(seconds, wanted.timeout)
+    return Fetched(
+        *(wanted, trail.url, redirects, seconds, response.status, response.body),
+        (response.headers.get("Content-Type") or b"").decode("latin-1"),
+        (response.headers.get("Content-Encoding") or b"").decode("latin-1"),
+    )
 
 
 def _why_it_did_not_start(crawling: Any) -> str:

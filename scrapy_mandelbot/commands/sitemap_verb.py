@@ -12,6 +12,7 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError, named, read_sour
 from scrapy_mandelbot.commands.use import is_url
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.fetching.sending import http_url
+from scrapy_mandelbot.politeness import without_user
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def list_sitemaps(job: Job) -> Result:
 
 def _cited(source: str, body: bytes, base: str, max_bytes: int) -> dict[str, Any]:
     urls = RobotsTxt.parse(body, max_bytes=max_bytes).sitemaps
-    return sitemaps.cited(source, ((http_url(base, url) if base else None) or url for url in urls))
+    return sitemaps.cited(
+        source, ((http_url(base, url) if base else None) or without_user(url) for url in urls)
+    )
 
 
 def _to_read(job: Job, found: list[dict[str, Any]]) -> Iterator[fetching.Wanted]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot.commands.use import is_url
-from scrapy_mandelbot.politeness import robots_url, site_of
+from scrapy_mandelbot.politeness import robots_url, site_of, without_user
 from scrapy_mandelbot.robotstxt.lint import Delivery
 
 _MOST = 64 * 1024 * 1024  # bytes; what is larger is no robots.txt, and may never end
@@ -63,13 +63,13 @@ def robots_url_of(url: str) -> str:
 
 
 def url_to_check(url: str) -> str:
-    """Return the URL that is meant: of a bare site, its robots.txt.
+    """Return the URL that is meant, without credentials: of a bare site, its robots.txt.
 
     Raises:
         CannotBeHadError: the URL has no site.
     """
     of_site = robots_url_of(url)
-    return url if urlsplit(url).path.strip("/") else of_site
+    return without_user(url) if urlsplit(url).path.strip("/") else of_site
 
 
 def read_urls(arguments: list[str], file: str | None) -> list[str]:
@@ -85,7 +85,7 @@ def read_urls(arguments: list[str], file: str | None) -> list[str]:
         urls += _urls_in("-") if argument == "-" else [argument]
     if file:
         urls += _urls_in(file)
-    return [_escaped(url) for url in urls]
+    return [_escaped(without_user(url) if is_url(url) else url) for url in urls]
 
 
 def _urls_in(source: str) -> list[str]:

@@ -6,12 +6,14 @@ import os
 from typing import TYPE_CHECKING, TextIO
 
 from scrapy_mandelbot.commands.reports.layout import Paint
-from scrapy_mandelbot.shown import printable
+from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _CLEAR_LINE = "\r\x1b[K"
+_LONGEST = 400  # characters of a line that is no part of a report
+_WIDTH = 78  # of one that shows what is being done
 
 
 class Terminal:
@@ -44,14 +46,14 @@ class Terminal:
         """Write a line that is no part of the report."""
         self._clear()
         encoding = self._err.encoding or "utf-8"
-        line = f"scrapy robots: {printable(message)}\n"
+        line = f"scrapy robots: {shown(message, _LONGEST)}\n"
         self._err.write(line.encode(encoding, "backslashreplace").decode(encoding))
         self._err.flush()
 
     def progress(self, doing: str) -> None:
         """Show what is being done, in one line, where somebody may be watching."""
         if self._shows_progress:
-            self._err.write(f"{_CLEAR_LINE}{printable(doing)[:78]}")
+            self._err.write(f"{_CLEAR_LINE}{shown(doing, _WIDTH)}")
             self._err.flush()
             self._has_progress = True
 

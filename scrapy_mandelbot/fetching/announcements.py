@@ -10,8 +10,9 @@ import scrapy.signals
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.agents import Agents
-from scrapy_mandelbot.fetching.sending import http_url
-from scrapy_mandelbot.politeness import Failure, robots_url
+from scrapy_mandelbot.politeness import Failure
+from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.stores import Recent
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
-_COMMENT_SHOWN = 300  # characters
+_MOST_COMMENTS = 5  # as many as are told of
+_KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
+_KNOWN_SIZE = 100  # bytes, beside the site's name
 
 
 class Announcements:
@@ -36,11 +39,12 @@ class Announcements:
         self._crawler = crawler
         self._config = config
         self._agents = Agents(crawler, config)
-        self._known: set[str] = set()
+        # Of more sites than these the ones seen last: of others the world may hear twice.
+        self._known: Recent[bool] = Recent(_KNOWN_LIMIT)
 
     def is_news(self, site: str) -> bool:
         """Return whether nobody has heard of the site's rules in this run."""
-        return site not in self._known
+        return self._known.get(site) is None
 
     def from_cache(self) -> None:
         """Count that a copy served where a site would have been asked."""
@@ -88,7 +92,7 @@ class Announcements:
     def unreadable(self, site: str, error: Exception) -> None:
         """Tell that the project's own ROBOTSTXT_PARSER has failed on a site's file."""
         message = "ROBOTSTXT_PARSER cannot read the robots.txt of %(site)s, which is not obeyed:"
-        self._log(logging.ERROR, f"{message} %(error)r", site, error=error)
+        self._log(logging.ERROR, f"{message} %(error)s", site, error=repr(error))
 
     async def known(self, site: str, request: Request, rules: SiteRules) -> None:
         """Tell that the rules of a site are known, whether they were fetched or kept.
@@ -99,7 +103,7 @@ class Announcements:
         if rules.parser is None:
             return
         is_news = self.is_news(site)
-        self._known.add(site)
+        self._remember(site)
         if is_news:
             self._comments(site, request, rules)
         robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
@@ -108,10 +112,13 @@ class Announcements:
                 signal=robots_parsed, robotparser=rules.parser, request=request
             )
         if is_news and self._config.sitemaps != "off":
-            urls = absolute_urls(robots_url(site), rules.robots.sitemaps)
+            urls = rules.sitemaps
             if urls:
                 self._crawler.stats.inc_value("mandelbot/sitemaps/discovered", len(urls))
                 self._send(signals.sitemaps_discovered, site=site, urls=urls)
+
+    def _remember(self, site: str) -> None:
+        self._known.put(site, value=True, size=_KNOWN_SIZE + len(site))
 
     def fetched(self, site: str, rules: SiteRules) -> None:
         """Tell what came of a fetch, and what the file says."""
@@ -125,25 +132,18 @@ class Announcements:
         comments = rules.robots.comments(self._agents.of(request))
         if comments:
             message = "%(site)s has a comment for us in its robots.txt: %(comments)s"
-            self._log(logging.INFO, message, site, comments=" / ".join(map(_one_line, comments)))
+            told = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
+            self._log(logging.INFO, message, site, comments=told)
 
     def _send(self, signal: object, **arguments: object) -> None:
         self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **arguments)
 
     def _log(self, level: int, message: str, site: str, **values: object) -> None:
-        logger.log(level, message, {"site": site, **values}, extra={"spider": self._crawler.spider})
-
-
-def absolute_urls(base: str, urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs made absolute, each once; what cannot be a URL is left out."""
-    absolute = (http_url(base, url) for url in urls)
-    return tuple(dict.fromkeys(url for url in absolute if url is not None))
-
-
-def _one_line(text: str) -> str:
-    """Return a text from the web as a log can bear it: printable, and not without end."""
-    shown = "".join(sign if sign.isprintable() else " " for sign in text[:_COMMENT_SHOWN])
-    return shown if len(text) <= _COMMENT_SHOWN else f"{shown}…"
+        values = {
+            name: shown(value) if isinstance(value, str) else value
+            for name, value in {"site": site, **values}.items()
+        }
+        logger.log(level, message, values, extra={"spider": self._crawler.spider})
 
 
 def _clock_time(moment: float) -> str:

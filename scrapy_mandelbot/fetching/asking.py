@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.fetching.limits import Limits, whole_lines
-from scrapy_mandelbot.fetching.sending import http_url, in_words, own_request, redirect_of
+from scrapy_mandelbot.fetching.redirects import follow
+from scrapy_mandelbot.fetching.sending import in_words, own_request
 from scrapy_mandelbot.politeness import (
     IMPOSSIBLE_PATH,
     Answer,
@@ -72,26 +73,28 @@ class RobotsAsker:
             priority: of the requests.
             copy: the site's last copy, which may be confirmed.
         """
-        url: str | None = robots_url(site)
-        seen: list[str] = []
-        while url and url not in seen and len(seen) <= self._config.robots_max_redirects:
-            seen.append(url)
+
+        async def send(url: str) -> tuple[Response, Reading]:
             headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
-            try:
-                response, reading = await self._download(
-                    self._request(url, request, priority, headers), self._config.robots_max_bytes
-                )
-            except Exception as error:  # noqa: BLE001 -- whatever it is, nobody knows the rules
-                failure = failure_of(error)
-                if failure in _NOBODY and len(seen) > 1:
-                    break  # the site is there; where it sends us is nobody
-                return Asked(Answer(failure=failure, detail=in_words(error)), url, error=error)
-            location = redirect_of(response)
-            if location is None:
-                return self._asked(url, response, reading)
-            url = http_url(url, location)
-        detail = f"{len(seen)} hops"
-        return Asked(Answer(failure=Failure.NOWHERE, detail=detail), seen[-1])
+            wanted = self._request(url, request, priority, headers)
+            return await self._download(wanted, self._config.robots_max_bytes)
+
+        trail = await follow(
+            robots_url(site),
+            self._config.robots_max_redirects,
+            send,
+            lambda url: self._config.may_send(site, url),
+        )
+        if trail.error is not None:
+            failure = failure_of(trail.error)
+            # The site is there; where it sends us may be nobody.
+            if failure not in _NOBODY or len(trail.urls) == 1:
+                answer = Answer(failure=failure, detail=in_words(trail.error))
+                return Asked(answer, trail.url, error=trail.error)
+        elif not trail.leads_nowhere and trail.response is not None and trail.reading is not None:
+            return self._asked(trail.url, trail.response, trail.reading)
+        detail = f"{len(trail.urls)} hops"
+        return Asked(Answer(failure=Failure.NOWHERE, detail=detail), trail.url)
 
     async def misreports(self, site: str, request: Request, priority: int, status: int) -> bool:
         """Return whether the site answers a 5xx status where it means 404.
@@ -135,6 +138,4 @@ class RobotsAsker:
         return wanted
 
     async def _download(self, request: Request, most_bytes: int) -> tuple[Response, Reading]:
-        seconds = self._config.robots_timeout
-        with self._limits.watch(request, most_bytes, seconds) as reading:
-            return await self._crawler.engine.download_async(request), reading
+        return await self._limits.download(request, most_bytes, self._config.robots_timeout)

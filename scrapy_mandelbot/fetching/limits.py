@@ -6,19 +6,21 @@ own do, ends the download there; of another one the whole body comes.
 
 from __future__ import annotations
 
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
-from scrapy.exceptions import StopDownload
+from scrapy.exceptions import IgnoreRequest, StopDownload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
 _PART_FOR_THE_BODY = 0.9
 """Of the timeout; at its end the handler drops what it has, so a slow body is cut before."""
@@ -38,6 +40,8 @@ class Reading:
     received: int = 0
     cut: str = ""
     """Why the rest was not read."""
+    packed: Response | None = None
+    """The response as it came, if it was compressed."""
 
 
 class Limits:
@@ -50,6 +54,30 @@ class Limits:
         self._crawler = crawler
         self._now = now
         self._readings: WeakKeyDictionary[Request, Reading] = WeakKeyDictionary()
+
+    async def download(
+        self, request: Request, most_bytes: int, seconds: float
+    ) -> tuple[Response, Reading]:
+        """Download a request, held to a size and a time; 0 bytes: headers only.
+
+        A compressed body that comes to more than anyone means is cut as another one is.
+
+        Raises:
+            Exception: whatever the downloader and its middlewares raise.
+        """
+        with self.watch(request, most_bytes, seconds) as reading:
+            if self._crawler.engine is None:  # it is there while a spider is
+                raise RuntimeError("no engine")
+            try:
+                return await self._crawler.engine.download_async(request), reading
+            except IgnoreRequest:
+                if reading.packed is None:
+                    raise
+                response = unpacked(reading.packed, most_bytes + 1)
+                if len(response.body) <= most_bytes:  # it was dropped for something else
+                    raise
+                reading.cut = f"is longer than {most_bytes} bytes"
+                return response, reading
 
     @contextmanager
     def watch(self, request: Request, most_bytes: int, seconds: float) -> Iterator[Reading]:
@@ -80,6 +108,7 @@ class Limits:
         return (
             (scrapy.signals.headers_received, self._headers_received),
             (scrapy.signals.bytes_received, self._bytes_received),
+            (scrapy.signals.response_downloaded, self._response_downloaded),
         )
 
     def _headers_received(self, request: Request) -> None:
@@ -105,6 +134,34 @@ class Limits:
             reading.cut = f"does not end within {reading.seconds:g} s"
         if reading.cut:
             raise StopDownload(fail=False)
+
+    def _response_downloaded(self, response: Response, request: Request) -> None:
+        reading = self._readings.get(request)
+        if reading is not None and "Content-Encoding" in response.headers:
+            reading.packed = response
+
+
+_ANY_HEADER = 32 + zlib.MAX_WBITS  # of gzip or of zlib, whichever is there
+
+
+class UnreadableBodyError(ConnectionError):
+    """An answer has come, and nobody knows what it says: as if the connection had been lost."""
+
+
+def unpacked(response: Response, most_bytes: int) -> Response:
+    """Return a compressed response with so many bytes of what is in it.
+
+    Raises:
+        UnreadableBodyError: it is not compressed with gzip or deflate, or is damaged.
+    """
+    inflate = zlib.decompressobj(_ANY_HEADER)
+    try:
+        body = inflate.decompress(response.body, most_bytes)
+    except zlib.error as error:
+        raise UnreadableBodyError(f"its body cannot be unpacked: {error}") from None
+    headers = response.headers.copy()
+    del headers["Content-Encoding"]
+    return response.replace(body=body, headers=headers)
 
 
 def whole_lines(body: bytes) -> bytes:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from scrapy_mandelbot.fetching.announcements import Announcements, absolute_urls
+from scrapy_mandelbot.fetching.announcements import Announcements
 from scrapy_mandelbot.fetching.asking import Asked, RobotsAsker
+from scrapy_mandelbot.fetching.cited import cited_sitemaps
 from scrapy_mandelbot.politeness import (
     Answer,
     Known,
@@ -21,7 +23,6 @@ from scrapy_mandelbot.politeness import (
     kept_outcome,
     may_be_misreported,
     outcome_of,
-    robots_url,
 )
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.stores import Copy, Recent
@@ -43,6 +44,8 @@ _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 # Rules are kept parsed as long as they fit, and else parsed again from the copy when asked for.
 _PARSED_LIMIT = 8 * 1024 * 1024  # bytes
 _PARSED_OVERHEAD = 8 * 1024  # bytes of a small file, parsed
+_TROUBLES_LIMIT = 4 * 1024 * 1024  # bytes
+_TROUBLE_SIZE = 400  # bytes, beside the site's name
 _PARSED_FACTOR = 4  # bytes for each byte of the file
 
 
@@ -50,6 +53,7 @@ _PARSED_FACTOR = 4  # bytes for each byte of the file
 class SiteRules:
     """What is known of a site's rules, and until when."""
 
+    site: str
     outcome: Outcome
     robots: RobotsTxt
     """All that the file says."""
@@ -58,6 +62,13 @@ class SiteRules:
     until: float
     response: Response | None = None
     """Of a site that could not say, if it said anything."""
+    cites_inside: bool = False
+    """Whether it may cite sitemaps on this machine or in its network, wherever it is itself."""
+
+    @cached_property
+    def sitemaps(self) -> tuple[str, ...]:
+        """What the file cites, absolute, as far as we may be sent there."""
+        return cited_sitemaps(self.robots, self.site, inside=self.cites_inside)
 
 
 @dataclass
@@ -94,7 +105,7 @@ class RobotsFetcher:
         build_from_crawler(self._parser_class, crawler, b"")
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         self._under_way: dict[str, list[Deferred[SiteRules]]] = {}
-        self._troubles: dict[str, _Trouble] = {}
+        self._troubles: Recent[_Trouble] = Recent(_TROUBLES_LIMIT)
 
     def known(self, site: str) -> SiteRules | None:
         """Return the site's rules, from memory or its copy, if they need not be fetched now."""
@@ -111,7 +122,7 @@ class RobotsFetcher:
     def sitemaps(self, site: str) -> tuple[str, ...]:
         """Return what the site's robots.txt cites, absolute, as far as that is known."""
         rules = self.known(site)
-        return () if rules is None else absolute_urls(robots_url(site), rules.robots.sitemaps)
+        return () if rules is None else rules.sitemaps
 
     async def rules(self, site: str, request: Request, priority: int) -> SiteRules:
         """Return the site's rules, from memory, from its copy or from one fetch that all share.
@@ -165,7 +176,10 @@ class RobotsFetcher:
                 body, dialect=self._config.dialect, max_bytes=self._config.robots_max_bytes
             )
         is_unasked = outcome.kind is OutcomeKind.UNASKED
-        rules = SiteRules(outcome, robots, None if is_unasked else parser, until)
+        rules = SiteRules(
+            *(site, outcome, robots, None if is_unasked else parser, until),
+            cites_inside=self._config.private_hosts,
+        )
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 
@@ -209,7 +223,8 @@ class RobotsFetcher:
         key = (answer.status, answer.failure)
         if trouble is None or trouble.answer != key:
             is_told = trouble is not None and trouble.is_told
-            trouble = self._troubles[site] = _Trouble(key, is_told=is_told)
+            trouble = _Trouble(key, is_told=is_told)
+            self._troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
         trouble.times += 1
         return trouble.times
 
@@ -218,9 +233,9 @@ class RobotsFetcher:
         now = self._now()
         if outcome.kind is OutcomeKind.UNAVAILABLE:
             nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
-            return SiteRules(outcome, nothing, None, now, asked.response)
+            return SiteRules(site, outcome, nothing, None, now, asked.response)
         if outcome.case == "stale_used" and copy is not None:
-            trouble = self._troubles[site]
+            trouble = self._troubles.get(site) or _Trouble((asked.answer.status, None), 1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
             wait = self._config.pause_law.pause(trouble.times, refusal)
             trouble.ask_again_at = now + wait
@@ -228,7 +243,7 @@ class RobotsFetcher:
                 trouble.is_told = True
                 self._announce.stale(site, outcome, copy, trouble.ask_again_at)
             return self._remember(site, outcome, copy.body, trouble.ask_again_at)
-        self._troubles.pop(site, None)
+        self._troubles.discard(site)
         if outcome.kind is OutcomeKind.UNASKED:
             return self._remember(site, outcome, b"", now + _UNASKED_TTL)
         if outcome.is_new or copy is None:

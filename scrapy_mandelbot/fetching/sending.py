@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
 
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
+
+from scrapy_mandelbot.politeness import without_user
+from scrapy_mandelbot.robotstxt.agents import header_text
+from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -46,18 +50,15 @@ def redirect_of(response: Response) -> str | None:
     location = response.headers.get("Location")
     if response.status not in REDIRECTS or not location:
         return None
-    return location.decode("latin-1").strip()
+    return header_text(location).strip()
 
 
 def http_url(base: str, url: str) -> str | None:
-    """Return the URL made absolute; None if that cannot be fetched."""
-    try:
-        absolute = urljoin(base, url)
-    except ValueError:  # such as "http://["
-        return None
-    return absolute if absolute.startswith(("http://", "https://")) else None
+    """Return the URL made absolute and safe, without credentials; None: it cannot be fetched."""
+    absolute = absolute_url(url, base)
+    return None if absolute is None else without_user(absolute)
 
 
 def in_words(error: BaseException) -> str:
-    """Return an error in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    """Return an error in one line that a log can bear."""
+    return shown(" ".join(f"{type(error).__name__}: {str(error)[:1_000]}".split()))

@@ -6,14 +6,22 @@ import json
 import logging
 from collections import deque
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.following.spool import Cited, Spool
+from scrapy_mandelbot.shown import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 logger = logging.getLogger(__name__)
 
 _FOLDER, _STATE = "mandelbot.sitemaps", "state.json"
+
+MOST_WAITING = 100
+"""Sitemaps of a site that wait in memory; those behind them wait on disk."""
 
 
 def books_folder(folder: str) -> Path:
@@ -24,6 +32,26 @@ def books_folder(folder: str) -> Path:
 def forget_books(folder: str) -> None:
     """Have the next run begin anew: what books of a former one say is not so any more."""
     (books_folder(folder) / _STATE).unlink(missing_ok=True)
+
+
+def digest(url: str) -> str:
+    """Return what stands for a URL where only sameness counts: 16 characters, however long it is.
+
+    Kept for each sitemap of a crawl. Two of a billion are taken for one once in forty crawls.
+    """
+    return blake2b(url.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+@dataclass
+class Abroad:
+    """What a site has cited of sitemaps on other hosts than its own."""
+
+    cited: int = 0
+    """How many its robots.txt cites, of those that are asked for."""
+    hosts: set[str] = field(default_factory=set)
+    """The hosts, those that its indexes name too."""
+    misses: int = 0
+    """How many of the last ones running were no sitemaps."""
 
 
 @dataclass
@@ -40,7 +68,9 @@ class SiteBook:
     spools: list[Spool] = field(default_factory=list)
     """Those with entries left."""
     known: set[str] = field(default_factory=set)
-    """URLs of all that the site or its indexes cite, so that none is asked for twice."""
+    """Digests of the URLs of all that the site or its indexes cite, so that none is asked for
+    twice."""
+    abroad: Abroad = field(default_factory=Abroad)
     in_doubt: list[Spool] = field(default_factory=list)
     """Pages of this site in sitemaps of others, until its robots.txt says whether they count."""
     robots_asked: bool = False
@@ -86,6 +116,19 @@ class Books:
     def __getitem__(self, site: str) -> SiteBook:
         return self._sites.setdefault(site, SiteBook())
 
+    def forget_done(self, site: str) -> None:
+        """Hold nothing any more of a site of which nothing is left to do."""
+        book = self._sites.get(site)
+        if book is not None and book.is_done and not book.elsewhere:
+            del self._sites[site]
+
+    def put_behind(self, site: str, urls: list[str]) -> None:
+        """Have sitemaps that a site's robots.txt cites asked for when the others have been."""
+        spool = self.new_spool(Cited("", site, "", depth=-1), is_index=True)
+        spool.write({"loc": url} for url in urls)
+        spool.is_complete = True
+        self[site].spools.insert(0, spool)
+
     def get(self, site: str) -> SiteBook | None:
         """Return a site's book, if it has one."""
         return self._sites.get(site)
@@ -101,8 +144,8 @@ class Books:
         """
         if cited.depth:
             return True
-        is_new = cited.url not in self._begun
-        self._begun.add(cited.url)
+        is_new = digest(cited.url) not in self._begun
+        self._begun.add(digest(cited.url))
         return is_new
 
     def reopen(self, sitemap: str) -> None:
@@ -110,7 +153,7 @@ class Books:
 
         Some of what it lists was left out, though nobody has said that it does not count.
         """
-        self._begun.discard(sitemap)
+        self._begun.discard(digest(sitemap))
 
     def new_spool(self, cited: Cited, *, is_index: bool) -> Spool:
         """Return a new, empty spool, to which entries are about to be added."""
@@ -128,6 +171,7 @@ class Books:
                 "spools": [_spool_data(one) for one in book.spools],
                 "in_doubt": [_spool_data(one) for one in book.in_doubt],
                 "known": sorted(book.known),
+                "abroad": [book.abroad.cited, sorted(book.abroad.hosts), book.abroad.misses],
                 "robots_asked": book.robots_asked,
                 "strangers": sorted(book.strangers),
                 "elsewhere": sorted(book.elsewhere),
@@ -143,12 +187,13 @@ class Books:
         path = self._folder / _STATE
         try:
             state = json.loads(path.read_text(encoding="ascii"))
-            self._number, self._begun = state["number"], set(state["begun"])
+            self._number, self._begun = state["number"], _digests(state["begun"])
             self._sites = {site: self._book(data) for site, data in state["sites"].items()}
         except FileNotFoundError:
             pass
         except (OSError, ValueError, LookupError, TypeError) as error:
-            logger.warning("Sitemaps are asked for again, as %s cannot be read: %r", path, error)
+            told = shown(repr(error))
+            logger.warning("Sitemaps are asked for again, as %s cannot be read: %s", path, told)
             self._sites, self._begun = {}, set()
         path.unlink(missing_ok=True)
         files = {
@@ -162,7 +207,8 @@ class Books:
             to_ask=deque(Cited(**one) for one in data["to_ask"]),
             asked=Cited(**data["asked"]) if data["asked"] else None,
             spools=[self._spool(one) for one in data["spools"]],
-            known=set(data["known"]),
+            known=_digests(data["known"]),
+            abroad=_abroad(*data.get("abroad", (0, (), 0))),
             in_doubt=[self._spool(one) for one in data["in_doubt"]],
             robots_asked=data["robots_asked"],
             strangers=set(data["strangers"]),
@@ -177,6 +223,15 @@ class Books:
             data["offset"],
             pages=data["pages"],
         )
+
+
+def _digests(kept: list[str]) -> set[str]:
+    """Return what was kept as digests; earlier versions kept URLs."""
+    return {digest(one) if ":" in one else one for one in kept}
+
+
+def _abroad(cited: int, hosts: Iterable[str], misses: int) -> Abroad:
+    return Abroad(cited, set(hosts), misses)
 
 
 def _spool_data(spool: Spool) -> dict[str, Any]:

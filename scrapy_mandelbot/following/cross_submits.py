@@ -21,7 +21,8 @@ from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.following.announcements import Fate
 from scrapy_mandelbot.following.own_requests import robots_request
 from scrapy_mandelbot.following.spool import Cited
-from scrapy_mandelbot.gates import site_of_request
+from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.throttle import site_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -105,8 +106,9 @@ class CrossSubmits:
         go_on: Callable[[str], None],
     ) -> None:
         self._crawler = crawler
+        self._config = crawl.config
         self._fetcher = crawl.fetcher
-        self._gates = crawl.gates
+        self._throttle = crawl.throttle
         self._books = books
         self._announce = announce
         self._go_on = go_on
@@ -118,6 +120,9 @@ class CrossSubmits:
 
     def pass_on(self, cited: Cited, site: str, share: Share) -> None:
         """Take what a sitemap lists of a site that is not the one which cites it."""
+        if not self._config.may_send(cited.site, site):
+            self._announce.pages(Fate.FOREIGN, share.pages)
+            return
         if self._fetcher.known(site) is not None:
             if cited.root not in self._fetcher.sitemaps(site):
                 self._leave_out(cited, site, share.pages)
@@ -144,7 +149,7 @@ class CrossSubmits:
         """Ask the next sites in doubt for their robots.txt, if there is room for that."""
         if not self._to_ask or engine.is_closing(self._crawler):
             return
-        shut = self._gates.shut()  # their requests wait in the queue, and hold no place
+        shut = self._throttle.shut()  # their requests wait in the queue, and hold no place
         while self._to_ask and len(self._asked - shut) < _AT_ONCE:
             site = self._to_ask.popleft()
             self._asked.add(site)
@@ -211,9 +216,9 @@ class CrossSubmits:
         if len(strangers) >= _MOST_STRANGERS:
             self._books.reopen(cited.root)
             self._announce.once(
-                f"The sitemaps of {cited.site} list pages of more than {_MOST_STRANGERS} sites"
-                " whose robots.txt does not cite them, or is not known yet: those of further ones"
-                " are left out"
+                f"The sitemaps of {shown(cited.site)} list pages of more than {_MOST_STRANGERS}"
+                " sites whose robots.txt does not cite them, or is not known yet: those of further"
+                " ones are left out"
             )
             return False
         strangers.add(site)
@@ -228,6 +233,7 @@ class CrossSubmits:
     def _leave_out(self, cited: Cited, site: str, pages: int, *, is_known: bool = True) -> None:
         why = "does not cite it" if is_known else "cannot be had"
         self._announce.once(
-            f"{cited.root} lists pages of {site}, whose robots.txt {why}: they are left out"
+            f"{shown(cited.root)} lists pages of {shown(site)}, whose robots.txt {why}: they are"
+            " left out"
         )
         self._announce.pages(Fate.FOREIGN, pages)

@@ -18,7 +18,8 @@ from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching import Limits
 from scrapy_mandelbot.following.announcements import Announcements, Fate
-from scrapy_mandelbot.following.books import Books, books_folder
+from scrapy_mandelbot.following.books import MOST_WAITING, Books, books_folder
+from scrapy_mandelbot.following.citations import Citations
 from scrapy_mandelbot.following.cross_submits import CrossSubmits, shares_of
 from scrapy_mandelbot.following.leftovers import Leftovers
 from scrapy_mandelbot.following.own_requests import (
@@ -30,9 +31,11 @@ from scrapy_mandelbot.following.own_requests import (
 from scrapy_mandelbot.following.reading import Reading
 from scrapy_mandelbot.following.spool import Cited
 from scrapy_mandelbot.following.wishes import Wishes
-from scrapy_mandelbot.gates import site_of_request
+from scrapy_mandelbot.throttle import site_of_request
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -44,9 +47,7 @@ if TYPE_CHECKING:
 _FEW, _ENOUGH = 50, 100
 """Requests of a site in the queue: at fewer it is fed, up to as many."""
 _MOST = 10_000  # requests in the scheduler, beyond which it is not fed
-_SLICE = 200  # entries that are read without letting anyone else have a turn
-_DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
-_MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have
+_SLICE = 200  # entries that are fed or filtered without letting anyone else have a turn
 
 
 class SitemapFollower:
@@ -65,6 +66,7 @@ class SitemapFollower:
         self._crawler = crawler
         self._crawl = crawl
         self._announce = Announcements(crawler)
+        self._citations = Citations(crawl.config, self._announce)
         self._limits = Limits(crawler, crawl.now)
         self._hungry: set[str] = set()
         """Sites that were not fed, as the scheduler held enough of others."""
@@ -121,8 +123,11 @@ class SitemapFollower:
             self._asleep.add(site)
             return
         book = self._books[site]
-        cited = [Cited(url, site, root=url) for url in urls]
-        book.to_ask.extend(one for one in cited if self._is_wanted(book, one))
+        room = max(0, MOST_WAITING - len(book.to_ask))
+        cited = [Cited(url, site, root=url) for url in urls[:room]]
+        book.to_ask.extend(one for one in cited if self._citations.is_wanted(book, one))
+        if urls[room:]:
+            self._books.put_behind(site, list(urls[room:]))
         self._go_on(site)
 
     def _reached_downloader(self, request: Request) -> None:
@@ -162,7 +167,7 @@ class SitemapFollower:
         """Wait no longer for what somebody has dropped the request for, and told nobody."""
         self._cross_submits.decide_lost(site)
         if book.asked is not None:
-            self._announce.missed(book.asked.url, "its request was dropped")
+            self._announce.missed(book.asked, "its request was dropped")
             book.asked = None
 
     def _closed(self) -> None:
@@ -172,24 +177,6 @@ class SitemapFollower:
             self._temporary.cleanup()
 
     # What is done: ask for one, read it, feed the crawl.
-
-    def _is_wanted(self, book: SiteBook, cited: Cited) -> bool:
-        """Note a sitemap that is cited; return whether it is to be asked for."""
-        if cited.url in book.known:
-            return False
-        if len(book.known) >= _MOST_SITEMAPS:
-            self._announce.once(
-                f"{cited.site} has more than {_MOST_SITEMAPS} sitemaps: no more are read"
-            )
-            return False
-        if cited.depth > _DEEPEST:
-            self._announce.once(
-                f"{cited.site} has indexes of sitemaps within indexes, more than {_DEEPEST} deep:"
-                " what is deeper is not read"
-            )
-            return False
-        book.known.add(cited.url)
-        return True
 
     def _go_on(self, site: str) -> None:
         """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
@@ -202,6 +189,7 @@ class SitemapFollower:
             spool = book.next_spool
             if spool is None or spool.is_index:
                 if not self._ask_next(site, book):
+                    self._books.forget_done(site)
                     return
                 budget -= 1
             elif entries := self._take(book, spool, min(room, budget)):
@@ -227,14 +215,18 @@ class SitemapFollower:
             if not book.to_ask:
                 return False
             cited = book.to_ask.popleft()
-            is_wanted = self._books.begin(cited)
+            is_wanted = self._citations.is_still_wanted(book, cited) and self._books.begin(cited)
         else:
             entries = self._take(book, index, 1)
             if not entries:
                 return index.is_complete
             url = entries[0]["loc"]
-            cited = Cited(url, site, index.cited.root, index.cited.depth + 1)
-            is_wanted = self._wishes.follows(url) and self._is_wanted(book, cited)
+            cited = Cited(url, site, index.cited.root or url, index.cited.depth + 1)
+            is_wanted = (
+                (not cited.depth or self._wishes.follows(url))
+                and self._citations.is_wanted(book, cited)
+                and self._books.begin(cited)
+            )
         if is_wanted:
             book.asked = cited
             self._crawler.engine.crawl(sitemap_request(self._crawler.spider, cited))  # type: ignore[arg-type]  # it is there
@@ -246,7 +238,7 @@ class SitemapFollower:
         if held >= _MOST:
             self._hungry.add(site)
             return 0
-        waiting = self._crawl.gates.waiting(site) if self._crawl.gates.has_queue else held
+        waiting = self._crawl.throttle.waiting(site) if self._crawl.throttle.has_queue else held
         return _ENOUGH - waiting if waiting < _FEW else 0
 
     def _feed_hungry(self) -> None:
@@ -282,22 +274,44 @@ class SitemapFollower:
         reading = Reading(response, self._crawl.config, self._since)
         spool, count = None, 0
         try:
-            entries = reading.chosen(self._wishes)
-            while some := list(islice(entries, _SLICE)):
-                if spool is None:
+            for some in self._wanted(reading, cited):
+                if some and spool is None:
                     spool = self._books.new_spool(cited, is_index=reading.is_index)
                     book.spools.append(spool)
                     book.has_come(cited)
-                count += len(some)
-                self._put_away(spool, some)
-                self._go_on(cited.site)
+                if spool is not None:
+                    count += len(some)
+                    self._put_away(spool, some)
+                    self._go_on(cited.site)
                 await _others_turn()
         finally:
             if spool is not None:
                 spool.is_complete = True
             book.has_come(cited)
-            self._announce.read(reading, count)
+            is_sitemap = reading.reader.kind != "unknown"
+            self._citations.has_come(book, cited, is_sitemap=is_sitemap)
+            self._announce.read(cited.site, reading, count)
             self._go_on(cited.site)
+
+    def _wanted(self, reading: Reading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
+        """Yield, turn by turn, the entries that the spider wants; all exceptions are the spider's.
+
+        Its filter may ask for one entry after the other before it lets one through: what it asks
+        for has been read by then.
+        """
+        if not self._wishes.has_filter:
+            yield from reading.turns()
+            return
+        everything = self._books.new_spool(cited, is_index=False)
+        try:
+            for some in reading.turns():
+                everything.write(some)
+                yield []
+            chosen = self._wishes.chosen(everything.entries())
+            while some := list(islice(chosen, _SLICE)):
+                yield some
+        finally:
+            everything.remove()
 
     def _put_away(self, spool: Spool, entries: list[dict[str, Any]]) -> None:
         if spool.is_index:
@@ -314,8 +328,10 @@ class SitemapFollower:
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy's
         self._limits.end(request)
         cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
-        self._announce.missed(cited.url, failure.value)
-        self._books[cited.site].has_come(cited)
+        book = self._books[cited.site]
+        self._citations.has_come(book, cited, is_sitemap=False)
+        self._announce.missed(cited, failure.value)
+        book.has_come(cited)
         self._go_on(cited.site)
 
     def _heard(self, answer: Response | Failure) -> None:

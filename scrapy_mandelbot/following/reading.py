@@ -1,4 +1,4 @@
-"""From the response to a sitemap's request to its entries, a slice at a time."""
+"""From the response to a sitemap's request to its entries, a turn at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.following.wishes import Wishes
     from scrapy_mandelbot.sitemaps import SitemapEntry
 
 _PIECE = 65_536  # bytes
@@ -45,21 +44,26 @@ class Reading:
         """Whether its entries are sitemaps themselves. Known from the first entry on."""
         return self.reader.kind == "index"
 
-    def chosen(self, wishes: Wishes) -> Iterator[dict[str, Any]]:
-        """Iterate over the entries that are wanted; all exceptions are the spider's."""
-        return wishes.chosen(self._new_enough())
+    def turns(self) -> Iterator[list[dict[str, Any]]]:
+        """Read on; yield what each turn finds that is new enough, which often is nothing.
 
-    def _new_enough(self) -> Iterator[dict[str, Any]]:
-        for entry in self._entries():
-            modified = entry.lastmod
-            if self._since is not None and modified and modified.timestamp() < self._since:
-                self.older += 1
-            else:
-                yield entry_data(entry, self.url)
-
-    def _entries(self) -> Iterator[SitemapEntry]:
+        A turn takes some milliseconds, whatever the sitemap holds.
+        """
         for start in range(0, len(self._body), _PIECE):
-            yield from self.reader.feed(self._body[start : start + _PIECE])
+            self.reader.feed(self._body[start : start + _PIECE])
+            yield from self._steps()
             if self.reader.stopped:
                 return
-        yield from self.reader.close()
+        self.reader.close()
+        yield from self._steps()
+
+    def _steps(self) -> Iterator[list[dict[str, Any]]]:
+        while (entries := self.reader.step()) is not None:
+            yield [entry_data(entry, self.url) for entry in entries if self._is_new_enough(entry)]
+
+    def _is_new_enough(self, entry: SitemapEntry) -> bool:
+        modified = entry.lastmod
+        if self._since is None or not modified or modified.timestamp() >= self._since:
+            return True
+        self.older += 1
+        return False

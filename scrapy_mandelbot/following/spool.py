@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
@@ -60,6 +60,12 @@ class Spool:
                 taken.append(json.loads(line))
             self.offset = file.tell()
         return taken
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """Iterate over all entries from the front, taking none."""
+        with self.path.open("rb") as file:
+            for line in file:
+                yield json.loads(line)
 
     def remove(self) -> None:
         """Delete the file."""

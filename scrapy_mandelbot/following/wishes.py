@@ -55,6 +55,11 @@ class Wishes:
         self._filter = getattr(spider, "sitemap_filter", None)
         self._takes_alternates = getattr(spider, "sitemap_alternate_links", False)
 
+    @property
+    def has_filter(self) -> bool:
+        """Whether the spider has a ``sitemap_filter``."""
+        return self._filter is not None
+
     def chosen(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Return the entries that the spider's ``sitemap_filter`` lets through."""
         return iter(entries if self._filter is None else self._filter(entries) or ())

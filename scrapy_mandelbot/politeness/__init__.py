@@ -4,8 +4,10 @@ Pure: answers, numbers and ``now`` go in, values come out. Nothing here reads a 
 random number or touches a socket, so that all of it is tested without a crawl.
 """
 
+from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.freshness import IMPOSSIBLE_PATH, conditions, is_fresh
-from scrapy_mandelbot.politeness.gate import Gate, GateState, PauseLaw, Refusal, Transition
+from scrapy_mandelbot.politeness.hosts import is_inside, leads_inside
+from scrapy_mandelbot.politeness.origins import host_of, robots_url, site_of, without_user
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
@@ -25,32 +27,50 @@ from scrapy_mandelbot.politeness.pace import (
     pace_of_file,
     unreadable_lines,
 )
+from scrapy_mandelbot.politeness.pause import (
+    TRANSITIONS,
+    Fact,
+    News,
+    Pause,
+    PauseLaw,
+    PauseState,
+    Refusal,
+)
 from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
+from scrapy_mandelbot.politeness.refused_urls import RefusedUrls
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
-from scrapy_mandelbot.politeness.sites import host_of, robots_url, site_of
+from scrapy_mandelbot.politeness.site import Admission, SiteState
 
 __all__ = [
     "IMPOSSIBLE_PATH",
+    "TRANSITIONS",
+    "Admission",
     "Answer",
+    "Fact",
     "Failure",
-    "Gate",
-    "GateState",
+    "Flight",
     "Goodput",
     "Known",
     "Metronome",
+    "News",
     "Outcome",
     "OutcomeKind",
     "OutcomeLaw",
     "Pace",
     "PaceLaw",
+    "Pause",
     "PauseLaw",
+    "PauseState",
     "Recovery",
     "Refusal",
-    "Transition",
+    "RefusedUrls",
+    "SiteState",
     "conditions",
     "host_of",
     "is_fresh",
+    "is_inside",
     "kept_outcome",
+    "leads_inside",
     "may_be_misreported",
     "outcome_of",
     "pace_by_hand",
@@ -59,4 +79,5 @@ __all__ = [
     "robots_url",
     "site_of",
     "unreadable_lines",
+    "without_user",
 ]

@@ -64,7 +64,7 @@ class Goodput:
 
     def answered(self, now: float) -> None:
         """Count a good answer."""
-        self._weight = self.rate(now) + 1.0
+        self._weight = self._weight * exp(min(0.0, self._at - now)) + 1.0 if self._weight else 1.0
         self._at = now
 
     def rate(self, now: float) -> float:

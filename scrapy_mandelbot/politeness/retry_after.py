@@ -10,7 +10,9 @@ import re
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 
-_DELAY_SECONDS = re.compile(r"[0-9]{1,18}")
+# A fraction is none of the grammar, but what is meant by it is clear; it is rounded up.
+_DELAY_SECONDS = re.compile(r"([0-9]{1,18})(?:\.(0*)([0-9]*))?")
+_LONGEST = 100  # characters; a date has up to 40
 
 
 def parse_retry_after(value: str | bytes | None, now: float) -> float | None:
@@ -27,8 +29,11 @@ def parse_retry_after(value: str | bytes | None, now: float) -> float | None:
     if value is None:
         return None
     text = (value.decode("latin-1") if isinstance(value, bytes) else value).strip()
-    if _DELAY_SECONDS.fullmatch(text):
-        return float(text) or None
+    delay = _DELAY_SECONDS.fullmatch(text)
+    if delay is not None:
+        return float(delay[1]) + bool(delay[3]) or None
+    if len(text) > _LONGEST:
+        return None
     try:
         date = parsedate_to_datetime(text)
         if date.tzinfo is None:  # "-0000": UTC, of no known place

@@ -56,6 +56,8 @@ class Dialect:
     """White space stands for a missing colon in a line of two words (``Disallow /``)."""
     comment_needs_space: bool = False
     """``#`` begins a comment only after white space or at the start of a line."""
+    utf16: bool = True
+    """A UTF-16 byte-order mark tells how the file is encoded; False: its bytes are read as any."""
     nul_ends_line: bool = False
     """A NUL and what follows it in the line are not read."""
     line_limit: int | None = None
@@ -122,6 +124,7 @@ _ROWS = (
         ),
         field_by_prefix=True,
         colon_optional=True,
+        utf16=False,
         nul_ends_line=True,
         line_limit=16_663,
         agent_match="google",

@@ -98,16 +98,13 @@ class Grammar:
         character = target[1:2] if target.isascii() else ""
         if character not in self._values_like:
             same = f"(?!{re.escape(character)})" if character else ""
-            unlike = rf":(?! ?/{same}{_MEANINGLESS})"
+            unlike = rf":(?! ?/{same}{_MEANINGLESS})[^\r\n]*"  # one a line
             self._values_like[character] = re.compile(unlike)
         read = start
-        for colon in self._values_like[character].finditer(text, start, end):
-            at = colon.start()
-            line_end = max(text.rfind("\n", read, at), text.rfind("\r", read, at), read)
-            if line_end == read > start:
-                continue  # another colon of a line that was read
-            read = line_end
-            line = self.any_rule.match(text, line_end, end)
+        for rest in self._values_like[character].finditer(text, start, end):
+            at = rest.start()
+            read = max(text.rfind("\n", read, at), text.rfind("\r", read, at), read)
+            line = self.any_rule.match(text, read, end)
             if line:
                 yield line
 

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robotstxt.globs import Glob, Globs
+
 if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.rules import Matcher
 
@@ -30,6 +32,8 @@ _Rule = tuple[int, bool]
 """Its rank, 0 for the strongest, and whether it allows."""
 _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
 """Its rank, whether it allows, a literal that its matches hold, and what tells if it matches."""
+_Glob = tuple[int, bool, Glob]
+"""Its rank, whether it allows, and what it matches."""
 
 # Where so many wildcards hang on one head, they are looked up by a key within their literal: a
 # character that is no letter or digit with two that are, or the other way round. Keys of one kind
@@ -38,18 +42,37 @@ _MANY = 48
 _KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
 
 
+class _Ranked:
+    """Globs with the same head, strongest first, which are asked together."""
+
+    __slots__ = ("_globs", "_rules")
+
+    def __init__(self, globs: list[_Glob]) -> None:
+        self._rules: list[_Rule] = [(rank, allows) for rank, allows, _ in globs]
+        self._globs = Globs([glob for _, _, glob in globs])
+
+    def decide(self, target: str) -> _Rule | None:
+        """Return the strongest that matches; None: none does."""
+        first = self._globs.first(target)
+        return None if first is None else self._rules[first]
+
+
 class _Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of ranges around."""
 
-    __slots__ = ("around", "first", "here", "tables")
+    __slots__ = ("around", "first", "globs", "here", "tables")
 
-    def __init__(self, here: list[_Wildcard], around: _Wildcards | None) -> None:
+    def __init__(
+        self, here: list[_Wildcard], globs: list[_Glob], around: _Wildcards | None
+    ) -> None:
         self.around = around
-        first = around.first if around else {True: sys.maxsize, False: sys.maxsize}
-        self.first: dict[bool, int] = dict(first)
-        """The ranks of the strongest that allows and that forbids, here or around."""
+        self.first: list[int] = [sys.maxsize, sys.maxsize] if around is None else [*around.first]
+        """The ranks of the strongest that forbids and that allows, here or around."""
         for rank, allows, _, _ in here:
             self.first[allows] = min(rank, self.first[allows])
+        for rank, allows, _ in globs:
+            self.first[allows] = min(rank, self.first[allows])
+        self.globs = _Ranked(globs) if globs else None
         self.tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []
         for key in _KEYS if len(here) >= _MANY else ():
             table: dict[str, list[_Wildcard]] = {}
@@ -92,6 +115,10 @@ class Contest:
             for rank, allows, guard, matches in found:
                 if rank < strongest and guard in url and matches(url[self._path_at :]):
                     strongest, answer = rank, allows
+            if wildcards.globs is not None:
+                glob = wildcards.globs.decide(url[self._path_at :])
+                if glob and glob[0] < strongest:
+                    strongest, answer = glob
             wildcards = wildcards.around
         return answer
 
@@ -133,20 +160,24 @@ def _intervals(
     rules: list[Matcher], path_at: int, *, default: bool
 ) -> Iterator[tuple[str, bool | Contest | None]]:
     """Yield where an answer begins to hold, in order, and the answer: a sweep over all ranges."""
-    prefixes, exacts, wildcards = _by_head(rules, default=default)
+    prefixes, exacts, wildcards, globs = _by_head(rules, default=default)
     open_ranges = [_OUTSIDE]
-    for head in sorted(prefixes.keys() | exacts.keys() | wildcards.keys()):
+    for head in sorted(prefixes.keys() | exacts.keys() | wildcards.keys() | globs.keys()):
         while open_ranges[-1][0] <= head:
             end = open_ranges.pop()[0]
             yield end, open_ranges[-1][4]
-        if head in prefixes or head in wildcards:
+        if head in prefixes or head in wildcards or head in globs:
+            around, rule = open_ranges[-1], prefixes.get(head)
             end = head[:-1] + chr(ord(head[-1]) + 1)
-            here = wildcards.get(head)
-            open_ranges.append(_inside(open_ranges[-1], end, prefixes.get(head), here, path_at))
+            contested = around[3]
+            if head in wildcards or head in globs:
+                contested = _Wildcards(wildcards.get(head, []), globs.get(head, []), contested)
+            open_ranges.append(_inside(around, end, rule, contested, path_at))
             yield head, open_ranges[-1][4]
         if head in exacts:
             end = head + "\0"
-            open_ranges.append(_inside(open_ranges[-1], end, exacts[head], None, path_at))
+            around = open_ranges[-1]
+            open_ranges.append(_inside(around, end, exacts[head], around[3], path_at))
             yield head, open_ranges[-1][4]
     while len(open_ranges) > 1:
         end = open_ranges.pop()[0]
@@ -154,14 +185,12 @@ def _intervals(
 
 
 def _inside(
-    around: _Range, end: str, rule: _Rule | None, here: list[_Wildcard] | None, path_at: int
+    around: _Range, end: str, rule: _Rule | None, wildcards: _Wildcards | None, path_at: int
 ) -> _Range:
     """Return a range: what holds around it holds in it, unless a stronger rule is its own."""
-    _, rank, allows, wildcards, _ = around
+    _, rank, allows, _, _ = around
     if rule and rule[0] < rank:
         rank, allows = rule
-    if here:
-        wildcards = _Wildcards(here, wildcards)
     if wildcards is None or wildcards.first[not allows] > rank:
         return end, rank, allows, wildcards, allows
     return end, rank, allows, wildcards, Contest(rank, wildcards, path_at, allows=allows)
@@ -169,11 +198,12 @@ def _inside(
 
 def _by_head(
     rules: list[Matcher], *, default: bool
-) -> tuple[dict[str, _Rule], dict[str, _Rule], dict[str, list[_Wildcard]]]:
+) -> tuple[dict[str, _Rule], dict[str, _Rule], dict[str, list[_Wildcard]], dict[str, list[_Glob]]]:
     """Rank the rules and sort them by what they are and begin with; the weaker of equals drop."""
     prefixes: dict[str, _Rule] = {}
     exacts: dict[str, _Rule] = {}
     wildcards: dict[str, list[_Wildcard]] = {}
+    globs: dict[str, list[_Glob]] = {}
     ranked = sorted(rules, key=itemgetter(0, 1))
     for rank, (_, _, allows, pattern) in enumerate(ranked):
         if isinstance(pattern, str):
@@ -186,8 +216,10 @@ def _by_head(
             exacts.setdefault(head, (rank, allows))
         elif pattern.is_prefix:
             prefixes.setdefault(head, (rank, allows))
+        elif isinstance(pattern, Glob):
+            globs.setdefault(head, []).append((rank, allows, pattern))
         else:
             wildcard = (rank, allows, pattern.guard, pattern.matches)
             wildcards.setdefault(head, []).append(wildcard)
     prefixes.setdefault("/", (len(ranked), default))
-    return prefixes, exacts, wildcards
+    return prefixes, exacts, wildcards, globs

@@ -19,6 +19,7 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _NOT_UTF8 = {0xDC00 + octet: f"%{octet:02X}" for octet in range(0x80, 0x100)}
 _LINE_END = re.compile(r"\r\n?|\n")
+_FROM_NUL = re.compile(rb"(?<=\r)(\0)[^\r\n]*(?=\n)|\0[^\r\n]*")
 
 
 def clean_bytes(body: bytes, dialect: Dialect, max_bytes: int | None) -> bytes:
@@ -30,21 +31,23 @@ def clean_bytes(body: bytes, dialect: Dialect, max_bytes: int | None) -> bytes:
     too_long = max_bytes is not None and len(body) > max_bytes
     if max_bytes is not None and too_long:
         body = body[: max_bytes + 1]  # one more, to see whether a line ends here
-    if body[:2] in UTF16_MARKS:
+    if dialect.utf16 and body[:2] in UTF16_MARKS:
         body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
     elif body[:1] == _UTF8_MARK[:1]:  # a mark that was cut short is skipped as well, as Google does
         body = body[next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :]
     if too_long:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     if dialect.nul_ends_line and b"\0" in body:
-        body = re.sub(rb"\0[^\r\n]*", b"", body)
+        # A line between CR and LF that is empty then must not make one line end of them.
+        body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
     if dialect.line_limit is not None and len(body) > dialect.line_limit:
         body = b"".join(_cut(line, dialect.line_limit) for line in body.splitlines(keepends=True))
     return body
 
 
 def _cut(line: bytes, limit: int) -> bytes:
-    return line if len(line) <= limit else line[:limit] + line[len(line.rstrip(b"\r\n")) :]
+    text = line.rstrip(b"\r\n")
+    return line if len(text) <= limit else text[:limit] + line[len(text) :]
 
 
 def searchable(body: bytes) -> str:

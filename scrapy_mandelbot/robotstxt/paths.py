@@ -58,7 +58,7 @@ def normalise(text: str) -> str:
 def escape_non_ascii(text: str) -> str:
     """Escape the octets of characters outside ASCII as UTF-8; lone surrogates too."""
     return _NOT_ASCII.sub(
-        lambda run: "".join(f"%{octet:02X}" for octet in run[0].encode("utf-8", "surrogatepass")),
+        lambda run: "%" + run[0].encode("utf-8", "surrogatepass").hex("%").upper(),
         text,
     )
 

@@ -1,13 +1,11 @@
-r"""What a rule's path matches, without regular expressions: no path makes a match slow.
+"""What a rule's path matches, without regular expressions: no path makes a match slow.
 
 Mandelbot's page, section "Wildcards": ``*`` is any characters, ``$`` at the end is the end
-of the URL, and a path without it matches what begins with it. The sh globs of "An Extended
-Standard for Robot Exclusion" add ``?``, ``[…]``, ``[!…]`` and ``\``, and match the whole.
+of the URL, and a path without it matches what begins with it. Globs are in `globs.py`.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -63,10 +61,11 @@ def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
     pieces = (path[:-1] if ends else path).split("*")
     if "%" in path or not path.isascii():
         pieces = [comparable(piece) for piece in pieces]
-    return _from_pieces(pieces, ends=ends)
+    return from_pieces(pieces, ends=ends)
 
 
-def _from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
+def from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
+    """Return the pattern of comparable literals with any characters between them."""
     if len(pieces) == 1:
         return Pattern(pieces[0], (), None, ends)
     tail = pieces.pop() if ends else ""
@@ -76,92 +75,3 @@ def _from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
 def prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
     """Read a path in which nothing is special, but a lone ``*``, which is everything."""
     return Pattern("" if path == "*" else comparable(path))
-
-
-_Step = tuple[str, bool]  # the characters listed, and whether all but these are meant
-_ANY: _Step = ("", True)
-
-
-class Glob:
-    """An sh glob with ``?`` or brackets: all states it may be in are kept at once, as bits.
-
-    Linear in the target for any pattern that a machine word holds, and never worse than their
-    product: no state is visited twice. A pattern that is longer than the target costs nothing.
-    """
-
-    __slots__ = ("_accepted", "head", "stars", "steps")
-
-    exact = is_prefix = False
-    guard = ""
-
-    def __init__(self, head: str, steps: list[_Step], stars: list[int]) -> None:
-        self.head = head
-        self.steps = steps
-        """Each a character of the target: those listed, or with True all but these."""
-        self.stars = stars
-        """After how many steps a star stands."""
-        self._accepted: dict[str, int] = {}
-
-    def matches(self, target: str) -> bool:
-        """Whether the whole target matches."""
-        if len(target) < len(self.steps):
-            return False
-        states, loops = 1, sum(1 << star for star in set(self.stars))
-        for character in target:
-            accepted = self._accepted.get(character)
-            if accepted is None:
-                accepted = self._accepted[character] = self._accepting(character)
-            states = (states & accepted) << 1 | states & loops
-            if not states:
-                return False
-        return bool(states >> len(self.steps) & 1)
-
-    def _accepting(self, character: str) -> int:
-        """Return the bits of the steps that accept a character."""
-        bits = ["01"[(character in listed) != but] for listed, but in reversed(self.steps)]
-        return int("".join(bits), 2)
-
-
-# The parts of an sh glob. A bracket that is empty or never closed stands for itself.
-_GLOB_PARTS = re.compile(
-    r"(?P<run>[*?]+)|\[(?P<but>!?)(?P<set>\]?[^\[\]]+|\])\]|\\(?P<escaped>.)"
-    r"|(?P<text>[^*?\[\\]+|\[+(?=\[)|\[|\\)",
-    re.DOTALL,
-)
-_LAST_ASCII = 0x7F  # all that comparable targets consist of
-_RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
-
-
-def glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
-    """Read an sh glob, which matches the whole target. Without pattern characters it is exact."""
-    literals: list[list[str]] = [[]]
-    between: list[tuple[list[_Step], bool]] = []  # steps, and whether any characters may follow
-    for part in _GLOB_PARTS.finditer(path):
-        literal = part["escaped"] or part["text"]
-        if literal:
-            literals[-1].append(literal)
-            continue
-        run = part["run"] or ""  # "*?*?" is two characters or more, in whatever order
-        bracket = [] if run else [(_listed(part["set"]), bool(part["but"]))]
-        between.append((bracket or [_ANY] * run.count("?"), "*" in run))
-        literals.append([])
-    pieces = [comparable("".join(parts)) for parts in literals]
-    if not any(steps for steps, _ in between):
-        return _from_pieces(pieces, ends=True)
-    steps: list[_Step] = [(character, False) for character in pieces[0]]
-    stars: list[int] = []
-    for (single, star), piece in zip(between, pieces[1:], strict=True):
-        steps += single
-        if star:
-            stars.append(len(steps))
-        steps += [(character, False) for character in piece]
-    return Glob(pieces[0], steps, stars)
-
-
-def _listed(brackets: str) -> str:
-    """Return the characters that ``a-z_`` lists."""
-    listed: set[str] = set()
-    for one in _RANGE.finditer(brackets):
-        first, last = ord(one[1] or one[3]), ord(one[2] or one[3])
-        listed.update(map(chr, range(first, min(last, _LAST_ASCII) + 1)))
-    return "".join(sorted(listed))

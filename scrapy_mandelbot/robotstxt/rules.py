@@ -11,15 +11,10 @@ from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robotstxt.globs import Glob, Globs, glob_pattern
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE, decode, line_number
 from scrapy_mandelbot.robotstxt.paths import COMPARABLE, escape_non_ascii, split_url
-from scrapy_mandelbot.robotstxt.patterns import (
-    Glob,
-    Pattern,
-    glob_pattern,
-    prefix_pattern,
-    wildcard_pattern,
-)
+from scrapy_mandelbot.robotstxt.patterns import Pattern, prefix_pattern, wildcard_pattern
 from scrapy_mandelbot.robotstxt.verdict import Rule
 
 if TYPE_CHECKING:
@@ -86,20 +81,31 @@ def scan(
     """Return whether the rule that decides allows, and its line; None: no rule matches."""
     dialect = grammar.dialect
     plain = dialect.patterns != "globs" and not dialect.index_htm_is_directory
-    found = [
-        (weight, place, allows, line)
-        for start, end, version in selection.spans
-        for line in grammar.rules_like(target, text, start, end)
-        if not (plain and _is_hopeless(line[2], target))
-        for weight, place, allows, pattern in read_rule(
-            line[2], version, dialect, line.start(), allow=not line[1]
-        )
-        if pattern.matches(target)
-    ]
+    found: list[_Found] = []
+    globs: list[tuple[_Found, Glob]] = []
+    for start, end, version in selection.spans:
+        for line in grammar.rules_like(target, text, start, end):
+            if plain and _is_hopeless(line[2], target):
+                continue
+            for weight, place, allows, pattern in read_rule(
+                line[2], version, dialect, line.start(), allow=not line[1]
+            ):
+                if isinstance(pattern, Glob):
+                    if len(pattern.text) <= len(target):
+                        globs.append(((weight, place, allows, line), pattern))
+                elif pattern.matches(target):
+                    found.append((weight, place, allows, line))
+    if globs:
+        globs.sort(key=lambda one: one[0][:2])
+        first = Globs([glob for _, glob in globs]).first(target)
+        found += [] if first is None else [globs[first][0]]
     if not found:
         return None
     _, _, allows, line = min(found, key=itemgetter(0, 1))
     return allows, line
+
+
+_Found = tuple[int, int, bool, "re.Match[str]"]  # weight, place, whether it allows, line
 
 
 def _is_hopeless(value: str, target: str) -> bool:
@@ -132,6 +138,12 @@ def read_rule(
 ) -> list[_PatternMatcher]:
     """Return what a value as it stands in the text matches: nothing for one that is ignored."""
     path = path_of(decode(value.rstrip(WHITE_SPACE)), version, dialect)
+    return _read_path(path, version, dialect, place, allow=allow)
+
+
+def _read_path(
+    path: str | None, version: int, dialect: Dialect, place: int, *, allow: bool
+) -> list[_PatternMatcher]:
     weigh = _PRECEDENCE[dialect.precedence]
     if not path:
         if path is None or not dialect.empty_rules_decide:
@@ -145,7 +157,7 @@ def read_rule(
     if allow and dialect.index_htm_is_directory:
         directory, slash, name = path.rpartition("/")
         if slash and name.startswith("index.htm"):
-            rules += read_rule(f"{directory}/$", version, dialect, place, allow=True)
+            rules += _read_path(f"{directory}/$", version, dialect, place, allow=True)
     return rules
 
 

@@ -42,9 +42,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robotstxt.globs import Glob
 from scrapy_mandelbot.robotstxt.groups import read_groups, version_of
 from scrapy_mandelbot.robotstxt.lines import decode, line_ends
-from scrapy_mandelbot.robotstxt.patterns import Glob
 from scrapy_mandelbot.robotstxt.rules import KINDS, read_rule
 
 if TYPE_CHECKING:

@@ -65,13 +65,16 @@ def read_window(value: str) -> TimeWindow | None:
 
 
 def read_rate(value: str) -> RequestRate | None:
-    """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the unit is the second."""
+    """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the unit is the second.
+
+    No documents are no rate, nor are documents in no time.
+    """
     rate = _RATE.fullmatch(value)
     if rate is None:
         return None
     documents, seconds = int(rate[1]), int(rate[2]) * _SECONDS[rate[3].lower()]
     window = read_window(rate[4]) if rate[4] else None
-    if not documents or (rate[4] and window is None):
+    if not documents or not seconds or (rate[4] and window is None):
         return None
     return RequestRate(documents, seconds, window)
 

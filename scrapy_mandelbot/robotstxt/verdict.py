@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scrapy_mandelbot.shown import shown
+
 A_RULE = "a rule matches"
 NO_RULE = "no rule matches"
 NOT_LISTED = "no rule matches, and only what is allowed may be read"
@@ -11,10 +13,12 @@ NO_GROUP = "no group is about this agent"
 ROBOTS_TXT = "/robots.txt is always allowed"
 NOT_A_URL = "not a URL that can be read"
 
+_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One Allow or Disallow line of the file."""
+    """One Allow or Disallow line of the file. Its text is for a log: printable, and not long."""
 
     allow: bool
     path: str
@@ -23,12 +27,12 @@ class Rule:
     """From 1."""
 
     def __str__(self) -> str:
-        return f"{'Allow' if self.allow else 'Disallow'}: {self.path}".rstrip()
+        return f"{'Allow' if self.allow else 'Disallow'}: {shown(self.path)}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer for one URL and agent. Its text is a sentence for a log."""
+    """The answer for one URL and agent. Its text is a sentence for any log."""
 
     allowed: bool
     rule: Rule | None
@@ -42,4 +46,6 @@ class Verdict:
         answer = "allowed" if self.allowed else "forbidden"
         rule = self.rule
         why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
-        return f"{answer}{why}" if self.agent is None else f"{answer}{why} (agent {self.agent})"
+        if self.agent is None:
+            return f"{answer}{why}"
+        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"

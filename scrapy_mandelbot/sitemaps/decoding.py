@@ -63,7 +63,8 @@ class Decoder:
             text, used = codecs.utf_8_decode(data, "strict", final)
         except UnicodeDecodeError:
             self._problems.note("not-utf8")
-            text, used = codecs.utf_8_decode(data, _AS_WINDOWS, final)
+            text, used = codecs.utf_8_decode(data, "surrogateescape", final)
+            text = text.translate(_AS_WINDOWS)
         self._rest = data[used:]
         return text
 
@@ -96,12 +97,7 @@ def _encoding(block: bytes, problems: Problems) -> tuple[bytes, str]:
     return b"", "utf-8"
 
 
-def _as_windows(error: UnicodeError) -> tuple[str, int]:
-    """Read the octets that are not UTF-8 as Windows-1252; five of them mean nothing there."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
-
-
-_AS_WINDOWS = "scrapy_mandelbot.windows"
-codecs.register_error(_AS_WINDOWS, _as_windows)
+_AS_WINDOWS = {
+    0xDC00 + octet: bytes([octet]).decode("cp1252", "replace") for octet in range(0x80, 0x100)
+}
+"""What the octets that are not UTF-8 are in Windows-1252, by their escapes; five mean nothing."""

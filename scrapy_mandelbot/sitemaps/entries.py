@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemaps.problems import Problems
 
 _FREQUENCIES = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+_LONGEST_PRIORITY = 20  # characters
+_MOST_TAGS = 8_000  # of an entry
+_MOST_ALTERNATES = 500  # of an entry; there are not as many languages and regions on the web
 _LISTS = frozenset({"image", "video", "news"})  # extensions of which an entry may have several
 _FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority", "link"})
 
@@ -54,6 +57,15 @@ class EntryMaker:
             return None
         if piece.plain is not None:
             return self._entry(piece.plain)
+        if text.rfind("<") == 0:  # it holds no element
+            if not text.partition(">")[0].endswith("/"):
+                self._note("cut-off" if piece.is_cut else "not-closed")
+            if not piece.is_cut:
+                self._note("no-loc")
+            return None
+        if text.count("<") > _MOST_TAGS:
+            self._note("many-tags", _MOST_TAGS)
+            return None
         if piece.is_cut:
             self._note("cut-off")
             element = read_elements(text[: text.rfind("<")])  # what no tag follows may be half
@@ -72,12 +84,17 @@ class EntryMaker:
         if self._form.is_feed:
             return self._entry((link, lastmod, "", ""))
         alternates: list[tuple[str, str]] = []
+        links = 0
         extensions: dict[str, Any] = {}
         for child in element.children:
             if child.name == "link":
-                alternates += self._alternate(child)
+                links += 1
+                if links <= _MOST_ALTERNATES:
+                    alternates += self._alternate(child)
             elif child.name not in _FIELDS:
                 add_to(extensions, child.name, plain_data(child), is_list=child.name in _LISTS)
+        if links > _MOST_ALTERNATES:
+            self._note("many-alternates", _MOST_ALTERNATES)
         fields = (link, lastmod, texts.get("changefreq", ""), texts.get("priority", ""))
         return self._entry(fields, tuple(alternates), extensions)
 
@@ -135,7 +152,7 @@ class EntryMaker:
         if not value:
             return None
         try:
-            priority = float(value)
+            priority = float(value) if len(value) <= _LONGEST_PRIORITY else -1.0
         except ValueError:
             priority = -1.0
         if not 0.0 <= priority <= 1.0:
@@ -164,4 +181,5 @@ class EntryMaker:
         return text.strip()
 
     def _note(self, code: str, detail: str | int = "") -> None:
-        self._problems.note(code, f"entry {self._number}", detail)
+        where = "" if code in self._problems else f"entry {self._number}"
+        self._problems.note(code, where, detail)

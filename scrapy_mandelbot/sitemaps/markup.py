@@ -125,7 +125,10 @@ _LONGEST_NAME = 64  # characters of a tag, as far as it has to be read to know w
 class Cutter:
     """Cuts simplified text, in pieces of any size, into entries."""
 
-    __slots__ = ("_entry", "_held", "_max_length", "_root_end", "root_is_closed")
+    __slots__ = (
+        *("_boundary", "_entry", "_held", "_max_length", "_root_end", "_scanned"),
+        "root_is_closed",
+    )
 
     def __init__(self, form: Format, max_length: int) -> None:
         prefix = r"(?:[\w.-]{1,30}:)?"
@@ -139,14 +142,18 @@ class Cutter:
         self._root_end = re.compile(
             rf"<(?:/{prefix}(?:{root})\b|{prefix}(?:{root})[^<>]*/>)", re.IGNORECASE
         )
+        self._boundary = re.compile(rf"</?{prefix}(?:{own}|{root})[\s/>]", re.IGNORECASE)
         self._max_length = max_length
         self._held = ""
+        self._scanned = 0  # what of an entry that goes on was looked through for its end
         self.root_is_closed = False
 
     def feed(self, text: str, *, final: bool) -> Iterator[Piece]:
         """Yield the entries that are complete. The next piece is fed when all were taken."""
         text = self._held + text
         at = 0
+        if self._scanned and not final and self._goes_on(text):
+            return
         while (entry := self._entry.search(text, at)) is not None:
             is_last = entry.end() == len(text)
             if is_last and not final:
@@ -159,8 +166,10 @@ class Cutter:
             else:
                 is_closed = entry["closed"] is not None
                 yield Piece(entry[0], None, is_closed, is_cut=is_last and not is_closed)
+        self._scanned = 0
         if entry is not None and len(text) - entry.start() <= self._max_length:
             self._held = text[entry.start() :]
+            self._scanned = len(self._held)
             return
         if entry is not None:
             yield _TOO_LONG
@@ -168,6 +177,17 @@ class Cutter:
             self.root_is_closed = True
         start = text.rfind("<", max(at, len(text) - _LONGEST_NAME))
         self._held = text[start:] if start >= 0 else ""
+
+    def _goes_on(self, text: str) -> bool:
+        """Hold the entry that the text begins with, if it does not end there and is not too long.
+
+        Only what came since is looked at: all of it again, block by block, would take long.
+        """
+        begun = max(1, self._scanned - _LONGEST_NAME)
+        if len(text) > self._max_length or self._boundary.search(text, begun):
+            return False
+        self._held, self._scanned = text, len(text)
+        return True
 
 
 _TOO_LONG = Piece("", None, is_closed=False, is_cut=False)

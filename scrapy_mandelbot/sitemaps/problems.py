@@ -23,6 +23,7 @@ MESSAGES = {
     "gzip-cut": "the gzip data end too early: what came before counts",
     "gzip-damaged": "the gzip data are damaged: what came before counts",
     "gzip-followed": "something follows the gzip data that is not gzip: it is left out",
+    "gzip-members": "it is made of more than {:,} gzip files: the others are left out",
     "gzip-nested": "it is packed more than {} times: it is not read",
     "encoding": "the encoding that it declares, {!r}, is not the one it is in: read as UTF-8",
     "not-utf8": "there are bytes that are not UTF-8: they are read as Windows-1252",
@@ -36,6 +37,8 @@ MESSAGES = {
     "bad-loc": "an entry's URL cannot be read, or is not of http or https: it is left out",
     "relative-loc": "an entry's URL is relative: it is read as relative to the sitemap",
     "long-loc": "an entry's URL is longer than 2,048 characters",
+    "many-tags": "an entry has more than {:,} tags: it is left out",
+    "many-alternates": "an entry has more than {:,} alternates: the others are left out",
     "bad-alternate": "an alternate's URL cannot be read, or is not of http or https",
     "bad-lastmod": "a date cannot be read: {!r}",
     "bad-changefreq": "a change frequency is none of the seven: {!r}",
@@ -72,6 +75,10 @@ class Problems:
     def __init__(self) -> None:
         self._found: dict[str, tuple[str, str]] = {}
         self._times: dict[str, int] = {}
+
+    def __contains__(self, code: str) -> bool:
+        """Tell whether it was found: of what is found again the place is not asked for."""
+        return code in self._found
 
     def note(self, code: str, where: str = "", detail: str | int = "") -> None:
         """Remember a problem. `detail` goes into the message, shortened."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.sitemaps.bodies import ListOfUrls, XmlBody
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemaps.entry import SitemapEntry
     from scrapy_mandelbot.sitemaps.problems import Problem
 
-SNIFFED = 65_536  # characters in which the format has to show
+_STEP = 50  # entries
+SNIFFED = 32_768  # characters in which the format has to show
 _LATE_DECLARATION = re.compile(r"\s+<\?xml")
 
 
@@ -29,15 +31,17 @@ class SitemapReader:
 
     It takes a sitemap or an index in XML, a list of URLs, RSS or Atom, packed with gzip or not, in
     any encoding, broken or not. What is wrong with it becomes a problem, never an exception. The
-    memory that it takes does not grow with the file: some blocks of 64 KiB, and one entry.
+    memory that it takes does not grow with the file: some blocks of 16 KiB, and one entry.
 
     Entries are read as they are taken. Who stops in the middle loses nothing: the next iterator
-    goes on from there, and ``feed(b"")`` is one that adds nothing.
+    goes on from there, and ``feed(b"")`` is one that adds nothing. But there may be none for long,
+    in 50 MiB of what is no sitemap: who has others waiting takes ``step()`` after ``step()``.
     """
 
     __slots__ = (
-        *("_body", "_decoder", "_entries", "_inbox", "_is_closed", "_is_done", "_max_entries"),
-        *("_max_entry_length", "_problems", "_seen", "_simplifier", "_start", "_unpacker"),
+        *("_body", "_decoder", "_ending", "_entries", "_inbox", "_is_closed", "_is_done"),
+        *("_max_entries", "_max_entry_length", "_pending", "_problems", "_seen", "_simplifier"),
+        *("_start", "_unpacker"),
         *("entries_read", "kind", "stopped", "url"),
     )
 
@@ -47,7 +51,7 @@ class SitemapReader:
         *,
         max_bytes: int = 52_428_800,
         max_entries: int | None = 50_000,
-        max_entry_length: int = 1_048_576,
+        max_entry_length: int = 65_536,
     ) -> None:
         """Begin to read the sitemap at `url`.
 
@@ -74,7 +78,9 @@ class SitemapReader:
         self._simplifier = Simplifier(self._problems)
         self._start: str | None = None  # what came before the format was seen; None: nothing yet
         self._body: XmlBody | ListOfUrls | None = None
-        self._entries: deque[SitemapEntry] = deque()  # of the last block
+        self._pending: Iterator[SitemapEntry | None] | None = None  # of the last block
+        self._ending: bool | None = None  # what `stopped` is behind the last block; None: not yet
+        self._entries: deque[SitemapEntry] = deque()  # of the last step
         self._seen = 0  # with those left out
         self._is_closed = False
         self._is_done = False  # whether nothing more is read
@@ -106,16 +112,41 @@ class SitemapReader:
         self._inbox.close()
         return self._read()
 
+    def step(self) -> list[SitemapEntry] | None:
+        """Read on for some milliseconds; return the entries that were found, if any.
+
+        Of what was fed, in place of the iterators that ``feed`` and ``close`` return.
+
+        Returns:
+            None where nothing is left: more has to be fed, or all was read.
+        """
+        if not self._entries and not self._read_on():
+            return None
+        found = list(self._entries)
+        self._entries.clear()
+        self.entries_read += len(found)
+        return found
+
     def _read(self) -> Iterator[SitemapEntry]:
         while True:
             while self._entries:
                 self.entries_read += 1
                 yield self._entries.popleft()
-            if self._is_done or not self._read_block():
+            if not self._read_on():
                 return
 
+    def _read_on(self) -> bool:
+        """Read the next entries of the block, or the next block. False: there is none."""
+        if self._is_done or not (self._pending or self._read_block()):
+            return False
+        if self._pending is not None:
+            self._take(self._pending)
+        if self._pending is None and self._ending is not None and not self._is_done:
+            self._finish(stopped=self._ending)
+        return True
+
     def _read_block(self) -> bool:
-        """Read the entries of the next block. False: more has to be fed first."""
+        """Begin to read the next block. False: more has to be fed first."""
         block = self._unpacker.read()
         final = self._unpacker.ended
         if not block and not final:
@@ -129,9 +160,10 @@ class SitemapReader:
         if self._body is None:
             text = self._begin(text, final=final)
         if self._body is not None:
-            self._take(self._body, text, final=final)
-        if final and not self._is_done:
-            self._finish(stopped=self._unpacker.is_full or not self._is_closed)
+            is_cut = self._unpacker.is_full
+            self._pending = self._body.entries(text, final=final and not is_cut)
+        if final:
+            self._ending = self._unpacker.is_full or not self._is_closed
         return True
 
     def _begin(self, text: str, *, final: bool) -> str:
@@ -159,9 +191,11 @@ class SitemapReader:
         self.kind = self._body.kind
         return text
 
-    def _take(self, body: XmlBody | ListOfUrls, text: str, *, final: bool) -> None:
-        final = final and not self._unpacker.is_full
-        for entry in body.entries(text, final=final):
+    def _take(self, pending: Iterator[SitemapEntry | None]) -> None:
+        some = list(islice(pending, _STEP))
+        if len(some) < _STEP:
+            self._pending = None
+        for entry in some:
             if self._seen == self._max_entries:
                 self._problems.note("too-many-entries", "", self._max_entries)
                 self._finish(stopped=True)
@@ -172,5 +206,6 @@ class SitemapReader:
 
     def _finish(self, *, stopped: bool) -> None:
         self._is_done = True
+        self._pending = None
         self.stopped = stopped
         self._inbox.clear()

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from scrapy_mandelbot.sitemaps.problems import Problems
 
-BLOCK = 65_536  # bytes
+BLOCK = 16_384  # bytes
 
 _MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 _MOST_LAYERS = 3
+_MOST_MEMBERS = 1_000
+"""Of gzip data; those of bgzip have 64 KiB each, and so 50 MiB 800 of them."""
 
 
 class Source(Protocol):
@@ -91,6 +93,7 @@ class Gunzip:
         "_full",
         "_inflate",
         "_input",
+        "_members",
         "_problems",
         "_source",
         "_wanted",
@@ -104,6 +107,7 @@ class Gunzip:
         self._problems = problems
         self._inflate = zlib.decompressobj(_GZIP)
         self._full = False  # whether the last step gave a whole block: more may be ready
+        self._members = 1
         self._between = False  # whether a member has ended and no other begun
         self.ended = False
 
@@ -147,8 +151,12 @@ class Gunzip:
 
     def _next_member(self) -> None:
         """Begin the next member, or end where none follows. Zeros may pad the last one."""
-        if self._input.startswith(_MAGIC):
+        if self._input.startswith(_MAGIC) and self._members == _MOST_MEMBERS:
+            self._problems.note("gzip-members", "", _MOST_MEMBERS)
+            self._end(None)
+        elif self._input.startswith(_MAGIC):
             self._inflate, self._between = zlib.decompressobj(_GZIP), False
+            self._members += 1
         else:
             self._end("gzip-followed" if self._input else None)
 
@@ -160,13 +168,14 @@ class Gunzip:
 
 def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
     """Return what `data` gives before the damage: a step that fails keeps all it had to itself."""
-    parts = []
-    try:
-        for at in range(len(data)):
-            parts.append(inflate.decompress(data[at : at + 1]))  # noqa: PERF401 - it ends by failing
-    except zlib.error:
-        pass
-    return b"".join(parts)
+    sound, good, bad = b"", 0, len(data)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            sound, good = inflate.copy().decompress(data[:middle]), middle
+        except zlib.error:
+            bad = middle
+    return sound
 
 
 class Unpacker:

@@ -12,14 +12,15 @@ import sqlite3
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from scrapy_mandelbot.stores.copies import Copy, Pause
 from scrapy_mandelbot.stores.memory import MemoryStore
-from scrapy_mandelbot.stores.packing import unpack
+from scrapy_mandelbot.stores.rows import NO_ROW_OF_OURS, as_copy, as_pause, as_turn, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from scrapy_mandelbot.stores.copies import Copy, Pause
 
 logger = logging.getLogger(__name__)
 
@@ -118,11 +119,11 @@ class SqliteStore:
             if database is None:
                 return None
             row = database.execute(f"{_COPIES} WHERE site = ?", (_text(site),)).fetchone()
-            return None if row is None else _copy(row)
+            return None if row is None else as_copy(row)
         except sqlite3.Error as error:
             self._is_readable = False  # until the next time that it is saved: waiting costs
             self._complain(error)
-        except (TypeError, ValueError) as error:
+        except NO_ROW_OF_OURS as error:
             logger.debug("The copy of %s in %s cannot be read: %s", site, self._path, error)
         return None
 
@@ -153,7 +154,7 @@ class SqliteStore:
         try:
             database = self._open()
             rows = database.execute("SELECT site FROM copies") if database is not None else ()
-            return [site for (site,) in rows]
+            return [site for (site,) in rows if isinstance(site, str)]
         except sqlite3.Error as error:
             self._complain(error)
             return []
@@ -165,7 +166,7 @@ class SqliteStore:
             database = self._open()
             if database is not None:
                 rows = database.execute("SELECT site, until, reason, failed_probes FROM pauses")
-                pauses = {site: Pause(*values) for site, *values in rows}
+                pauses = dict(read_rows(rows, as_pause, self._path))
         except sqlite3.Error as error:
             self._complain(error)
         pauses.update(self._unsaved_pauses)
@@ -183,7 +184,7 @@ class SqliteStore:
             database = self._open()
             if database is not None:
                 query = "SELECT site, due FROM turns WHERE due > ?"
-                turns = dict(database.execute(query, (after,)).fetchall())
+                turns = dict(read_rows(database.execute(query, (after,)), as_turn, self._path))
         except sqlite3.Error as error:
             self._complain(error)
         return turns | self._unsaved.get_turns(after)
@@ -204,6 +205,8 @@ class SqliteStore:
                 began_at = None if row is None else float(row[0])
         except sqlite3.Error as error:
             self._complain(error)
+        except NO_ROW_OF_OURS as error:
+            logger.debug("The last run of %s in %s cannot be read: %s", spider, self._path, error)
         return began_at
 
     def put_run(self, spider: str, began_at: float) -> None:
@@ -219,9 +222,9 @@ class SqliteStore:
                 one.body,
                 one.status,
                 one.fetched_at,
-                one.url,
-                one.etag,
-                one.last_modified,
+                _text(one.url),
+                one.etag and _text(one.etag),
+                one.last_modified and _text(one.last_modified),
             )
             for site, one in self._unsaved.packed_copies()
         ]
@@ -249,7 +252,7 @@ class SqliteStore:
                 database.executemany(
                     "INSERT OR REPLACE INTO pauses VALUES (?, ?, ?, ?)",
                     [
-                        (site, one.until, one.reason, one.failed_probes)
+                        (site, one.until, _text(one.reason), one.failed_probes)
                         for site, one in self._unsaved_pauses.items()
                         if one is not None
                     ],
@@ -329,10 +332,6 @@ class SqliteStore:
 _COPIES = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies"
 
 
-def _copy(row: tuple[Any, ...]) -> Copy:
-    return Copy(unpack(row[0]), int(row[1]), float(row[2]), *row[3:])
-
-
 def _connect(path: Path) -> sqlite3.Connection:
     """Open the file in the newest version of its format.
 
@@ -345,6 +344,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         raise sqlite3.OperationalError(str(error)) from error
     # One thread uses it at a time, though `scrapy shell` may set it up in another.
     database = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+    # What is no UTF-8 was not written here; it must not hide the rows beside it.
+    database.text_factory = lambda octets: octets.decode("utf-8", "backslashreplace")
     try:
         # Readers and the writer do not wait for each other, and no commit waits for the disk.
         with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has

@@ -21,6 +21,8 @@ HEAD_LIMIT = 262_144
 """Bytes of a page that are looked at: 256 KiB, if its head does not end before."""
 CONTENT_LIMIT = 4_096
 """Characters of a tag's content that are read."""
+METAS_LIMIT = 100
+"""Meta tags of a page that are read, of those that speak to the robot."""
 
 
 class Meta(NamedTuple):
@@ -38,7 +40,7 @@ def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
 
     Tags are read in the head and, as browsers do, after it, up to the first tag that cannot stand
     in a head. Text out of place ends nothing. The content of comments, scripts, styles, titles,
-    ``<noscript>`` and ``<template>`` is no markup.
+    ``<noscript>`` and ``<template>`` is no markup. At most :data:`METAS_LIMIT` tags are returned.
 
     Args:
         body: bytes of HTML, whole or its first :data:`HEAD_LIMIT` bytes.
@@ -57,6 +59,8 @@ def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
             line += page.count(b"\n", counted, position)
             counted = position
             found.append(Meta(name, _text(attributes[b"content"])[:CONTENT_LIMIT], line))
+            if len(found) == METAS_LIMIT:
+                break
     return tuple(found)
 
 
@@ -116,7 +120,7 @@ _LANDMARK = rb"""
         | (?P<hiding>  # but what is over before another "<", as most are, hides nothing
             (?P<name>script|style|title|noscript|noframes|template)(?=[\s/>])
               (?![^<]{0,2000}</(?P=name)[\s/>])
-            | !-- (?![^>]{0,1000}>(?<=-->))
+            | !-- (?![^>]{0,200}>(?<=-->))
         )
         | (?P<end>
             body[\s/>]
@@ -124,12 +128,13 @@ _LANDMARK = rb"""
         )
     )
 """
-_ESCAPED_NAME = re.compile(rb"name\s*=\s*[\"']?[^\"'\s>]*&")
+_ESCAPED_NAME = rb"name\s*=\s*[\"']?[^\"'\s>&]{0,%d}&"  # the beginning of a name, and an escape
 _MOST_SPACE = 100  # before "<body": more of it only costs time
 
 
 class _Patterns(NamedTuple):
     names: tuple[bytes, ...]
+    escaped: re.Pattern[bytes]
     landmark: re.Pattern[bytes]
     worth_reading: re.Pattern[bytes]
 
@@ -144,8 +149,12 @@ def _patterns(names: frozenset[str]) -> _Patterns:
         b"in_head": b"|".join(sorted(_IN_HEAD)),
     }
     words[b"foreign"] = _FOREIGN_META % words
-    landmark = re.compile(_LANDMARK % words, re.IGNORECASE | re.VERBOSE)
-    return _Patterns(octets, landmark, re.compile(_WORTH_READING % words, re.VERBOSE))
+    return _Patterns(
+        octets,
+        re.compile(_ESCAPED_NAME % max(map(len, octets))),
+        re.compile(_LANDMARK % words, re.IGNORECASE | re.VERBOSE),
+        re.compile(_WORTH_READING % words, re.VERBOSE),
+    )
 
 
 def _last_mention(page: bytes, patterns: _Patterns) -> int:
@@ -158,7 +167,7 @@ def _last_mention(page: bytes, patterns: _Patterns) -> int:
     for found in patterns.landmark.finditer(page, 0, HEAD_LIMIT):
         kind, start = found.lastgroup, found.start()
         if kind == "meta":
-            if _may_name(found["meta"], patterns.names):
+            if _may_name(found["meta"], patterns):
                 last = found.end()
         elif start < shown_from:
             continue
@@ -170,13 +179,13 @@ def _last_mention(page: bytes, patterns: _Patterns) -> int:
     return last
 
 
-def _may_name(text: bytes, names: tuple[bytes, ...]) -> bool:
+def _may_name(text: bytes, patterns: _Patterns) -> bool:
     """Return False only where the text of meta tags has none of the names."""
     text = text.lower()
-    for name in names:  # any() would take three times as long
+    for name in patterns.names:  # any() would take three times as long
         if name in text:
             return True
-    return _ESCAPED_NAME.search(text) is not None
+    return patterns.escaped.search(text) is not None
 
 
 # The scanner.
@@ -192,7 +201,7 @@ _ATTRIBUTE = re.compile(
 # written, are not: where one ends can be seen without. A double quote opens a value only after "=",
 # so that no value is open after another one, up to the next quote.
 _WORTH_READING = rb"""
-    <(?!
+    <(?=[A-Za-z/!?])(?!
         (?: meta(?=[\t\n\ ]%(foreign)b)
             | link
             | (?P<name>script|style|title)(?=[^<]{0,2000}</(?P=name)[\s/>])
@@ -281,5 +290,12 @@ def _after_content(page: bytes, name: bytes, position: int) -> int:
     return position
 
 
+_MOST_ESCAPED = 12  # characters of one character's reference, such as "&#x0010FFFF;"
+
+
 def _text(value: bytes) -> str:
-    return unescape(header_text(value))
+    text = header_text(value[: _MOST_ESCAPED * CONTENT_LIMIT])
+    try:
+        return unescape(text)
+    except ValueError:  # a reference of more digits than Python makes a number of
+        return text

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robotstxt.agents import header_text, names_in_order
+from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.tags.directives import (
     IMAGE_PREVIEWS,
     NO_LIMIT,
@@ -19,6 +21,11 @@ from scrapy_mandelbot.tags.head import CONTENT_LIMIT, Meta, meta_tags
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
+
+DIRECTIVES_LIMIT = 300
+"""Directives of a page that are read, the headers' first, whoever they are for."""
+HEADERS_LIMIT = 16_384
+"""Characters of a page's headers that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +42,12 @@ class RobotTag:
     """The line of the page, the first is 1; None: it is not in the page's head."""
 
     def __str__(self) -> str:
+        text = shown(self.text)
         if self.where == "header":
-            return "X-Robots-Tag: " + (f"{self.agent}: " if self.agent else "") + self.text
+            return "X-Robots-Tag: " + (f"{self.agent}: " if self.agent else "") + text
         if self.where == "link":
-            return f'rel="{self.text}" on every link to it'
-        return f'{self.text} in <meta name="{self.agent or "robots"}"> on line {self.line}'
+            return f'rel="{text}" on every link to it'
+        return f'{text} in <meta name="{self.agent or "robots"}"> on line {self.line}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,10 @@ class RobotTags:
     unknown: tuple[str, ...] = ()
     """Directives that are not known, or whose values make no sense, as written."""
     sources: tuple[RobotTag, ...] = ()
-    """Every directive that applies to the robot, the headers' first."""
+    """Every directive that applies to the robot, the headers' first.
+
+    Of a page that says very much: those among the first :data:`DIRECTIVES_LIMIT`.
+    """
 
     @property
     def none(self) -> bool:
@@ -96,6 +107,9 @@ def robot_tags(
 ) -> RobotTags:
     """Return what a page's robot tags say to a robot. Never raises on any headers and bytes.
 
+    As much is read as any page has to say: :data:`HEADERS_LIMIT` characters of headers, the meta
+    tags that ``head.py`` has limits for, :data:`DIRECTIVES_LIMIT` directives in all.
+
     Args:
         headers: name and value of each of the response's headers, or of the ``X-Robots-Tag`` ones.
         body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
@@ -103,13 +117,22 @@ def robot_tags(
             hears what is said to any of its names, and what is said to all.
     """
     names = _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
-    values = [
-        header_text(value)[:CONTENT_LIMIT]
-        for name, value in headers
-        if header_text(name).strip().lower() == "x-robots-tag"
-    ]
+    values = tuple(_header_values(headers))
     metas = meta_tags(body, names)
-    return _said(tuple(values), metas, names) if values or metas else NO_TAGS
+    if not values and not metas:
+        return NO_TAGS
+    length = sum(map(len, values)) + sum(len(meta.content) for meta in metas)
+    said = _said_often if length <= _SHORT else _said
+    return said(values, metas, names)
+
+
+def _header_values(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[str]:
+    left = HEADERS_LIMIT
+    for name, value in headers:
+        if left > 0 and header_text(name).strip().lower() == "x-robots-tag":
+            text = header_text(value)[: min(CONTENT_LIMIT, left)]
+            left -= max(len(text), 1)
+            yield text
 
 
 _GENERAL = "robots"
@@ -128,18 +151,24 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
 
 
-@lru_cache(maxsize=1024)  # the pages of a site say the same again and again
 def _said(values: tuple[str, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
     """Return what headers and meta tags say to a robot of these names."""
-    tags = [tag for value in values for tag in _in_header(value, names)]
-    tags += [tag for meta in metas for tag in _in_meta(meta)]
-    return _strictest(tuple(tags)) if tags else NO_TAGS
+    in_headers = chain.from_iterable(map(_in_header, values))
+    in_metas = chain.from_iterable(map(_in_meta, metas))
+    said = islice(chain(in_headers, in_metas), DIRECTIVES_LIMIT)
+    tags = tuple(tag for tag in said if tag.agent is None or tag.agent in names)
+    return _strictest(tags) if tags else NO_TAGS
 
 
-def _in_header(value: str, names: frozenset[str]) -> Iterator[RobotTag]:
+_SHORT = 256  # characters of all that is said; most pages say less
+# The pages of a site say the same again and again. A page chooses what it says: 256 of these take
+# at most 8 MiB.
+_said_often = lru_cache(maxsize=256)(_said)
+
+
+def _in_header(value: str) -> Iterator[RobotTag]:
     for agent, directive in directives_by_agent(value):
-        if agent is None or agent in names:
-            yield RobotTag("header", directive, agent)
+        yield RobotTag("header", directive, agent)
 
 
 def _in_meta(meta: Meta) -> Iterator[RobotTag]:

@@ -411,6 +411,49 @@ CASES = (
     ),
     *(
         Case(
+            LIMITS,
+            f"A line of {_ROOM + more} bytes is one line, whatever ends it.",
+            b"user-agent: FooBot" + end + b"#" + b"a" * (_ROOM + more - 1) + end + b"disallow: /",
+            agent="FooBot",
+            lines=(("http://foo.bar/", 3),),
+        )
+        for more in (-2, -1, 0, 1, 2)
+        for end in (b"\n", b"\r\n", b"\r")
+    ),
+    *(
+        Case(
+            LIMITS,
+            "A line of which nothing is read is a line all the same.",
+            b"user-agent: FooBot" + before + b"\0x" + after + b"disallow: /",
+            agent="FooBot",
+            lines=(("http://foo.bar/", 3),),
+        )
+        for before in (b"\n", b"\r\n", b"\r")
+        for after in (b"\n", b"\r\n", b"\r")
+    ),
+    Case(
+        SYNTAX,
+        "Octets are read as they come: in UTF-16 there is no field.",
+        "\ufeffuser-agent: *\ndisallow: /\n".encode("utf-16-le"),
+        allowed=("/", "/x"),
+    ),
+    *(
+        Case(
+            PATHS,
+            f"{path} allows the directory too, however it is written.",
+            f"user-agent: FooBot\ndisallow: /\nallow: {path}\n",
+            agent="FooBot",
+            allowed=(f"http://foo.bar{escaped}", f"http://foo.bar{escaped}index.html"),
+            forbidden=("http://foo.bar/", f"http://foo.bar{escaped}x"),
+        )
+        for path, escaped in (
+            ("/日本/index.html", "/%E6%97%A5%E6%9C%AC/"),
+            ("/café/index.html", "/caf%C3%A9/"),
+            ("/caf%c3%a9/index.htm", "/caf%C3%A9/"),
+        )
+    ),
+    *(
+        Case(
             URLS,
             f"{url!r} has the path {path!r}.",
             f"user-agent: *\ndisallow: /\nallow: {path}$\n",

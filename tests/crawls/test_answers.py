@@ -57,8 +57,8 @@ ANSWERED = [
     (
         Answer(gzip.compress(b"#" * 30_000_000, mtime=0), headers={"Content-Encoding": "gzip"}),
         4,
-        "unasked",
-        "robots.txt: not asked for (IgnoreRequest: Ignored response ",
+        "rules",
+        "is longer than 512000 bytes: the rest is not read",
     ),
     (Answer(RULES, 401), 4, "allow_all", "robots.txt: 401, there is none"),
     (Answer(RULES, 403), 4, "allow_all", "robots.txt: 403, there is none"),

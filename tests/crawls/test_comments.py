@@ -30,7 +30,8 @@ async def test_extended2_comments_are_logged_once_a_site(webs, settings, told):
     web.pages["/robots.txt"] = Answer(COMMENTS)
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert len(result.items) == 4
-    line = f"{web.url} has a comment for us in its robots.txt: Please come at night. / Ask [2Jus."
+    said = "Please come at night. / Ask\\x1b[2Jus."
+    line = f"{web.url} has a comment for us in its robots.txt: {said}"
     assert [one for one in result.messages if "has a comment" in one] == [line] * told
 
 

@@ -364,13 +364,13 @@ async def test_a_restart_goes_on_with_pages_that_wait_for_their_sites_word(webs,
     cite(busy, f"{web.url}/map.xml")
     busy.refuse = closed = Closed(seconds=10**6, retry_after="1")
     web.pages["/map.xml"] = urlset(*pages(busy, 3), *pages(web, 1))
-    settings = {"JOBDIR": str(tmp_path), "MANDELBOT_PAUSE_CLOSE": True}
+    settings = {"JOBDIR": str(tmp_path), "MANDELBOT_PAUSE_IDLE": "close"}
     first = await crawl(settings, start_urls=[web.url + "/"])
     assert first.stats["finish_reason"] == "sites_paused"
     assert first.urls() == sorted([web.url + "/", *pages(web, 1)])
 
     closed.seconds = 0
-    del settings["MANDELBOT_PAUSE_CLOSE"]
+    del settings["MANDELBOT_PAUSE_IDLE"]
     second = await crawl(settings, start_urls=[])
     assert second.urls() == pages(busy, 3)
     assert second.stats["mandelbot/robots/answered"] == 1, "the request of the first run"

@@ -77,14 +77,14 @@ async def test_a_pause_outlasts_the_run(webs, tmp_path):
     web.refuse = closed = Closed(seconds=1.5, after=3, retry_after="3")
     settings = {
         "JOBDIR": str(tmp_path),
-        "MANDELBOT_PAUSE_CLOSE": True,
+        "MANDELBOT_PAUSE_IDLE": "close",
     }
     first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert first.stats["finish_reason"] == "sites_paused"
     assert first.stats["elapsed_time_seconds"] < 2
     knocks = len(web.hits)
 
-    settings["MANDELBOT_PAUSE_CLOSE"] = False
+    settings["MANDELBOT_PAUSE_IDLE"] = False
     second = await crawl(LinksSpider, settings, start_urls=[])
 
     assert second.stats["mandelbot/pause/restored"] == 1

@@ -302,7 +302,7 @@ async def test_a_site_that_keeps_a_pace_is_no_paused_site(webs, tmp_path):
     settings = {
         **OBEY,
         "JOBDIR": str(tmp_path),
-        "MANDELBOT_PAUSE_CLOSE": True,
+        "MANDELBOT_PAUSE_IDLE": "close",
         "MANDELBOT_PAUSE_TOTAL": 0.2,
     }
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])

@@ -23,7 +23,7 @@ def turn_clock(monkeypatch):
     real = time.time
 
     def turn(seconds: float) -> None:
-        monkeypatch.setattr("scrapy_mandelbot.crawl.time.time", lambda: real() + seconds)
+        monkeypatch.setattr("scrapy_mandelbot.clock.time.time", lambda: real() + seconds)
 
     return turn
 

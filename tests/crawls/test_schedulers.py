@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
+from scrapy import Spider
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
 from scrapy.utils.request import fingerprint
 from webs import Closed, site
 
-from scrapy_mandelbot import schedulers
+from scrapy_mandelbot import SettingsError, schedulers
 
 
 class OneQueue(BaseScheduler):
@@ -109,6 +112,58 @@ async def test_parking_is_bounded(webs, own_scheduler, monkeypatch):
     result = await crawl(Spider, {"SCHEDULER": own_scheduler}, start_urls=[web.url + "/"])
     assert len(result.items) == 31
     assert max(most) <= 5 + 8  # and what came back from the downloader
+
+
+class Minimal:
+    """All that the engine asks of a scheduler."""
+
+    def __init__(self):
+        self.requests = []
+
+    def has_pending_requests(self):
+        return bool(self.requests)
+
+    def enqueue_request(self, request):
+        self.requests.append(request)
+        return True
+
+    def next_request(self):
+        return self.requests.pop() if self.requests else None
+
+
+@ensureDeferred
+async def test_a_scheduler_need_have_no_more_than_the_engine_asks_for(webs):
+    """No open(), no close(), no length; and what a site refuses is asked for after its pause."""
+    web = site(webs, 5)
+    web.refuse = Closed(seconds=1, after=2, retry_after="1")
+    result = await crawl(LinksSpider, {"SCHEDULER": Minimal}, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(5)
+    assert result.stats["finish_reason"] == "finished"
+    assert not result.logged("Scheduler close failure")
+
+
+@ensureDeferred
+async def test_what_a_scheduler_without_a_length_holds_counts(webs):
+    """As one at least: it is not taken for empty while it holds something back."""
+
+    class Scheduler(schedulers.ParkingScheduler):
+        lengths = []
+
+        def next_request(self):
+            self.lengths.append(len(self))
+            return super().next_request()
+
+    web = site(webs, 1)
+    settings = {"SCHEDULER": Scheduler, "MANDELBOT_INNER_SCHEDULER": Minimal}
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert set(Scheduler.lengths) == {0, 1}
+
+
+def test_what_is_no_scheduler_cannot_be_within():
+    """Set by hand, it is refused with the setting's name."""
+    crawler = Crawler(Spider, Settings({**SETTINGS, "MANDELBOT_INNER_SCHEDULER": dict}))
+    with pytest.raises(SettingsError, match="MANDELBOT_INNER_SCHEDULER"):
+        schedulers.ParkingScheduler.from_crawler(crawler)
 
 
 def test_it_is_the_projects_scheduler_in_all_else(own_scheduler):

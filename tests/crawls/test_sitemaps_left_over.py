@@ -31,7 +31,8 @@ def left(webs, tmp_path):
 
     async def first_run():
         result = await crawl(
-            settings | {"MANDELBOT_PAUSE_CLOSE": True}, start_urls=[web.url + "/", other.url + "/"]
+            settings | {"MANDELBOT_PAUSE_IDLE": "close"},
+            start_urls=[web.url + "/", other.url + "/"],
         )
         assert result.stats["finish_reason"] == "sites_paused"
         assert web.asked("/map.xml", 503) == 1

@@ -30,7 +30,7 @@ def at_two_seconds_before(monkeypatch):
 
     def turn(hours: int, minutes: int) -> None:
         clock = 20_000 * 86_400 + hours * 3600 + minutes * 60 - 2 - time.monotonic()
-        monkeypatch.setattr("scrapy_mandelbot.crawl.time.time", lambda: clock + time.monotonic())
+        monkeypatch.setattr("scrapy_mandelbot.clock.time.time", lambda: clock + time.monotonic())
 
     return turn
 
@@ -66,12 +66,12 @@ async def test_extended2_outside_of_its_visit_time_a_site_is_left_alone(
 async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
     webs, at_two_seconds_before, tmp_path
 ):
-    """MANDELBOT_PAUSE_CLOSE ends the run, and a later one goes on when the site has opened."""
+    """MANDELBOT_PAUSE_IDLE = "close" ends the run, and a later one goes on at the visit time."""
     web = site(webs, "Visit-time: 0100-0500\n")
     settings = {
         **OBEY,
         "JOBDIR": str(tmp_path),
-        "MANDELBOT_PAUSE_CLOSE": True,
+        "MANDELBOT_PAUSE_IDLE": "close",
     }
     at_two_seconds_before(0, 30)
     first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import gzip
+import zlib
 
-from scrapy_mandelbot.fetching.limits import whole_lines
+import pytest
+from scrapy.http import Response
+
+from scrapy_mandelbot.fetching import failure_of
+from scrapy_mandelbot.fetching.limits import UnreadableBodyError, unpacked, whole_lines
+from scrapy_mandelbot.politeness import Failure
 
 
 @pytest.mark.parametrize(
@@ -21,3 +27,30 @@ from scrapy_mandelbot.fetching.limits import whole_lines
 def test_half_a_line_is_no_rule(body, counts):
     """``Disallow: /pri`` of ``/private-files`` would close more, an Allow would open more."""
     assert whole_lines(body) == counts
+
+
+def packed(body: bytes) -> Response:
+    headers = {"Content-Encoding": "gzip", "ETag": "x"}
+    return Response("https://example.com/robots.txt", 200, headers, body)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_of_a_compressed_body_as_much_is_unpacked_as_counts(pack):
+    """However much there is, no more than that is ever held."""
+    response = unpacked(packed(pack(b"a" * 50_000_000)), 1_000)
+    assert response.body == b"a" * 1_000
+    assert (response.headers.get("ETag"), response.headers.get("Content-Encoding")) == (b"x", None)
+
+
+@pytest.mark.parametrize("body", [b"brotli, or anything", b"\x1f\x8b\xff" * 9])
+def test_what_cannot_be_unpacked_is_an_answer_that_was_lost(body):
+    """Nobody knows what it says: its site is asked again, and nothing is crawled meanwhile."""
+    with pytest.raises(UnreadableBodyError) as raised:
+        unpacked(packed(body), 1_000)
+    assert failure_of(raised.value) is Failure.LOST
+
+
+@pytest.mark.parametrize("body", [b"", gzip.compress(b"a" * 9)[:9]])
+def test_what_ends_too_early_is_unpacked_as_far_as_it_goes(body):
+    """Here: nowhere."""
+    assert unpacked(packed(body), 1_000).body == b""

@@ -7,7 +7,7 @@ import scrapy
 
 from scrapy_mandelbot.following.cross_submits import shares_of
 from scrapy_mandelbot.following.wishes import Wishes
-from scrapy_mandelbot.gates import site_of_request
+from scrapy_mandelbot.throttle import site_of_request
 
 SITE = "https://example.com"
 

@@ -57,6 +57,19 @@ def test_several_urls_are_tested_at_once(shown):
     assert "The first 200 of 201" in one(browser, "#results").text
 
 
+@pytest.mark.parametrize("word", ["constructor", "toString", "__proto__", "hasOwnProperty"])
+def test_words_of_the_language_are_urls_and_robots_as_any(shown, word):
+    """What every object of the page's script has is no answer."""
+    browser = shown(b"User-agent: *\nDisallow: /private\n")
+    write(browser, "agents", word)
+    write(browser, "urls", f"/private\n/{word}\n{word}\n/")
+    verdicts = [verdict.text.partition(" ")[0] for verdict in all_of(browser, ".verdict")]
+    assert verdicts == ["forbidden", "allowed:", "allowed:", "allowed:"]
+    browser = shown(b"User-agent: %b\nDisallow: /%b\n" % (word.encode(), word.encode()), word)
+    write(browser, "urls", f"/{word}")
+    assert one(browser, ".verdict").text.startswith("forbidden by line 2")
+
+
 def test_robots_of_the_file_are_one_press_away(shown):
     """Each is a button that fills the box."""
     browser = shown(BODY)

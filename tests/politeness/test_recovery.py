@@ -1,6 +1,6 @@
 """The pace after a pause, against models of servers, on a clock that the tests turn.
 
-The model crawl is the least that obeys a gate: one request, then eight under way, as many as the
+The model crawl is the least that obeys a pause: one request, then eight under way, as many as the
 pace lets through, and a probe after a pause. tests/crawls/test_nginx.py does it for real.
 """
 
@@ -14,7 +14,7 @@ from math import inf
 
 import pytest
 
-from scrapy_mandelbot.politeness import Gate, GateState, Goodput, PauseLaw, Recovery, Refusal
+from scrapy_mandelbot.politeness import Goodput, Recovery
 
 WINDOW = 8
 NEAR, MIDDLING, FAR = 0.001, 0.02, 0.1  # seconds there and back
@@ -84,12 +84,12 @@ class Moody:
 
 
 @dataclass
-class PacedGate:
-    """Open, closed for some time, probing, or at a pace."""
+class PacedSite:
+    """Open, paused for some time, probing, or at a pace."""
 
     pause: float
     recovery: Recovery | None = None
-    is_closed: bool = False
+    is_paused: bool = False
     is_probing: bool = False
     paused: float = 0.0  # seconds, in all
     pauses: list[float] = field(default_factory=list)  # when they began
@@ -98,31 +98,31 @@ class PacedGate:
     def due(self, now: float) -> float:
         if self.is_probing:
             return inf
-        if self.recovery is not None and not self.is_closed:
+        if self.recovery is not None and not self.is_paused:
             return max(now, self.recovery.next_at)
         return max(now, self._due)
 
     def sent(self, now: float) -> bool:
-        if self.is_closed:
+        if self.is_paused:
             self.is_probing = True
         elif self.recovery is not None:
             self.recovery.sent(now)
-        return self.is_closed
+        return self.is_paused
 
     def answered(self, now: float, *, is_probe: bool) -> None:
         if is_probe:
-            self.is_closed = self.is_probing = False
+            self.is_paused = self.is_probing = False
             self.paused += now - self.pauses[-1]
             self.recovery.resume(now)
-        elif not self.is_closed and self.recovery is not None and self.recovery.answered(now):
+        elif not self.is_paused and self.recovery is not None and self.recovery.answered(now):
             self.recovery = None
 
     def refused(self, now: float, good_rate: float, *, is_probe: bool) -> None:
         if is_probe:
             self.is_probing = False
             self._due = now + self.pause
-        elif not self.is_closed:
-            self.is_closed = True
+        elif not self.is_paused:
+            self.is_paused = True
             self._due = now + self.pause
             self.pauses.append(now)
             if self.recovery is None:
@@ -135,27 +135,27 @@ class PacedGate:
 class Crawled:
     refused: int
     seconds: float
-    gate: PacedGate
+    site: PacedSite
 
     @property
     def busy(self) -> float:
         """Seconds outside of pauses."""
-        return self.seconds - self.gate.paused
+        return self.seconds - self.site.paused
 
 
 def crawl(server, pages: int, latency: float, *, pause: float = 1.0, seed: int = 1) -> Crawled:
     """Crawl the pages of a model server, every one of them."""
     chance = random.Random(seed)
-    gate = PacedGate(pause)
+    site = PacedSite(pause)
     goodput = Goodput()
     now, left, done, refused, number = 0.0, pages, 0, 0, 0
     answers: list[tuple[float, int, bool, bool]] = []
     while done < pages:
         may_send = left and len(answers) < (WINDOW if done else 1)
-        due = gate.due(now) if may_send else inf
+        due = site.due(now) if may_send else inf
         if not answers or due <= answers[0][0]:
             now = due
-            is_probe = gate.sent(now)
+            is_probe = site.sent(now)
             left -= 1
             number += 1
             good = server.answers(now + latency / 2)
@@ -166,12 +166,12 @@ def crawl(server, pages: int, latency: float, *, pause: float = 1.0, seed: int =
         if good:
             done += 1
             goodput.answered(now)
-            gate.answered(now, is_probe=is_probe)
+            site.answered(now, is_probe=is_probe)
         else:
             left += 1
             refused += 1
-            gate.refused(now, goodput.rate(now), is_probe=is_probe)
-    return Crawled(refused, now, gate)
+            site.refused(now, goodput.rate(now), is_probe=is_probe)
+    return Crawled(refused, now, site)
 
 
 def refusals_at_most(pages: int, latency: float) -> int:
@@ -212,7 +212,7 @@ def test_two_of_a_hundred_are_refused_and_less_in_the_long_run(rate, burst, page
 def test_a_limit_is_trusted_the_longer_the_more_often_it_was_found(burst):
     """From one time that the limit is met to the next it takes longer and longer."""
     crawled = crawl(LeakyBucket(30, burst), 5000, NEAR)
-    between = [b - a for a, b in pairwise(crawled.gate.pauses)]
+    between = [b - a for a, b in pairwise(crawled.site.pauses)]
     assert between[-1] > 20
     assert between[-1] > 4 * between[len(between) // 2]
 
@@ -232,7 +232,7 @@ def test_a_limit_that_halves_is_found_again(burst, latency):
     """The pace follows the server down: some refusals, and all pages."""
     crawled = crawl(Changing(30, burst, at=10, to=15), 600, latency)
     assert crawled.refused <= 0.045 * 600
-    assert crawled.gate.recovery.rate == pytest.approx(15, rel=0.3)
+    assert crawled.site.recovery.rate == pytest.approx(15, rel=0.3)
     assert crawled.busy <= 1.6 * 600 / 15
 
 
@@ -276,7 +276,7 @@ def test_refusals_that_have_nothing_to_do_with_the_rate(latency, share):
 def test_a_server_without_a_limit_is_as_open_as_before_soon(latency, seed):
     """Down for ten seconds, then well: some seconds after, nothing holds the crawl back."""
     crawled = crawl(DownOnce(), 8_000, latency, seed=seed)
-    assert crawled.gate.recovery is None
+    assert crawled.site.recovery is None
     assert crawled.seconds <= 11 + 8_000 * latency * 1.15 / WINDOW + 4
 
 
@@ -364,18 +364,3 @@ def test_repr_shows_phase_and_rate():
     recovery.resume(0.0)
     recovery.refused(0.1)
     assert repr(recovery) == "<Recovery cruise at 0.9/s>"
-
-
-def test_a_gate_recovers_and_opens():
-    """After a pause one goes at a time, by its pace, until the pace holds nothing back."""
-    gate = Gate(PauseLaw(first=1))
-    gate.refused(Refusal(0.0, "503"), 10.0)
-    assert gate.sent(1.0), "it is the probe"
-    gate.probe_answered(1.0)
-    assert gate.state is GateState.RECOVERING
-    assert repr(gate) == "<Gate recovering, <Recovery ramp at 10.0/s>>"
-    assert gate.due(1.0) == pytest.approx(1.1)
-    gate.sent(1.1)
-    assert not gate.answered(1.2)
-    assert gate.answered(4.0)
-    assert gate.state is GateState.OPEN

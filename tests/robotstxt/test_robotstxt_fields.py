@@ -167,10 +167,24 @@ def test_extended2_request_rates_are_read(value, documents, seconds, window):
 
 
 @pytest.mark.parametrize(
-    "value", ["", "10", "0/5", "1/5w", "1/5 0600", "1/5 2500-2600", "-1/5", "1/-5", "x/5", "1/5/6"]
+    "value",
+    [
+        "",
+        "10",
+        "0/5",
+        "5/0",
+        "5/0h",
+        "1/5w",
+        "1/5 0600",
+        "1/5 2500-2600",
+        "-1/5",
+        "1/-5",
+        "x/5",
+        "1/5/6",
+    ],
 )
 def test_extended2_request_rates_that_cannot_be_read_are_ignored(value):
-    """A value that is no rate says nothing; no documents at all is no rate."""
+    """A value that is no rate says nothing; nor do no documents, or any in no time."""
     robots = RobotsTxt.parse(f"User-agent: *\nRequest-rate: {value}\n".encode())
     assert robots.request_rates("x") == ()
 

@@ -403,6 +403,15 @@ def test_a_proof_says_what_was_compared():
     assert str(part).endswith("(a part of all)")
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("space", "\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u3000")
+def test_what_is_white_space_elsewhere_ends_no_name(space, dialect):
+    """Correcting again changes nothing: such characters are part of a name, as they are read."""
+    once = rewritten(f"User-agent: a{space}b\nDisallow: /a{space}b\nField{space}: x\n", dialect)
+    assert rewritten(once, dialect) == once
+    assert "# a" not in once
+
+
 def test_rules_with_wildcards_meet_all_others_in_turn():
     """Each meets a few, together they meet all; only those that they can meet."""
     wildcards = [f"/a/*x{n}" for n in range(10)]

@@ -10,11 +10,16 @@ import zlib
 from itertools import repeat
 from pathlib import Path
 from time import process_time
+from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
 from scrapy_mandelbot import SitemapReader
 from scrapy_mandelbot.sitemaps import unpacking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 URL = "https://example.com/sitemap.xml"
 OPEN, END = b"<urlset>", b"</urlset>"
@@ -28,6 +33,8 @@ def read(body: bytes, **limits: int | None) -> tuple[int, list[str], SitemapRead
     return found, [str(problem) for problem in reader.problems], reader
 
 
+LINKS = b'<xhtml:link rel="alternate" hreflang="de" href="https://example.com/de"/>'
+LINKED = b"<url><loc>https://example.com/page</loc>%s</url>"
 TOO_MANY = "there are more than 3 entries: the rest is not read"
 FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
 
@@ -81,6 +88,29 @@ FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
             ),
             ["entry 1: an entry's URL is longer than 2,048 characters"],
         ),
+        (OPEN + LINKED % (b"<a>" * 7_996) + END, {}, 1, []),
+        (
+            *(OPEN + LINKED % (b"<a>" * 7_997) + ENTRY + END, {}, 1),
+            ["entry 1: an entry has more than 8,000 tags: it is left out"],
+        ),
+        (OPEN + LINKED % (LINKS * 500) + END, {}, 1, []),
+        (
+            *(OPEN + LINKED % (LINKS * 501) + END, {}, 1),
+            ["entry 1: an entry has more than 500 alternates: the others are left out"],
+        ),
+        (gzip.compress(LINE) * 1_000, {}, 1_000, []),
+        (
+            *(gzip.compress(LINE) * 1_001, {}, 1_000),
+            ["it is made of more than 1,000 gzip files: the others are left out"],
+        ),
+        (
+            *(OPEN + LINKED % (b"<priority>" + b"1" * 30_000 + b"</priority>") + END, {}, 1),
+            [f"entry 1: a priority is not a number from 0.0 to 1.0: '{'1' * 80}'"],
+        ),
+        (
+            *(OPEN + b"<url><loc>https://" + b"a" * 1_000 + b"/</loc></url>" + END, {}, 0),
+            ["entry 1: an entry's URL cannot be read, or is not of http or https: it is left out"],
+        ),
         (
             *(LINE + b"https://example.com/" + b"a" * 2028, {}, 2),
             ["line 2: an entry's URL is longer than 2,048 characters"],
@@ -129,9 +159,9 @@ def test_an_entry_without_end_costs_itself():
     tracemalloc.stop()
     assert len(found) == 2
     assert [str(problem) for problem in reader.problems] == [
-        "entry 2: an entry is longer than 1,048,576 characters: it is left out"
+        "entry 2: an entry is longer than 65,536 characters: it is left out"
     ]
-    assert peak < 8_000_000
+    assert peak < 4_000_000
 
 
 def test_packing_within_packing_has_the_limit_too():
@@ -174,8 +204,8 @@ def test_no_entity_is_expanded_and_the_good_entries_stay():
 
 
 def test_elements_within_elements_have_a_bottom():
-    """A tower of a hundred thousand tags is no recursion, and no deep data."""
-    tower = OPEN + b"<url><loc>https://example.com/1</loc>" + b"<a>" * 100_000 + b"</url>" + END
+    """A tower of seven thousand tags is no recursion, and no deep data."""
+    tower = OPEN + b"<url><loc>https://example.com/1</loc>" + b"<a>" * 7_000 + b"</url>" + END
     reader = SitemapReader(URL)
     (entry,) = [*reader.feed(tower), *reader.close()]
     assert entry.loc == "https://example.com/1"
@@ -286,3 +316,63 @@ def test_no_input_takes_long(piece, around):
     count, _, _ = read(body, max_entries=None)
     assert count == 0
     assert process_time() - start < 5
+
+
+def steps(body: bytes, **limits: int | None) -> tuple[list[int], SitemapReader]:
+    """Return how many entries each step has found."""
+    reader = SitemapReader(URL, **limits)
+    found = []
+    for end in (lambda: reader.feed(body), reader.close):
+        end()
+        while (entries := reader.step()) is not None:
+            found.append(len(entries))
+    return found, reader
+
+
+@pytest.mark.parametrize(
+    ("body", "most"),
+    [
+        (OPEN + ENTRY * 5_000 + END, 50),
+        (OPEN + b"<url/>" * 5_000 + END, 0),
+        (LINE + b"#\n" * 500_000, 1),
+        (OPEN + b" " * 1_000_000, 0),
+        (OPEN + b"<!--" + b" " * 1_000_000, 0),
+        (OPEN + b"<url><loc>/" + b"<a>" * 300_000, 0),
+        (gzip.compress(OPEN + b" " * 1_000_000), 0),
+        (gzip.compress(LINE + b"#\n" * 500_000), 1),
+    ],
+    ids=range(8),
+)
+def test_a_step_is_a_block_or_fifty_entries(body, most):
+    """However few entries a file has, who follows it can let others have their turn in between."""
+    found, reader = steps(body)
+    unpacked = len(gzip.decompress(body)) if body[:2] == b"\x1f\x8b" else len(body)
+    assert max(found, default=0) == most
+    assert len(found) >= min(unpacked // unpacking.BLOCK, 40)
+    assert reader.entries_read == sum(found) == read(body)[0]
+    assert reader.step() is None
+
+
+def test_steps_and_iterators_find_the_same():
+    """Who takes some with an iterator, and the rest in steps, gets each entry once."""
+    reader = SitemapReader(URL)
+    reading = reader.feed(OPEN + ENTRY * 1_000 + END)
+    count = sum(1 for _, _ in zip(range(150), reading, strict=False))
+    reader.close()
+    while (entries := reader.step()) is not None:
+        count += len(entries)
+    assert count == reader.entries_read == 1_000
+
+
+def test_an_entry_that_goes_on_is_not_read_again_block_by_block():
+    """What was looked through for the end of an entry is not looked through for it again."""
+    entry = OPEN + b"<url><loc>https://example.com/1</loc>" + b"<a>" * 7_000
+    least = min(processor_time(lambda: steps(entry + b"</url>" + END)) for _ in range(3))
+    with patch.object(unpacking, "BLOCK", 64):
+        assert processor_time(lambda: steps(entry + b"</url>" + END)) < 20 * least
+
+
+def processor_time(work: Callable[[], object]) -> float:
+    start = process_time()
+    work()
+    return process_time() - start

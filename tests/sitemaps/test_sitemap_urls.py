@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urljoin
 
 import pytest
 from hypothesis import given, settings
@@ -77,6 +78,17 @@ def test_what_is_taken_as_safe_is_safe(url):
     """The short way gives what w3lib gives, which is the URL as it is."""
     if _SAFE_ALREADY.fullmatch(url):
         assert safe_url_string(url) == url == absolute_url(url, BASE)
+
+
+relative = st.text("aZ0-._~/", min_size=1, max_size=12)
+bases = st.builds("https://example.com/{}".format, st.text("ab.-_~/?%é", max_size=9))
+
+
+@settings(max_examples=1000)
+@given(relative, bases)
+def test_a_plain_path_is_put_behind_its_base(path, base):
+    """The short way gives what urllib and w3lib give, in whatever document it is."""
+    assert absolute_url(path, base) == safe_url_string(urljoin(base, path))
 
 
 @given(st.one_of(st.text(), st.text("htps:/[]@#?%.é\0 \ud800", max_size=20)))

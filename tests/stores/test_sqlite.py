@@ -8,11 +8,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
-from scrapy_mandelbot.stores import Copy, SqliteStore
+from scrapy_mandelbot.stores import Copy, Pause, SqliteStore
 from scrapy_mandelbot.stores.packing import unpack
 from scrapy_mandelbot.stores.sqlite import UPGRADES
 
@@ -102,7 +102,7 @@ def test_closing_saves_and_stops_the_timer(path, stores):
 def test_a_kill_9_loses_at_most_the_last_second(path):
     """What was saved before is there, and the file is whole."""
     code = (
-        "import os, sys; from scrapy_mandelbot.stores import Copy, SqliteStore\n"
+        "import os, sys; from scrapy_mandelbot.stores import Copy, Pause, SqliteStore\n"
         "store = SqliteStore(sys.argv[1])\n"
         "for number in range(500):\n"
         "    store.put_copy(f'http://{number}', Copy(b'x' * 5000, 200, 1000.0))\n"
@@ -310,3 +310,42 @@ def test_a_file_that_is_deleted_during_the_run_harms_nobody(path, stores):
     store.save()
     assert store.get_copy(SITE) == COPY
     assert store.get_copy("http://other") == COPY
+
+
+ODD = ["x'00ff'", "'a text'", "1e999", "-1", "NULL", "CAST(x'ff' AS TEXT)"]
+TABLES = {
+    "copies": ["body", "status", "fetched_at", "url", "etag", "last_modified", "site"],
+    "pauses": ["until", "reason", "failed_probes", "site"],
+    "turns": ["due", "site"],
+    "runs": ["began_at", "spider"],
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [(table, column) for table, columns in TABLES.items() for column in columns],
+)
+def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, column, odd):
+    """Whatever stands in a column, the row beside it is read, and nothing raises."""
+    first = stores(path)
+    for name in ("http://a", "http://b"):
+        first.put_copy(name, COPY)
+        first.put_pause(name, Pause(2000.0, "503", 2))
+        first.put_turn(name, 3000.0)
+        first.put_run(name, 1.0)
+    first.close()
+    key = "spider" if table == "runs" else "site"
+    no_null = suppress(sqlite3.IntegrityError)  # where a column takes none
+    with closing(sqlite3.connect(path)) as database, no_null, database:
+        database.execute(f"UPDATE {table} SET {column} = {odd} WHERE {key} = 'http://a'")
+    store = stores(path)
+    assert dict(store.copies())["http://b"] == store.get_copy("http://b") == COPY
+    assert store.get_copy("http://a") is None or isinstance(store.get_copy("http://a"), Copy)
+    pauses, turns = store.get_pauses(), store.get_turns(0.0)
+    assert pauses["http://b"] == Pause(2000.0, "503", 2)
+    assert turns["http://b"] == 3000.0
+    assert all(isinstance(due, float) and due < 1e9 for due in turns.values())
+    assert all(isinstance(one.until, float) and one.until < 1e9 for one in pauses.values())
+    assert store.get_run("http://b") == 1.0
+    assert store.get_run("http://a") in {None, 1.0, -1.0, float("inf")}

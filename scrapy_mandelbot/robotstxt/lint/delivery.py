@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
+from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +90,8 @@ def _check_place(delivery: Delivery) -> Check:
         yield Found("name-in-capitals", None, f"The file's name is {quoted(name)}.")
     final = _split(delivery.final_url) if delivery.final_url else None
     if site and final and final[0] != site:
-        yield Found("other-site", None, f"The file of {site} comes from {final[0]}.")
+        message = f"The file of {shown(site)} comes from {shown(final[0])}."
+        yield Found("other-site", None, message)
 
 
 def _split(url: str) -> tuple[str, str] | None:

@@ -29,7 +29,9 @@ def check_path(record: Record) -> Check:
             yield Found("empty-allow", number, "Allow has no path.")
         return
     if record.field == "allow" and not path.strip("/*"):
-        yield Found("allow-all", number, f"{field}: {path} allows what is allowed by default.")
+        yield Found(
+            "allow-all", number, f"{field}: {_shown(path)} allows what is allowed by default."
+        )
     yield from _check_beginning(path, field, number)
     yield from _check_wildcards(path, field, number)
     yield from _check_characters(path, field, number)
@@ -37,7 +39,9 @@ def check_path(record: Record) -> Check:
         message = f"{field}: {_shown(path)} is about an index page."
         yield Found("index-page", number, message)
     if path.rstrip("*$").lower() == "/robots.txt":
-        yield Found("robots-txt-in-rule", number, f"{field}: {path} is about the file itself.")
+        yield Found(
+            "robots-txt-in-rule", number, f"{field}: {_shown(path)} is about the file itself."
+        )
 
 
 def _check_beginning(path: str, field: str, number: int) -> Check:

@@ -9,6 +9,7 @@ from scrapy_mandelbot.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robotstxt.lines import clean_bytes
 from scrapy_mandelbot.robotstxt.outline import Outline, read_outline
 from scrapy_mandelbot.robotstxt.records import read_records
+from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.records import Record
@@ -62,11 +63,7 @@ _SHOWN = 60  # characters of a value in a message
 
 def quoted(text: str) -> str:
     """Return a value for a message: in quotes, not too long, nothing unprintable."""
-    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-    if not shown.isprintable():
-        signs = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
-        shown = "".join(signs)
-    return f'"{shown}"'
+    return f'"{shown(text, _SHOWN)}"'
 
 
 def field_of(record: Record) -> str:

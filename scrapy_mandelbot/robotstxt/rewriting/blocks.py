@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.dialects import FIELDS, OWN_FIELDS
 from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robotstxt.outline import Group, Outline
+    from scrapy_mandelbot.robotstxt.outline import Group, Outline, Run
     from scrapy_mandelbot.robotstxt.records import Record
 
 _GROWTH = 3  # times as many lines as before: more and groups are left apart
@@ -61,26 +61,26 @@ def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
         found.left_apart = True
         memberships = {}
     by_groups: dict[tuple[_Membership, bool], Block] = {}
-    written: set[str] = set()
+    written: set[tuple[str, _Membership]] = set()
     for place, group in enumerate(outline.groups):
+        alone = _Membership((place,), None)
         for agent in group.agents:
             name = key_of(agent, grammar)
-            membership = memberships.get(name) or _Membership((place,), None)
-            groups = membership.groups
-            key = (membership, name == "*" and _order_matters(grammar.dialect))
+            groups = memberships.get(name, alone)
             if not name:
                 found.unread.add(agent.number)
-            elif place not in groups:
+            elif place not in groups.places:
                 found.unread.add(agent.number)  # of several groups the first alone counts
-            elif name in written and (memberships or name in by_groups.get(key, Block()).names):
+            elif (name, groups) in written:
                 found.merged.add(agent.number)
             else:
+                key = (groups, name == "*" and _order_matters(grammar.dialect))
                 block = by_groups.setdefault(key, Block())
                 block.agents.append(agent)
                 block.names.append(name)
-                written.add(name)
-    for (membership, _), block in by_groups.items():
-        block.directives = list(_directives(outline, membership))
+                written.add((name, groups))
+    for (groups, _), block in by_groups.items():
+        block.directives = list(_directives(outline, groups))
     found.blocks = list(by_groups.values())
     _set_aside(outline, found)
     return found
@@ -92,43 +92,54 @@ def key_of(agent: Record, grammar: Grammar) -> str:
     return name[0].lower() if name else ""
 
 
-class _Membership(NamedTuple):
-    """What of a file is about a robot. Robots of which that is the same share a group."""
+class _Membership:
+    """What of a file is about a name: names of which that is the same share one of these.
 
-    groups: tuple[int, ...]
-    """Their places."""
-    own: frozenset[int] | None
-    """The lines with delays and the like that are about it; None: all."""
+    It is equal to itself alone. A name of many groups is looked up in each of them, and must not
+    be compared with all each time.
+    """
+
+    __slots__ = ("own", "places")
+
+    def __init__(self, places: Iterable[int], own: Iterable[Run] | None) -> None:
+        self.places = dict.fromkeys(places)
+        """Of its groups."""
+        self.own = None if own is None else {record.number for run in own for record in run.own}
+        """The lines with delays and the like that are about it; None: all."""
 
 
 def _memberships(outline: Outline, grammar: Grammar) -> dict[str, _Membership]:
     """Return what is about each name."""
-    places: dict[str, dict[int, set[int]]] = {}
+    counts_first = grammar.dialect.repeated_agent == "first"
+    found: dict[str, dict[int, dict[int, Run]]] = {}
     for place, group in enumerate(outline.groups):
         for run in group.runs:
-            own = [record.number for record in run.own]
+            own = {id(run): run} if run.own else {}
             for agent in run.agents:
-                found = places.setdefault(key_of(agent, grammar), {})
-                found.setdefault(place, set()).update(own)
-    counted = 1 if grammar.dialect.repeated_agent == "first" else None
-    return {
-        name: _Membership(
-            tuple(found)[:counted], frozenset().union(*list(found.values())[:counted])
-        )
-        for name, found in places.items()
-    }
+                places = found.setdefault(key_of(agent, grammar), {})
+                if place in places or not places or not counts_first:
+                    places.setdefault(place, {}).update(own)
+    shared: dict[tuple[tuple[int, ...], tuple[int, ...]], _Membership] = {}
+    memberships = {}
+    for name, places in found.items():
+        runs = {key: run for own in places.values() for key, run in own.items()}
+        key = (tuple(places), tuple(runs))
+        if key not in shared:
+            shared[key] = _Membership(places, runs.values())
+        memberships[name] = shared[key]
+    return memberships
 
 
 def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
     """Return how many directives the new file would have, about."""
     sizes = [len(group.directives) for group in outline.groups]
-    return sum(sizes[place] for member in set(memberships.values()) for place in member.groups)
+    return sum(sizes[place] for member in set(memberships.values()) for place in member.places)
 
 
 def _directives(outline: Outline, membership: _Membership) -> Iterator[Record]:
     """Yield the lines about a robot but those that are about all robots."""
     own = membership.own
-    for place in membership.groups:
+    for place in membership.places:
         for record in _own(outline.groups[place]):
             if own is None or record.field not in OWN_FIELDS or record.number in own:
                 yield record

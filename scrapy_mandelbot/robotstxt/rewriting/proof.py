@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.rewriting.questions import SITE, Questions
 from scrapy_mandelbot.robotstxt.robots import RobotsTxt
+from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,8 +34,9 @@ class Difference:
     after: str
 
     def __str__(self) -> str:
-        who = "" if self.agent is None else f" for {self.agent}"
-        return f"{self.question}{who} was {self.before}, and is {self.after}"
+        who = "" if self.agent is None else f" for {shown(self.agent)}"
+        was, now = shown(self.before), shown(self.after)
+        return f"{shown(self.question)}{who} was {was}, and is {now}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
+from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 from scrapy_mandelbot.robotstxt.outline import name_of, read_outline
 from scrapy_mandelbot.robotstxt.rewriting.blocks import Block, read_blocks
 from scrapy_mandelbot.robotstxt.rewriting.lines import Comments, Line, read_comments, spelt
 from scrapy_mandelbot.robotstxt.rewriting.rules import in_order, never_decides
+from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -209,7 +211,7 @@ class _Writer:
 
     def _remark(self, block: Block, what: str) -> None:
         name = block.names[0] if block.names else "*"
-        remark = f"{what} in the group for {name}: some robots decide by it."
+        remark = f"{what} in the group for {shown(name)}: some robots decide by it."
         if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
             self.remarks.append(remark)
 
@@ -221,7 +223,7 @@ class _Writer:
     def _agent(self, record: Record) -> Line:
         """Return a User-agent line: the name is what robots read; what else it says, a comment."""
         line = self._line(record)
-        if len(line.value.split()) > 1:
+        if any(white in line.value for white in WHITE_SPACE):
             line.comments.append(f"# {line.value}")
         line.value = name_of(record)
         return line

@@ -89,7 +89,7 @@
   /** What is known of the verdict besides: of the URLs, robot and dialect that the page is about. */
   function told(url) {
     const isAbout = agentsBox.value === data.agents.join("\n") && dialectBox.value === data.dialect;
-    return (isAbout && data.told[url]) || [];
+    return isAbout && Object.hasOwn(data.told, url) ? data.told[url] : [];
   }
 
   function siteOf(origin) {

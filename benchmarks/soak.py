@@ -1,0 +1,279 @@
+"""A long crawl of sites that answer at random: memory, the account of requests, what stays open.
+
+Usage::
+
+    python benchmarks/soak.py SECONDS [SITES [SEED]]
+
+For so many seconds a spider asks 2,000 sites on loopback (``erratic_server.py``), one request a
+site at a time and the next when that has ended, however it ended. Then it asks for no more, and the
+crawl has to end by itself, within five minutes. Printed are the memory of the crawling process by
+and by, what became of the requests, and what was left open. Exits with 1 unless all of it holds:
+
+- memory is flat: its median in the last third is at most 5 % above the one in the third before;
+- each request that was scheduled came back once: crawled + forbidden + given up + failed;
+- no file, socket, task or timer is left when the crawl has ended;
+- nothing was logged as an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import median
+
+import scrapy
+from loopback import hosts, open_more_files
+from scrapy.crawler import CrawlerProcess
+from scrapy.exceptions import IgnoreRequest
+from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.utils.reactor import install_reactor
+
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from twisted.internet import reactor  # noqa: E402 -- it is installed by its first import
+
+HERE = Path(__file__).parent
+SERVER = HERE / "erratic_server.py"
+SAMPLES = 10
+MOST_BETWEEN = 60.0  # seconds between two samples of the memory
+DRAIN = 300.0  # seconds in which the crawl has to end
+GROWTH = 1.05
+PAUSE_STATUSES = {503, 429}
+ENDS = ("crawled", "forbidden", "given up", "failed")
+SETTINGS = {
+    "ADDONS": {"scrapy_mandelbot.Addon": 500},
+    "CONCURRENT_ITEMS": 1,
+    "CONCURRENT_REQUESTS": 64,
+    "DOWNLOAD_DELAY": 0,
+    "DOWNLOAD_TIMEOUT": 10,
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",  # keeps nothing of each request
+    "LOG_ENABLED": False,  # what is an error is heard of
+    "MANDELBOT_PAUSE_BASE": 1,
+    "MANDELBOT_PAUSE_FIRST": 0.5,
+    "MANDELBOT_PAUSE_MAX": 3,
+    "MANDELBOT_PAUSE_TRIES": 3,
+    "MANDELBOT_ROBOTS_TIMEOUT": 5,
+    "RETRY_TIMES": 1,
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
+}
+
+
+class Erratic(scrapy.Spider):
+    """Asks each site for one page after the other until the time is over; accounts for each."""
+
+    name = "erratic"
+    sites: list[str]
+    until: float
+
+    def __init__(self, *arguments, **attributes):
+        super().__init__(*arguments, **attributes)
+        self.scheduled = 0
+        self.open: set[int] = set()
+        self.ends: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+
+    async def start(self):
+        for site in self.sites:
+            yield self.request(site)
+
+    def request(self, site: str) -> scrapy.Request:
+        self.scheduled += 1
+        self.open.add(self.scheduled)
+        path = "forbidden" if self.scheduled % 20 == 0 else "page"
+        number = {"site": site, "number": self.scheduled}
+        url = f"{site}/{path}/{self.scheduled}"
+        return scrapy.Request(url, self.parse, errback=self.failed, cb_kwargs=number)
+
+    def parse(self, response, site, number):
+        yield from self.ended(site, number, "crawled", str(response.status))
+
+    def failed(self, failure):
+        reason = type(failure.value).__name__
+        end = "failed"
+        if failure.check(HttpError):
+            reason = str(failure.value.response.status)
+            end = "given up" if int(reason) in PAUSE_STATUSES else "failed"
+        elif failure.check(IgnoreRequest):
+            reason = str(failure.value).partition(":")[0]
+            end = "forbidden" if "robots.txt" in reason else "failed"
+        yield from self.ended(**failure.request.cb_kwargs, end=end, reason=reason)
+
+    def ended(self, site, number, end, reason):
+        twice = number not in self.open
+        self.open.discard(number)
+        self.ends["came back twice" if twice else end] += 1
+        self.reasons[f"{end}: {reason}"] += 1
+        if time.monotonic() < self.until:
+            yield self.request(site)
+
+
+class Errors(logging.Handler):
+    """Keeps the first errors that are logged, and how many there were."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.count = 0
+        self.first: list[str] = []
+
+    def emit(self, record):
+        if record.name == "scrapy.downloadermiddlewares.retry":  # so the sites are
+            return
+        self.count += 1
+        if len(self.first) < 5:
+            self.first.append(self.format(record)[:2_000])
+
+
+def memory() -> float:
+    """Return the resident memory of this process, in MiB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def open_files() -> Counter[str]:
+    """Return what this process has open, and how often."""
+    found: Counter[str] = Counter()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        try:
+            target = str(descriptor.readlink())
+        except FileNotFoundError:  # the listing's own
+            continue
+        kind = target.partition(":[")[0]
+        found[kind] += kind != "pipe"  # of the reactor, for signals: Scrapy and we open none
+    return found
+
+
+def left_open(before: Counter[str]) -> dict[str, object]:
+    """Return what the crawl has left: open files, tasks, timers."""
+    gc.collect()
+    files = open_files() - before
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    timers = reactor.getDelayedCalls()
+    return {
+        "files": {name: count for name, count in files.items() if count},
+        "tasks": [repr(task)[:200] for task in tasks],
+        "timers": [str(timer)[:200] for timer in timers],
+    }
+
+
+class Soak:
+    """One crawl, watched."""
+
+    def __init__(self, seconds: float, sites: list[str]) -> None:
+        self.seconds = seconds
+        self.every = min(MOST_BETWEEN, seconds / SAMPLES)
+        self.errors = Errors()
+        self.process = CrawlerProcess(SETTINGS)
+        self.crawler = self.process.create_crawler(Erratic)
+        self.began = time.monotonic()
+        self.arguments = {"sites": sites, "until": self.began + seconds}
+        self.samples: list[float] = []
+        self.overdue = False
+        self.left: dict[str, object] = {}
+
+    def run(self) -> None:
+        """Crawl, and look at what is left when it has ended."""
+        logging.getLogger().addHandler(self.errors)
+        print(f"{'second':>8}{'MiB':>8}{'requests':>10}{'in flight':>11}{'paused':>8}", flush=True)
+        reactor.callWhenRunning(self._begin)
+        self.process.start(stop_after_crawl=False)
+
+    def _begin(self) -> None:
+        self.before = open_files()
+        self._sampling = reactor.callLater(self.every, self._sample)
+        self._limit = reactor.callLater(self.seconds + DRAIN, self._stop)
+        self.process.crawl(self.crawler, **self.arguments).addBoth(self._ended)
+
+    def _sample(self) -> None:
+        now = time.monotonic() - self.began
+        self.samples.append(memory()) if now < self.seconds + self.every else None
+        spider, stats = self.crawler.spider, self.crawler.stats
+        paused = stats.get_value("mandelbot/pause/count", 0) - stats.get_value(
+            "mandelbot/pause/resumed", 0
+        )
+        row = (
+            f"{now:>8.0f}{memory():>8.1f}{spider.scheduled:>10,}{len(spider.open):>11,}{paused:>8,}"
+        )
+        print(row, flush=True)
+        self._sampling = reactor.callLater(self.every, self._sample)
+
+    def _stop(self) -> None:
+        self.overdue = True
+        asyncio.ensure_future(self.crawler.stop_async())  # noqa: RUF006 -- the crawl's end is awaited
+
+    def _ended(self, result: object) -> None:
+        if result is not None:
+            print(result)
+        for call in (self._sampling, self._limit):
+            if call.active():
+                call.cancel()
+        self.took = time.monotonic() - self.began
+        # A turn or two of the loop, for what ends when the crawl has.
+        reactor.callLater(1, self._look)
+
+    def _look(self) -> None:
+        self.left = left_open(self.before)
+        reactor.stop()
+
+    def told(self) -> list[str]:
+        """Print what came of it; return what does not hold."""
+        spider = self.crawler.spider
+        wrong = []
+        third = len(self.samples) // 3
+        before, after = median(self.samples[third : 2 * third]), median(self.samples[-third:])
+        print(f"\nmemory: {before:.1f} MiB in the second third, {after:.1f} in the last")
+        if after > before * GROWTH:
+            wrong.append("memory grows")
+        print(f"requests in {self.took:.0f} s: {spider.scheduled:,} scheduled")
+        for end in (*ENDS, "came back twice"):
+            print(f"  {end:<16}{spider.ends[end]:>9,}")
+        print("  " + ", ".join(f"{name} {n:,}" for name, n in spider.reasons.most_common()))
+        if spider.scheduled != sum(spider.ends[end] for end in ENDS) or len(spider.open):
+            wrong.append(f"{len(spider.open)} requests never came back: {sorted(spider.open)[:10]}")
+        if spider.ends["came back twice"]:
+            wrong.append("requests came back twice")
+        if self.overdue:
+            wrong.append(f"the crawl did not end within {DRAIN:.0f} s")
+        for what, found in self.left.items():
+            print(f"  left, {what}: {found or 'none'}")
+            if found:
+                wrong.append(f"{what} are left")
+        if self.errors.count:
+            wrong.append(f"{self.errors.count} errors were logged, first:\n" + self.errors.first[0])
+        return wrong
+
+
+def main(seconds: float, sites: int = 2_000, seed: int = 0) -> None:
+    """Crawl and tell; exit with 1 if something does not hold."""
+    open_more_files()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [sys.executable, SERVER, str(sites), str(seed)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as web,
+    ):
+        port = web.stdout.readline().decode().strip()
+        os.chdir(folder)  # the store is made here
+        soak = Soak(seconds, [f"http://{host}:{port}" for host in hosts(sites)])
+        soak.run()
+        web.stdin.close()
+        answered = json.loads(web.stdout.read())
+        print("\nthe sites answered: " + ", ".join(f"{k} {n:,}" for k, n in answered.items()))
+        os.chdir(HERE)
+    wrong = soak.told()
+    print("\n" + ("\n".join(f"WRONG: {one}" for one in wrong) or "all of it holds"))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -1,0 +1,214 @@
+"""Crawls without a network: a download handler answers them, so that two runs do the same.
+
+What is left is Scrapy, the package, and nothing that depends on the time of day. Run as a program
+it crawls in this process and ends::
+
+    python benchmarks/without_network.py VARIANT SHAPE PAGES [COUNT]
+
+VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon": 500}
+SHAPE    page: so many pages of one site; site: three pages each of so many sites; refusal: one that
+         refuses its first page once, with 503
+COUNT    full: collect garbage as Python does, else no full collections; calls: print, as JSON, how
+         often each function of the package was called; trace: print what was called from the 503
+         until the scheduler has the request again
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dis
+import gc
+import json
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import loopback
+import scrapy
+from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import CrawlerProcess
+from scrapy.http import HtmlResponse, TextResponse
+from scrapy.utils.httpobj import urlparse_cached
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+PACKAGE = "scrapy_mandelbot"
+VARIANTS = {
+    "stock": {"ROBOTSTXT_OBEY": True},
+    "package": {"ADDONS": {f"{PACKAGE}.Addon": 500}, "ROBOTSTXT_OBEY": True},
+}
+SETTINGS = {
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    "DOWNLOAD_DELAY": 0,
+    "DOWNLOAD_HANDLERS": dict.fromkeys(["http", "https"], "without_network.Web"),
+    "LOGSTATS_INTERVAL": 0,
+    "LOG_LEVEL": "WARNING",
+    "MANDELBOT_STORE": "memory",
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
+}
+PAGES_OF_A_SITE = 3
+REFUSED = "https://example.com/refused"
+
+
+class Web:
+    """Answers every request in the next turn of the loop."""
+
+    lazy = False
+    calls: Recorder | None = None
+
+    def __init__(self) -> None:
+        self.refused = False
+
+    async def download_request(self, request: scrapy.Request) -> scrapy.http.Response:
+        await asyncio.sleep(0)
+        path = urlparse_cached(request).path
+        if path == "/robots.txt":
+            headers = {"Content-Type": "text/plain"}
+            return TextResponse(request.url, body=loopback.ROBOTS, headers=headers, request=request)
+        if request.url == REFUSED and not self.refused:
+            self.refused = True
+            if self.calls is not None:
+                self.calls.start()
+            headers = {"Content-Type": "text/html", "Retry-After": "1"}
+            return HtmlResponse(request.url, status=503, headers=headers, request=request)
+        headers = {"Content-Type": "text/html; charset=utf-8"}
+        body = loopback.page(path.encode())
+        return HtmlResponse(request.url, body=body, headers=headers, request=request)
+
+    async def close(self) -> None:
+        """Have nothing to close."""
+
+
+class Pages(scrapy.Spider):
+    """Takes so many pages of one site, along the chains of its links."""
+
+    name = "pages"
+    last: int
+
+    def parse(self, response):
+        for link in response.css("a::attr(href)").getall():
+            if int(link.rpartition("/")[2]) <= self.last:
+                yield response.follow(link)
+
+
+class Fronts(scrapy.Spider):
+    """Takes the front page of many sites, and some that it links to."""
+
+    name = "fronts"
+
+    def parse(self, response):
+        links = response.css("a::attr(href)").getall()[: PAGES_OF_A_SITE - 1]
+        yield from response.follow_all(links, callback=self.parse_page)
+
+    def parse_page(self, response):
+        """Go no further."""
+
+
+SHAPES = {
+    "page": lambda pages: (Pages, {"start_urls": ["https://example.com/"], "last": pages - 2}),
+    "site": lambda sites: (
+        Fronts,
+        {"start_urls": [f"https://site{number}.example/" for number in range(sites)]},
+    ),
+    "refusal": lambda _pages: (Fronts, {"start_urls": [REFUSED]}),
+}
+
+
+class Recorder:
+    """Hears of each call of a function of the package, while it is started.
+
+    A coroutine or generator that goes on is no new call.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int]] = []
+        self._known: dict[CodeType, tuple[str, int]] = {}
+        self._depth = 0
+
+    def start(self) -> None:
+        """Begin to record, here and in what this is called from."""
+        sys.setprofile(self._hear)
+
+    def stop(self) -> None:
+        """Record no more."""
+        sys.setprofile(None)
+
+    def _hear(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event not in {"call", "return"}:
+            return
+        code = frame.f_code
+        if code not in self._known:
+            self._known[code] = _name(frame), _beginning(code)
+        name, beginning = self._known[code]
+        if not name:
+            return
+        if event == "return":
+            self._depth = max(0, self._depth - 1)
+            return
+        if frame.f_lasti <= beginning:
+            self.calls.append((name, self._depth))
+        self._depth += 1
+
+
+def _name(frame: FrameType) -> str:
+    """Return ``module:function`` of a function of the package, else an empty text."""
+    module = frame.f_globals.get("__name__", "")
+    if module != PACKAGE and not module.startswith(PACKAGE + "."):
+        return ""
+    code = frame.f_code
+    return f"{module.removeprefix(PACKAGE + '.')}:{getattr(code, 'co_qualname', code.co_name)}"
+
+
+def _beginning(code: CodeType) -> int:
+    """Return how far the code is when it is called anew; a coroutine that goes on is further."""
+    resumes = (one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
+    return next(resumes, -1)
+
+
+class WatchedScheduler(Scheduler):
+    """Scrapy's own scheduler; the recording ends when it has the refused request again."""
+
+    def enqueue_request(self, request: scrapy.Request) -> bool:
+        taken = super().enqueue_request(request)
+        if Web.calls is not None and request.url == REFUSED:
+            Web.calls.stop()
+        return taken
+
+
+def main(variant: str, shape: str, pages: str, count: str = "") -> None:
+    """Crawl, and print what was counted."""
+    settings = {**SETTINGS, **VARIANTS[variant]}
+    recorder = Recorder()
+    if count == "trace":
+        settings["SCHEDULER"] = WatchedScheduler
+        Web.calls = recorder
+    spider, arguments = SHAPES[shape](int(pages))
+    process = CrawlerProcess(settings)
+    crawler = process.create_crawler(spider)
+    process.crawl(crawler, **arguments)
+    if count == "calls":
+        recorder.start()
+    if count != "full":
+        # A full collection looks through all that is loaded: one more or less, by chance, in so
+        # short a crawl would hide what a page costs. Young objects are collected as ever.
+        gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)
+    process.start()
+    recorder.stop()
+    stats = crawler.stats
+    asked = int(pages) * (PAGES_OF_A_SITE if shape == "site" else 1)
+    got = stats.get_value("response_received_count") - stats.get_value("robotstxt/response_count")
+    if shape != "refusal" and got != asked:
+        sys.exit(f"{got} pages, not {asked}: {stats.get_stats()}")
+    if count == "calls":
+        print(json.dumps(Counter(name for name, _ in recorder.calls)))
+    elif count == "trace":
+        print(json.dumps(recorder.calls))
+
+
+if __name__ == "__main__":
+    # By its own name, not __main__: Scrapy loads the handler from here.
+    from without_network import main
+
+    main(*sys.argv[1:])

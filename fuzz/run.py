@@ -1,0 +1,146 @@
+"""Fuzz the pure packages, guided by coverage: what a site sends, and what must hold of it.
+
+Usage::
+
+    pip install -e .[fuzz]
+    python fuzz/run.py [SECONDS [TARGET ...]]
+
+Each target (all of them, if none is named) runs for so many seconds, 60 unless said, one after the
+other. Printed is how many inputs each got and what it found: the smallest input of each kind, as a
+Python literal, and the sentence that does not hold. Inputs that reached new code are kept for the
+next run in ``fuzz/corpus/TARGET``. Exits with 0 if all held, else with 1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Path(__file__).parent
+SLOW = 2.0  # processor seconds, of code that counts its branches
+LONGEST = 2_000  # bytes of an input
+ATTEMPTS = 400  # to make an input smaller that was found
+
+
+def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[bytes]]]:
+    """Return by name what is fuzzed: the function, its seeds, words that inputs are made of."""
+    sys.path.append(str(HERE.parent / "tests" / "robotstxt"))
+    import pages_invariants  # noqa: PLC0415 - to be imported while imports are instrumented
+    import robotstxt_invariants  # noqa: PLC0415
+
+    return {**robotstxt_invariants.TARGETS, **pages_invariants.TARGETS}
+
+
+def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
+    """Return what kind of failure the input is and what it says; empty texts if all holds."""
+    began = time.process_time()
+    try:
+        function(data)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+        frames = traceback.extract_tb(error.__traceback__)
+        kind = f"{type(error).__name__} at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+        return kind, str(error)[:500]
+    took = time.process_time() - began
+    return ("slow", f"{took:.1f} s for {len(data)} bytes") if took > SLOW else ("", "")
+
+
+def smaller(function: Callable[[bytes], None], data: bytes, kind: str) -> bytes:
+    """Return a part of the input that fails in the same way: no part of it was seen to."""
+    size, left = len(data) // 2, ATTEMPTS
+    while size and left:
+        for start in range(0, len(data), size):
+            less = data[:start] + data[start + size :]
+            left -= 1
+            if not left:
+                break
+            if broken(function, less)[0] == kind:
+                data = less
+                break
+        else:
+            size //= 2
+    return data
+
+
+def fuzz(name: str, seconds: int) -> None:
+    """Fuzz one target in this process, and end it."""
+    import atheris  # noqa: PLC0415 - only who fuzzes needs it
+
+    with atheris.instrument_imports(include=["scrapy_mandelbot"]):
+        function, seeds, words = targets()[name]
+    found: set[str] = set()
+
+    def check(data: bytes) -> None:
+        kind, said = broken(function, data)
+        if not kind or kind in found:
+            return
+        found.add(kind)
+        if kind != "slow":
+            data = smaller(function, data, kind)
+            said = broken(function, data)[1]
+        print(f"FOUND {name}: {kind}\n  {data!r}\n  {said}", flush=True)
+
+    corpus = HERE / "corpus" / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="seeds"))
+    for number, seed in enumerate(seeds):
+        (folder / str(number)).write_bytes(seed)
+    options = [f"-max_total_time={seconds}", f"-max_len={LONGEST}"]
+    if words:
+        dictionary = folder.with_suffix(".dictionary")
+        escaped = ("".join(f"\\x{octet:02x}" for octet in word) for word in words)
+        dictionary.write_text("".join(f'"{word}"\n' for word in escaped))
+        options.append(f"-dict={dictionary}")
+    options += ["-timeout=60", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"]
+    atheris.Setup([sys.argv[0], *options, str(corpus), str(folder)], check)
+    atheris.Fuzz()
+
+
+def run(name: str, seconds: int) -> bool:
+    """Fuzz one target in a process of its own, print what came of it; return if all held."""
+    command = [sys.executable, __file__, "--one", str(seconds), name]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TMPDIR": folder, "PYTHONHASHSEED": "0"}
+        began = time.monotonic()
+        fuzzer = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        said = fuzzer.communicate()[0].decode("utf-8", "replace")
+        took = time.monotonic() - began
+    executed = re.search(r"number_of_executed_units:\s*(\d+)", said)
+    inputs = int(executed[1]) if executed else 0
+    found = re.findall(r"^FOUND .*\n.*\n.*$", said, re.MULTILINE)
+    died = fuzzer.returncode != 0 or not inputs
+    print(f"{name:<22}{took:>8.0f}{inputs:>12,}{len(found) + died:>7}", flush=True)
+    for finding in found:
+        print(finding, flush=True)
+    if died:
+        print(f"  it ended with exit code {fuzzer.returncode}:\n{said[-3_000:]}", flush=True)
+    return not found and not died
+
+
+def main(arguments: list[str]) -> int:
+    """Fuzz all targets, or those that are named."""
+    if arguments[:1] == ["--one"]:
+        fuzz(arguments[2], int(arguments[1]))
+    seconds = int(arguments[0]) if arguments else 60
+    known = targets()
+    names = arguments[1:] or list(known)
+    if unknown := set(names) - set(known):
+        sys.exit(f"no targets: {', '.join(sorted(unknown))}. There are {', '.join(known)}")
+    print(f"{'target':<22}{'seconds':>8}{'inputs':>12}{'found':>7}")
+    held = [run(name, seconds) for name in names]
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,33 @@
+"""The one clock of a crawl: given to those who need it, never imported, so that tests turn it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy.utils.asyncio import call_later
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Call(Protocol):
+    """Something that will be called."""
+
+    def cancel(self) -> object:
+        """Have it not called."""
+
+
+class Clock:
+    """Seconds since the epoch that only go forward, and calls at a later time."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        """Return seconds since the epoch, by a clock that is not set during the crawl."""
+        return self._offset + time.monotonic()
+
+    def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> Call:
+        """Have something called after so many seconds, on whichever loop or reactor Scrapy runs."""
+        return call_later(seconds, call, *arguments)

@@ -1,0 +1,62 @@
+"""What a site is: an origin, to which one robots.txt, one gate and one pace belong.
+
+Source: Mandelbot, "Location of robots.txt"; RFC 9309, section 2.3; RFC 6454, section 4.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult
+
+if TYPE_CHECKING:
+    from urllib.parse import ParseResult
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def site_of(url: SplitResult | ParseResult) -> str:
+    """Return the site of a parsed URL, such as ``https://example.com:8443``.
+
+    Scheme and host are in lower case, the scheme's default port is left out, and so is user
+    information. Anything parses: a port that is no number stays as it is written, because the
+    request will fail by itself and must not fail here.
+    """
+    is_short = len(url.scheme) + len(url.netloc) <= _LONGEST
+    return (_recent_site if is_short else _site)(url.scheme, url.netloc)
+
+
+def _site(scheme: str, netloc: str) -> str:
+    url = SplitResult(scheme.lower(), netloc, "", "", "")
+    host = (url.hostname or "").rstrip(".")
+    if ":" in host:  # an IPv6 address, which urllib hands out without its brackets
+        host = f"[{host}]"
+    try:
+        port = url.port
+    except ValueError:
+        return f"{url.scheme}://{netloc.rpartition('@')[2].lower()}"
+    if port is None or port == _DEFAULT_PORTS.get(url.scheme):
+        return f"{url.scheme}://{host}"
+    return f"{url.scheme}://{host}:{port}"
+
+
+_LONGEST = 300  # characters of what is kept; a page chooses how many there are
+_recent_site = lru_cache(maxsize=4096)(_site)  # asked several times of every request
+
+
+def host_of(site: str) -> str:
+    """Return the host of a site, an IPv6 address with its brackets."""
+    host = site.rpartition("://")[2]
+    return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+
+
+def without_user(url: str) -> str:
+    """Return a URL without user and password, which no request of ours takes from there."""
+    start, mark, rest = url.partition("//")
+    end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+    return start + mark + rest[:end].rpartition("@")[2] + rest[end:]
+
+
+def robots_url(site: str) -> str:
+    """Return where the site's robots.txt is: in its root, under this name, or nowhere."""
+    return f"{site}/robots.txt"

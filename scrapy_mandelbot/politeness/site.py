@@ -1,0 +1,526 @@
+"""All that a crawl knows of how one site is to be asked, in one object without I/O.
+
+It answers one question, *when may it be asked next, and by whom*: :meth:`SiteState.due` for whoever
+is about to hand out a request, :meth:`SiteState.admit` for a request that is on its way. Facts go
+in with ``now``; what comes out is news to be told. It reads no clock and knows no Scrapy.
+
+What holds a site's requests back, any of these alone:
+
+- its rules are not known: one request, the scout, is on its way to find them out;
+- the operator has paused it by hand;
+- it has asked for a pause, or recovers from one (``pause.py``, ``routes.py``);
+- its owner asks for a pace (``pace.py``, ``turns.py``);
+- a URL that is refused while others are answered well waits alone (``refused_urls.py``).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.politeness.pace import Metronome, Pace
+from scrapy_mandelbot.politeness.pause import News, PauseState
+from scrapy_mandelbot.politeness.recovery import Goodput
+from scrapy_mandelbot.politeness.refused_urls import RefusedUrls
+from scrapy_mandelbot.politeness.routes import Routes
+from scrapy_mandelbot.politeness.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.pause import Pause, PauseLaw, Refusal
+
+_MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
+_FREE = Pace()
+
+
+def _nothing() -> None:
+    pass
+
+
+class Admission(Enum):
+    """Whether a request on its way may leave for its site."""
+
+    GO = "go"
+    PAUSED = "paused"
+    """The site is paused, or asked by another request just now."""
+    NO_TURN = "no turn"
+    """It is not the request's turn at the pace of the site."""
+
+
+class SiteState:
+    """What is known of one site. ``now`` is in seconds since the epoch.
+
+    Args:
+        name: the site, as ``https://example.com``.
+        law: how long its pauses last.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_answered_at",
+        "_good_at",
+        "_goodput",
+        "_held_since",
+        "_law",
+        "_refused_urls",
+        "_routes",
+        "_turns",
+        "_unanswered",
+        "alarm_at",
+        "held_until",
+        "is_plain",
+        "name",
+        "pace_until",
+        "resumes_at",
+        "rules",
+        "scout",
+        "slots",
+        "ticks",
+        "told",
+    )
+
+    def __init__(self, name: str, law: PauseLaw) -> None:
+        self.name = name
+        self._law = law
+        self.is_plain = True
+        """Whether nothing holds its requests back; what is set here is settled by `_settle`."""
+        self.ticks = 0
+        """A number that grows with each request handed out, and with each good answer."""
+        self.rules: Callable[[], Any] = _nothing
+        """Returns its rules as they were found out last, if they are at hand."""
+        self.scout: Flight | None = None
+        """The one request on its way while the site's rules are not known."""
+        self.held_until = -inf
+        """When the operator lets the site be asked again."""
+        self._held_since = 0.0
+        self._routes: Routes | None = None
+        self._turns: Turns | None = None
+        self.pace_until = -inf
+        """Until when the pace need not be learnt."""
+        self.resumes_at = -inf
+        """When it may be asked, as the pace of a former run has left it."""
+        self._answered_at: float | None = None
+        self._goodput: Goodput | None = None
+        self._good_at: int | None = None
+        self._unanswered: set[bytes] | None = None
+        self._refused_urls: RefusedUrls | None = None
+        self.slots: set[str] = set()
+        """Download slots through which it was asked."""
+        self.alarm_at = inf
+        """When the crawl looks at it again."""
+        self.told: frozenset[str] = frozenset()
+        """What has been told of it once."""
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.in_words()}>"
+
+    # When may it be asked?
+
+    def due(self, now: float, route: str = "") -> float:
+        """Return when the next request may be handed out; ``inf``: when another one has ended."""
+        if self.is_plain:
+            return now
+        if self.scout is not None:
+            return inf
+        due = self.pause_due(now, route)
+        return due if due > now or self._turns is None else self._turns.due(now)
+
+    def pause_due(self, now: float, route: str = "") -> float:
+        """Return when a request may be sent as far as pauses are concerned."""
+        due = now if self._routes is None else self._routes.due(route, now)
+        return max(self.held_until, due)
+
+    def has_given_up(self, route: str = "") -> bool:
+        """Return whether the site is not asked again in this run."""
+        return self._routes is not None and self._routes.has_given_up(route)
+
+    def is_shut(self, now: float, route: str = "") -> bool:
+        """Return whether it is asked nothing now: paused, probed, given up, or unvisited.
+
+        A site that is merely asked at a pace or at the rate of a recovery is not.
+        """
+        if self.is_plain:
+            return False
+        return (
+            self.held_until > now
+            or self.shut_since is not None
+            or (self._routes is not None and self._routes.is_shut(route, now))
+        )
+
+    def shut_routes(self, now: float) -> Iterator[str]:
+        """Yield the routes by which the site is asked nothing now."""
+        for route in sorted({"", *(self._routes or ())}):
+            if self.is_shut(now, route):
+                yield route
+
+    def is_poor_probe(self, fingerprint: bytes, route: str) -> bool:
+        """Return whether some other request had better be the probe: this one failed last."""
+        one = None if self._routes is None else self._routes.get(route)
+        if one is None or one.pause.state is not PauseState.PAUSED:
+            return False
+        return one.last_refused == fingerprint
+
+    # Requests come and go.
+
+    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+        """Note that the queue hands a request out; where a probe is due, this is it."""
+        self.ticks = flight.tick = self.ticks + 1
+        flight.is_from_queue = True
+        flight.passed = flight.route
+        if as_scout:  # it takes its turn when the rules are known
+            self.scout = flight
+            self.is_plain = False
+        elif self.is_plain:
+            return
+        elif self._turns is not None and not self.has_given_up(flight.route):
+            self._turns.give(flight)
+        if self._routes is not None:
+            self._routes.let_pass(flight, now)
+
+    def admit(self, flight: Flight, now: float) -> Admission:
+        """Return whether a request may leave for the site now; if so, it has taken its turn."""
+        if self.is_plain:
+            return Admission.GO
+        takes_turn = False
+        if flight.keeps_pauses:
+            if self.held_until > now:
+                return Admission.PAUSED
+            if self._routes is not None and self._routes.is_shut_for(flight):
+                if not self._routes.may_take_turn(flight, now):
+                    return Admission.PAUSED
+                takes_turn = True
+        if self._turns is not None:
+            if not self._turns.has_turn(flight, now):
+                return Admission.NO_TURN
+            self._turns.give(flight)
+        if takes_turn and self._routes is not None:
+            self._routes.let_pass(flight, now)
+        return Admission.GO
+
+    def sent(self, flight: Flight, now: float) -> None:
+        """Note that a request leaves for the site."""
+        flight.is_sent = True
+        if self._turns is not None:
+            self._turns.metronome.sent(now)
+
+    def still_waits(self, now: float) -> None:
+        """Note that the request sent last is not on its way yet: the downloader holds it."""
+        if self._turns is not None:
+            self._turns.metronome.sent(now)
+
+    def ended(self, flight: Flight, now: float) -> bool:
+        """Note that a request has its answer, or will get none; return whether others may go.
+
+        A probe that ends so has told nothing of the site, and a turn that was not used is free.
+        """
+        if self._turns is None and self.pace_until < now:
+            self._answered_at = now
+        if self.is_plain:
+            return False
+        if self.scout is flight:
+            self.scout = None
+        if self._routes is not None:
+            self._routes.lost(flight, now)
+        if self._turns is not None:
+            self._turns.ended(flight, now)
+        flight.is_sent = False
+        self._settle()
+        return True
+
+    def end_scout(self) -> None:
+        """Note that the rules are known now, or never will be."""
+        self.scout = None
+        self._settle()
+
+    def awaited(self) -> Iterator[Flight]:
+        """Yield the requests whose end others wait for."""
+        if self.scout is not None:
+            yield self.scout
+        if self._routes is not None:
+            yield from self._routes.probes()
+        if self._turns is not None and self._turns.turn is not None:
+            yield self._turns.turn
+
+    # What it answers.
+
+    def answered(self, flight: Flight, now: float, fingerprint: bytes) -> News | None:
+        """Note that the site answered a request, and asked for no pause.
+
+        Args:
+            flight: the request.
+            now: seconds.
+            fingerprint: of the request; anything where :attr:`has_refused` is False.
+        """
+        self.ticks = self._good_at = self.ticks + 1
+        if self._goodput is None:
+            self._goodput = Goodput()
+        self._goodput.answered(now)
+        self._unanswered = None
+        if self._refused_urls is not None:
+            self._refused_urls.answered(fingerprint)
+            self._forget_refused_urls()
+        if self._routes is None:
+            return None
+        news = self._routes.answered(flight, now)
+        self._settle()
+        return news
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether any request was refused, and not answered well since."""
+        return self._refused_urls is not None
+
+    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
+        """Note that the site refused a request: by a pause status, or by no answer at all."""
+        if self._refused_urls is None:
+            self._refused_urls = RefusedUrls(self._law)
+        if self._routes is None:
+            self._routes = Routes(self._law)
+        if self._refused_urls.refused(fingerprint, refusal, flight.tick, self._good_at):
+            self._routes.lost(flight, refusal.now)
+            news: News | None = News.SET_ASIDE
+        else:
+            rate = 0.0 if self._goodput is None else self._goodput.rate(refusal.now)
+            news = self._routes.refused(flight, fingerprint, refusal, rate)
+        self._settle()
+        return news
+
+    def is_silent(
+        self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
+    ) -> bool:
+        """Return whether a request without an answer means that the site is down for a while.
+
+        Not one that never answered in this run, and not for a single URL: such requests are
+        RetryMiddleware's, as always.
+
+        Args:
+            flight: the one that got no answer.
+            fingerprint: of the request.
+            now: seconds.
+            is_certain: whether nobody listens there, so that one request is proof enough.
+        """
+        if self.held_until > now or (self._routes and self._routes.is_shut_for(flight)):
+            return True
+        if self._good_at is None:
+            return False
+        if self._unanswered is None:
+            self._unanswered = set()
+        if len(self._unanswered) < _MOST_UNANSWERED:
+            self._unanswered.add(fingerprint)
+        return is_certain or len(self._unanswered) > 1
+
+    def is_probe(self, flight: Flight) -> bool:
+        """Return whether the request is the one that asks a paused site whether it is well."""
+        return self._routes is not None and flight in self._routes.probes()
+
+    def may_go_at(self, fingerprint: bytes) -> float:
+        """Return when a request may be sent again, where its URL is to blame; 0: it is not."""
+        return 0.0 if self._refused_urls is None else self._refused_urls.may_go_at(fingerprint)
+
+    def times_alone(self, fingerprint: bytes) -> int:
+        """Return how often a request was refused, where its URL is to blame."""
+        return 0 if self._refused_urls is None else self._refused_urls.times_alone(fingerprint)
+
+    def forget_refusals(self, fingerprint: bytes) -> None:
+        """Forget how often a request was refused: it is tried no more."""
+        if self._refused_urls is not None:
+            self._refused_urls.forget(fingerprint)
+            self._forget_refused_urls()
+
+    # Its pace.
+
+    @property
+    def pace(self) -> Pace:
+        """What its owner asks for, as far as it is known."""
+        return _FREE if self._turns is None else self._turns.metronome.pace
+
+    @property
+    def has_pace(self) -> bool:
+        """Whether it is asked at a pace."""
+        return self._turns is not None
+
+    @property
+    def shut_since(self) -> float | None:
+        """Since when a request waits for the site's visit time; None: none does."""
+        return None if self._turns is None else self._turns.shut_since
+
+    def keep_to(self, pace: Pace, until: float, now: float) -> bool:
+        """Have the site asked at this pace; return whether it is another one than just now.
+
+        Args:
+            pace: what its owner asks for, or the project has set.
+            until: when it is to be learnt again.
+            now: seconds.
+        """
+        self.pace_until = until
+        if self._turns is not None:
+            metronome = self._turns.metronome
+            if metronome.pace == pace:
+                return False
+            metronome.keep_to(pace, now)
+            if pace.is_free and self._turns.is_idle(now):
+                self._turns = None
+                self._settle()
+            return True
+        if pace.is_free:
+            return False
+        self._begin_turns(pace, now)
+        return True
+
+    def keep_to_what_is_left(self, longest: float, now: float) -> bool:
+        """Leave a site alone whose pace is not known yet, and was when a former run asked it.
+
+        Args:
+            longest: seconds between requests that any site is given.
+            now: seconds.
+        """
+        if self._turns is not None or self.resumes_at <= now:
+            return False
+        turns = self._begin_turns(Pace(longest), now)
+        turns.metronome.pace = _FREE  # its robots.txt is asked for next, and says what it asks for
+        return True
+
+    def note_wait(self, now: float) -> float | None:
+        """Note that a request waits for its turn; return when the visit time begins if it is news.
+
+        News is what has just been found out: that the site is not to be asked at this time.
+        """
+        turns = self._turns
+        if turns is None:
+            return None
+        if turns.wanted_since is None:
+            turns.wanted_since = now
+        opens = turns.metronome.pace.opens(now)
+        if opens <= now or turns.shut_since is not None:
+            return None
+        turns.shut_since = now
+        return opens
+
+    def end_wait(self, now: float) -> float | None:
+        """Return for how long a turn was waited for that is taken now; None: it was not."""
+        turns = self._turns
+        if turns is None or turns.wanted_since is None or turns.turn is None:
+            return None
+        waited, turns.wanted_since = now - turns.wanted_since, None
+        return waited
+
+    def end_shut(self, now: float) -> float | None:
+        """Return for how long the site was shut whose visit time has begun; None: it was not."""
+        turns = self._turns
+        if turns is None or turns.shut_since is None or turns.metronome.pace.opens(now) > now:
+            return None
+        shut_for, turns.shut_since = now - turns.shut_since, None
+        return shut_for
+
+    def next_turn(self, now: float) -> float:
+        """Return when the site may be asked again if an answer ends now; now: it has no pace."""
+        return now if self._turns is None else self._turns.metronome.due_after(now)
+
+    def _begin_turns(self, pace: Pace, now: float) -> Turns:
+        since = -inf if self._answered_at is None else self._answered_at
+        metronome = Metronome(pace, since, self.resumes_at)
+        metronome.keep_to(pace, now)
+        self._answered_at, self.resumes_at = None, -inf
+        self._turns = Turns(metronome)
+        self.is_plain = False
+        return self._turns
+
+    # Told by the operator, and by the end of a run.
+
+    def hold(self, now: float, until: float) -> None:
+        """Have nothing sent before ``until``, whatever the site answers; now: end the hold."""
+        if self.held_until == -inf:
+            self._held_since = now
+        self.held_until = until
+        self.is_plain = False
+
+    def end_hold(self, now: float) -> float | None:
+        """Return how long the hold was that is over now; None: there is none, or it is not over."""
+        if self.held_until == -inf or now < self.held_until:
+            return None
+        self.held_until = -inf
+        self._settle()
+        return now - self._held_since
+
+    def end_pause(self, now: float) -> None:
+        """Let the probe go at once, as the operator knows that the site is well."""
+        if self._routes is not None:
+            self._routes.end_pause(now)
+
+    def give_up(self, now: float, reason: str) -> list[str]:
+        """Ask the site no more, whatever the law says; return the routes given up by this."""
+        routes = self.use_routes()
+        self.is_plain = False
+        return routes.give_up(now, reason)
+
+    def restore(
+        self, now: float, route: str, until: float, reason: str, failed_probes: int
+    ) -> Pause | None:
+        """Go on with the pause of a former run; return it, if it is not over."""
+        pause = self.use_routes().use(route).pause
+        pause.restore(now, until, reason, failed_probes)
+        self._settle()
+        return None if pause.is_open else pause
+
+    # What it is made of.
+
+    def pause(self, route: str = "") -> Pause | None:
+        """Return the pause of a route; None: it was never paused."""
+        one = None if self._routes is None else self._routes.get(route)
+        return None if one is None else one.pause
+
+    def use_routes(self, route: str = "") -> Routes:
+        """Return the routes, this one noted if it is a proxy."""
+        if self._routes is None:
+            self._routes = Routes(self._law)
+        if route:
+            self._routes.use(route)
+            self.is_plain = False
+        return self._routes
+
+    def in_words(self, route: str = "", now: float = -inf) -> str:
+        """Return how it stands, for people."""
+        if self.shut_since is not None:
+            return f"outside of {self.pace.visits_in_words}"
+        pause = self.pause(route)
+        words = [] if pause is None else [pause.in_words()]
+        if self.held_until > now:
+            words.append(f"held until {self.held_until:.1f}")
+        if self.scout is not None:
+            words.append("its rules are being found out")
+        if not words and self._routes is not None and self._routes.is_shut(route, now):
+            words.append("all its proxies are shut")
+        return ", ".join(words) or "open"
+
+    def as_data(self, now: float) -> dict[str, Any]:
+        """Return what another run or worker has to know of it, as plain data; times in seconds."""
+        routes = self._routes or Routes(self._law)
+        next_turn = self.next_turn(now)
+        return {
+            "site": self.name,
+            "held_until": self.held_until if self.held_until > now else None,
+            "next_turn": next_turn if next_turn > now else None,
+            "pauses": {
+                name: route.pause.as_data()
+                for name, route in routes.items()
+                if not route.pause.is_open
+            },
+        }
+
+    def _settle(self) -> None:
+        """Forget what tells nothing any more, and see whether anything holds requests back."""
+        if self._routes is not None and self._routes.is_plain:
+            self._routes = None
+        self.is_plain = (
+            self._routes is None
+            and self._turns is None
+            and self.scout is None
+            and self.held_until == -inf
+        )
+
+    def _forget_refused_urls(self) -> None:
+        if not self._refused_urls:
+            self._refused_urls = None

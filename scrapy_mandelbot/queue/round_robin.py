@@ -1,0 +1,124 @@
+"""Which line is next: those with the fewest active downloads first, round robin among equals.
+
+The next one costs the same among ten lines and among fifty thousand. Lines stand by how active
+their slot is; none is looked at twice to find that it must wait: it steps out until something says
+that this may have changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from scrapy_mandelbot.politeness import SiteState
+
+
+class Line:
+    """The requests of a site that go by one route and through one download slot."""
+
+    __slots__ = ("activity", "has_joined", "is_ours", "name", "route", "site", "slot")
+
+    def __init__(self, name: str, site: SiteState, route: str, slot: str) -> None:
+        self.name = name
+        self.site = site
+        self.route = route
+        self.slot = slot
+        self.activity: int | None = None
+        """Of its slot, as it stands; None: it has stepped out."""
+        self.has_joined = False
+        """Whether it takes part: it has a request that may be handed out."""
+        self.is_ours = True
+        """Whether all its requests are of this site: Scrapy's own queue keeps several in one."""
+
+    def __repr__(self) -> str:
+        return f"<Line {self.name!r}>"
+
+
+class RoundRobin:
+    """The lines, by the activity of their slots.
+
+    Args:
+        activity: returns how many downloads a slot has.
+    """
+
+    def __init__(self, activity: Callable[[str], int]) -> None:
+        self._activity = activity
+        self._by_slot: dict[str, dict[Line, None]] = {}  # whose last turn is longest ago first
+        self._standing: dict[int, dict[Line, None]] = {}  # activity -> lines, in order
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_slot.values()))
+
+    def join(self, line: Line) -> None:
+        """Let a line take part, behind those that are as active."""
+        line.has_joined = True
+        self._by_slot.setdefault(line.slot, {})[line] = None
+        self.stand(line)
+
+    def leave(self, line: Line) -> None:
+        """Let a line take part no longer."""
+        self.step_out(line)
+        line.has_joined = False
+        lines = self._by_slot[line.slot]
+        del lines[line]
+        if not lines:
+            del self._by_slot[line.slot]
+
+    def first(self) -> Line | None:
+        """Return the line that is next, and leave it in its place."""
+        standing = self._standing
+        if not standing:
+            return None
+        least = 0 if 0 in standing else min(standing)
+        return next(iter(standing[least]))
+
+    def take(self, line: Line) -> None:
+        """Note that a line takes its turn: of those that share its slot it is the last now."""
+        lines = self._by_slot[line.slot]
+        if len(lines) > 1:
+            del lines[line]
+            lines[line] = None
+
+    def step_out(self, line: Line) -> None:
+        """Have a line wait for something."""
+        activity = line.activity
+        if activity is None:
+            return
+        line.activity = None
+        standing = self._standing[activity]
+        del standing[line]
+        if not standing:
+            del self._standing[activity]
+
+    def stand(self, line: Line) -> None:
+        """Put a line behind those that are as active, wherever it stands."""
+        self.step_out(line)
+        activity = line.activity = self._activity(line.slot)
+        standing = self._standing.get(activity)
+        if standing is None:
+            standing = self._standing[activity] = {}
+        standing[line] = None
+
+    def slot_changed(self, slot: str, activity: int) -> None:
+        """Move the lines of a slot whose activity has changed, those that had to wait too."""
+        for line in tuple(self._by_slot.get(slot, ())):
+            before = line.activity
+            if before is not None:  # as step_out() and stand(), of which this is most of the calls
+                standing = self._standing[before]
+                del standing[line]
+                if not standing:
+                    del self._standing[before]
+            line.activity = activity
+            there = self._standing.get(activity)
+            if there is None:
+                self._standing[activity] = {line: None}
+            else:
+                there[line] = None
+
+    def may_stand(self, lines: Iterable[Line]) -> None:
+        """Have lines that had to wait stand again; those that stand keep their place."""
+        for line in lines:
+            if line.activity is None:
+                self.stand(line)

@@ -1,0 +1,328 @@
+"""The SCHEDULER_PRIORITY_QUEUE."""
+
+from __future__ import annotations
+
+import logging
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import scrapy.signals
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.utils.job import job_dir
+from scrapy.utils.misc import build_from_crawler
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness import Flight
+from scrapy_mandelbot.queue.delayed import Delayed
+from scrapy_mandelbot.queue.names import is_ours, key_of_name, queue_name, slot_of_name
+from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
+from scrapy_mandelbot.queue.storage import Storage
+from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.throttle import key_of, site_of_request, split_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.pqueues import QueueProtocol
+
+    from scrapy_mandelbot.politeness import SiteState
+
+logger = logging.getLogger(__name__)
+
+_OPEN_DISK_QUEUES = 200
+"""How many of Scrapy's disk queues are open at a time; each has a file or two."""
+_LOOK_AGAIN = 1.0  # seconds
+_NAMED = 10  # of the requests that are lost
+
+
+class SiteQueue:
+    """A ``SCHEDULER_PRIORITY_QUEUE`` that passes by the sites that may not be asked now.
+
+    Requests are kept by site and download slot. Among those that may be asked, the order is that
+    of Scrapy's own ``DownloaderAwarePriorityQueue``: the slots with the fewest active downloads
+    first, round robin among equals, by priority within. No slot gets more than it transfers at
+    once. A pop costs the same however many sites there are. A request that came back and has to
+    wait for a time of its own is delayed meanwhile.
+
+    Its directories and state in JOBDIR have Scrapy's form, so that either queue can resume what
+    the other left. Where Scrapy's queue left requests of several sites in one, each is moved to
+    its own as it comes to light.
+    """
+
+    @classmethod
+    def from_crawler(
+        cls,
+        crawler: Crawler,
+        downstream_queue_cls: type[QueueProtocol],
+        key: str,
+        startprios: dict[str, Iterable[int]] | None = None,
+        *,
+        start_queue_cls: type[QueueProtocol] | None = None,
+    ) -> Any:
+        """Build the queue; Scrapy's own where MANDELBOT_ENABLED is False."""
+        queue_class: Any = cls if Crawl.of(crawler).config.enabled else DownloaderAwarePriorityQueue
+        return queue_class(
+            crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
+        )
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        downstream_queue_cls: type[QueueProtocol],
+        key: str,
+        startprios: dict[str, Iterable[int]] | None = None,
+        *,
+        start_queue_cls: type[QueueProtocol] | None = None,
+    ) -> None:
+        if startprios and not isinstance(startprios, dict):
+            raise ValueError(
+                "SiteQueue resumes what a queue left that keeps requests by download slot, as"
+                " SiteQueue and scrapy.pqueues.DownloaderAwarePriorityQueue do. This JOBDIR holds"
+                f" the state of another queue: {startprios!r}."
+            )
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        self._throttle = self._crawl.throttle
+        self._in_flight = self._throttle.in_flight
+        self._has_routes = self._crawl.config.pause_per_proxy
+
+        def open_queue(directory: str, priorities: Iterable[int]) -> ScrapyPriorityQueue:
+            queue: ScrapyPriorityQueue = build_from_crawler(
+                self._crawl.config.inner_queue,
+                crawler,
+                downstream_queue_cls=downstream_queue_cls,
+                key=directory,
+                startprios=priorities,
+                start_queue_cls=start_queue_cls,
+            )
+            return queue
+
+        self._storage = Storage(open_queue, key, _OPEN_DISK_QUEUES)
+        self._delayed = Delayed(self._crawl.clock, self._come_back)
+        self._round_robin = RoundRobin(self._in_flight.in_slot)
+        self.slot_changed = self._round_robin.slot_changed
+        self._lines: dict[tuple[str, str, str], Line] = {}
+        self._by_site: dict[SiteState, list[Line]] = {}
+        self._waits_for_an_end: set[Line] = set()
+        """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
+        self._looked_again_at = -inf
+        for name, priorities in (startprios or {}).items():
+            self._storage.restore(name, priorities)
+            self._round_robin.join(self._line(name))
+        self._throttle.listen(self)
+        if not key and job_dir(crawler.settings):  # Scrapy does not close the one in memory
+            crawler.signals.connect(self._tell_lost, signal=scrapy.signals.spider_closed)
+
+    def __len__(self) -> int:
+        return len(self._storage) + len(self._delayed)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._storage
+
+    def push(self, request: Request) -> None:
+        """Add a request, or take one back that was handed out and could not be sent.
+
+        Raises:
+            ValueError: the request cannot be written to disk.
+        """
+        not_before = 0.0
+        if self._in_flight.coming_back:
+            not_before = self._in_flight.take_back(request)
+        slot = engine.slot_key(self._crawler, request)
+        name = site_of_request(request)
+        route = self._throttle.route_of(request) if self._has_routes else ""
+        line = self._lines.get((name, route, slot))
+        if line is None:
+            key = queue_name(key_of(name, route), slot)
+            line = self._add_line(Line(key, self._throttle.sites.of(name), route, slot))
+        if not_before and not_before > self._crawl.now():
+            self._delayed.put(line, request, not_before)
+            return
+        try:
+            self._storage.push(line.name, request)
+        except ValueError:
+            self._leave_if_empty(line)
+            raise
+        if not line.has_joined:
+            self._round_robin.join(line)
+
+    def pop(self) -> Request | None:
+        """Return the next request of a site that may be asked now, or None."""
+        while (line := self._next_line()) is not None:
+            self._round_robin.take(line)
+            request = self._storage.pop(line.name)
+            if request is not None and not line.site.is_plain:
+                request = self._better_probe(request, line)
+            if line.name not in self._storage.lengths:
+                self._leave_if_empty(line)
+            if request is None or (self._crawl.drops and self._crawl.drops(request)):
+                continue
+            if self._hands_out(request, line):
+                return request
+            self.push(request)
+        return None
+
+    def peek(self) -> Request | None:
+        """Return what :meth:`pop` would return, and leave it in the queue.
+
+        Raises:
+            NotImplementedError: the queue class within cannot do so.
+        """
+        line = self._next_line()
+        return None if line is None else self._storage.peek(line.name)
+
+    def drain(self) -> Iterator[Request]:
+        """Take out all requests, whatever is known of their sites."""
+        self._end_delays()
+        for line in list(self._lines.values()):
+            while line.name in self._storage:
+                request = self._storage.pop(line.name)
+                self._leave_if_empty(line)
+                if request is not None:
+                    yield request
+
+    def close(self) -> dict[str, list[int]]:
+        """Close all, and return the state that a queue of either kind can be built from."""
+        self._end_delays()
+        self._warn_of(self._storage.put_down())
+        return self._storage.close()
+
+    # Asked and told by the throttle.
+
+    def waiting(self, site: SiteState) -> int:
+        """Return how many requests for the site it holds."""
+        return sum(map(self._length, self._by_site.get(site, ())))
+
+    def lines(self) -> Iterator[tuple[SiteState, str, int]]:
+        """Yield site, route and number of the requests that it holds."""
+        for line in self._lines.values():
+            yield line.site, line.route, self._length(line)
+
+    def site_changed(self, site: SiteState) -> None:
+        """Note that a site which had to wait may be asked, perhaps."""
+        for line in self._by_site.get(site, ()):
+            if line.activity is None and line.name in self._storage:
+                self._round_robin.stand(line)
+
+    # The rest is the queue's own.
+
+    def _hands_out(self, request: Request, line: Line) -> bool:
+        """Hand the request out, if it may be after all that is found out about it only now."""
+        site, route, slot = line.site, line.route, line.slot
+        if not line.is_ours:  # Scrapy's queue does not tell sites apart
+            site, route = self._throttle.site_of(request), self._throttle.route_of(request)
+            slot = engine.slot_key(self._crawler, request)
+            if not self._throttle.may_hand_out(site, route):
+                return False
+        now = self._crawl.now()
+        as_scout = self._crawl.needs_scout(request, site, now)
+        is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
+        if is_news and not self._throttle.may_hand_out(site, route):
+            return False
+        flight = Flight(request, site, route)
+        flight.slot = slot
+        self._throttle.hand_out(flight, now, as_scout=as_scout)
+        return True
+
+    def _line(self, name: str) -> Line:
+        """Return the line for a queue that a former run has left."""
+        site, route = split_key(key_of_name(name))
+        line = Line(name, self._throttle.sites.of(site), route, slot_of_name(name))
+        line.is_ours = is_ours(name)
+        return self._add_line(line)
+
+    def _add_line(self, line: Line) -> Line:
+        self._lines[line.site.name, line.route, line.slot] = line
+        self._by_site.setdefault(line.site, []).append(line)
+        return line
+
+    def _length(self, line: Line) -> int:
+        return self._storage.length(line.name) + self._delayed.length(line)
+
+    def _leave_if_empty(self, line: Line) -> None:
+        name = line.name
+        if name in self._storage:
+            return
+        if line.has_joined:
+            self._round_robin.leave(line)
+            self._waits_for_an_end.discard(line)
+        if self._delayed.length(line):
+            return
+        del self._lines[line.site.name, line.route, line.slot]
+        lines = self._by_site[line.site]
+        lines.remove(line)
+        if not lines:
+            del self._by_site[line.site]
+
+    def _come_back(self, line: Line, request: Request) -> None:
+        """Put a request that was delayed where it is the next of its queue."""
+        self._storage.put_at_hand(line.name, request)
+        if not line.has_joined:
+            self._round_robin.join(line)
+        engine.wake(self._crawler)
+
+    def _end_delays(self) -> None:
+        for line, request in self._delayed.drain():
+            self._come_back(line, request)
+
+    def _tell_lost(self) -> None:
+        """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
+        self._warn_of(list(self.drain()))
+
+    def _warn_of(self, lost: list[Request]) -> None:
+        if not lost:
+            return
+        logger.warning(
+            "%(count)d requests are not in JOBDIR, as they cannot be written to disk (is each"
+            " callback a method of the spider?), and are lost: %(requests)s%(more)s",
+            {
+                "count": len(lost),
+                "requests": ", ".join(shown(str(request)) for request in lost[:_NAMED]),
+                "more": ", …" if len(lost) > _NAMED else "",
+            },
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _next_line(self) -> Line | None:
+        """Return the line whose turn it is; those that must wait step out."""
+        round_robin = self._round_robin
+        while True:
+            line = round_robin.first()
+            if line is None:
+                if not self._look_again():
+                    return None
+            elif not (line.site.is_plain or self._throttle.may_hand_out(line.site, line.route)):
+                round_robin.step_out(line)
+                if next(line.site.awaited(), None) is not None:
+                    self._waits_for_an_end.add(line)
+            elif line.activity and self._in_flight.is_full(line.slot):
+                round_robin.step_out(line)
+                self._waits_for_an_end.add(line)
+            else:
+                return line
+
+    def _look_again(self) -> bool:
+        """Let lines stand whose wait may have ended without a word.
+
+        Every end is told, but that of a request which some middleware swallowed.
+        """
+        now = self._crawl.now()
+        if not self._waits_for_an_end or now < self._looked_again_at + _LOOK_AGAIN:
+            return False
+        self._looked_again_at = now
+        self._round_robin.may_stand(self._waits_for_an_end)
+        self._waits_for_an_end.clear()
+        return True
+
+    def _better_probe(self, request: Request, line: Line) -> Request | None:
+        """Return another request of the site, if this one would be the probe and failed last."""
+        if line.name not in self._storage:
+            return request
+        if not self._throttle.is_poor_probe(request, line.site, line.route):
+            return request
+        other = self._storage.pop(line.name)
+        self._storage.put_at_hand(line.name, request)
+        return other

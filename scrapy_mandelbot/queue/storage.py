@@ -1,0 +1,166 @@
+"""Where the requests of a site queue are kept: a queue of Scrapy's for each line, some open.
+
+Scrapy's disk queues hold a file open for each site and priority, and a process may open a thousand.
+Here the queues that were used longest ago are closed, and opened again when their turn comes. What
+is on disk has Scrapy's form either way.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot import engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from scrapy import Request
+    from scrapy.pqueues import ScrapyPriorityQueue
+
+    OpenQueue = Callable[[str, Iterable[int]], ScrapyPriorityQueue]
+
+
+class Storage:
+    """Queues by name, each with at least one request.
+
+    Args:
+        open_queue: makes a queue, given its directory and the priorities that it has there.
+        directory: where queues are kept on disk; empty: they are in memory, and all stay open.
+        most_open: how many are open at a time, of those on disk.
+    """
+
+    def __init__(self, open_queue: OpenQueue, directory: str, most_open: int) -> None:
+        self._open_queue = open_queue
+        self._directory = directory
+        self._most_open = most_open if directory else 0
+        self._open: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
+        self._closed: dict[str, list[int]] = {}  # priorities
+        self._at_hand: dict[str, list[Request]] = {}
+        self.lengths: dict[str, int] = {}
+        """How many requests each queue has, of those that have any."""
+        self._total = 0
+
+    def __len__(self) -> int:
+        return self._total
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.lengths
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lengths)
+
+    def length(self, name: str) -> int:
+        """Return how many requests the queue has."""
+        return self.lengths.get(name, 0)
+
+    def restore(self, name: str, priorities: Iterable[int]) -> None:
+        """Take up what a former run left on disk."""
+        self._closed[name] = list(priorities)
+        length = len(self._reach(name))
+        self.lengths[name] = length
+        self._total += length
+        self._put_away_if_empty(name)
+
+    def push(self, name: str, request: Request) -> None:
+        """Add a request to a queue, which is made if need be.
+
+        Raises:
+            ValueError: it cannot be written to disk; nothing has changed.
+        """
+        queue = self._reach(name)
+        try:
+            queue.push(request)
+        except ValueError:
+            self.lengths.setdefault(name, 0)
+            self._put_away_if_empty(name)
+            raise
+        self.lengths[name] = self.lengths.get(name, 0) + 1
+        self._total += 1
+
+    def put_at_hand(self, name: str, request: Request) -> None:
+        """Add a request that is to be the next of its queue, and is not written to disk."""
+        self._at_hand.setdefault(name, []).append(request)
+        self.lengths[name] = self.lengths.get(name, 0) + 1
+        self._total += 1
+
+    def pop(self, name: str) -> Request | None:
+        """Take the next request of a queue, which ends with its last one."""
+        if name in self._at_hand:
+            return self._pop_at_hand(name)
+        queue = self._reach(name)
+        request = queue.pop()
+        # A queue that lost what it held (its file was cut) is believed, not its former length.
+        left = len(queue)
+        self._total += left - self.lengths[name]
+        self.lengths[name] = left
+        if not left:
+            self._put_away_if_empty(name)
+        return request
+
+    def peek(self, name: str) -> Request | None:
+        """Return what :meth:`pop` would, and leave it."""
+        if name in self._at_hand:
+            return self._at_hand[name][0]
+        return self._reach(name).peek()
+
+    def put_down(self) -> list[Request]:
+        """Write what is at hand to disk; return what cannot be written."""
+        unwritable = []
+        for name in list(self._at_hand):
+            while name in self._at_hand:
+                request = self._pop_at_hand(name)
+                try:
+                    self.push(name, request)
+                except ValueError:
+                    unwritable.append(request)
+        return unwritable
+
+    def close(self) -> dict[str, list[int]]:
+        """Close all; return their priorities by name, for :meth:`restore`."""
+        state = {name: queue.close() for name, queue in self._open.items()} | self._closed
+        self._open.clear()
+        self._closed.clear()
+        self.lengths.clear()
+        self._total = 0
+        return state
+
+    def _pop_at_hand(self, name: str) -> Request:
+        requests = self._at_hand[name]
+        request = requests.pop(0)
+        if not requests:
+            del self._at_hand[name]
+        self.lengths[name] -= 1
+        self._total -= 1
+        self._put_away_if_empty(name)
+        return request
+
+    def _reach(self, name: str) -> ScrapyPriorityQueue:
+        if not self._most_open and name in self._open:
+            return self._open[name]
+        queue = self._open.pop(name, None)
+        if queue is None:
+            if self._most_open and len(self._open) >= self._most_open:
+                longest_ago = next(iter(self._open))
+                self._closed[longest_ago] = self._open.pop(longest_ago).close()
+            queue = self._open_queue(self._directory_of(name), self._closed.pop(name, ()))
+        self._open[name] = queue
+        return queue
+
+    def _put_away_if_empty(self, name: str) -> None:
+        if self.lengths[name]:
+            return
+        del self.lengths[name]
+        if name not in self._open and name not in self._closed:  # all it had was at hand
+            return
+        self._reach(name)
+        self._open.pop(name).close()
+        if self._directory:
+            with suppress(OSError):  # a queue class may leave files of its own there
+                Path(self._directory_of(name)).rmdir()
+
+    def _directory_of(self, name: str) -> str:
+        if not self._directory:  # in memory nobody asks for it, and the name of one costs its time
+            return ""
+        return f"{self._directory}/{engine.path_safe(name)}"

@@ -1,0 +1,169 @@
+"""What is in flight: the requests outside of the queue, and how many in which download slot.
+
+A request goes back to the queue by being returned from a middleware. On its way it passes the dupe
+filter again, so it is marked ``dont_filter`` until it is back; left on it, the mark would be copied
+by redirects and would switch the off-site filter off. The downloader writes ``download_slot`` into
+every request that it takes, and redirects copy that too. A middleware may have given it a proxy,
+and may have to give it another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.politeness import Flight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.politeness import SiteState
+
+_CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
+_FEW = 1_000  # flights; of more it is looked whether they are under way
+
+
+class _Was(NamedTuple):
+    """What a request that is sent back was when it was handed out."""
+
+    dont_filter: bool
+    meta: dict[str, object]
+    not_before: float
+
+
+class InFlight:
+    """The requests in flight.
+
+    The downloader counts a request in its slot a turn or two of the loop after it was handed out,
+    by which time the engine has asked for as many again: what is counted here is what the queue
+    has to go by.
+
+    Args:
+        crawler: whose requests they are.
+        lost: called with a flight that has ended, as a middleware swallowed its request.
+    """
+
+    def __init__(self, crawler: Crawler, lost: Callable[[Flight], None]) -> None:
+        self._crawler = crawler
+        self._lost = lost
+        self.slot_changed: list[Callable[[str, int], None]] = []
+        """Called with a download slot that has one more or one less, and how many it has."""
+        self._flights: dict[Request, Flight] = {}
+        self._in_slots: dict[str, set[Flight]] = {}
+        self._limits: dict[str, float] = {}  # of those slots; asked for again where one is full
+        # What each was, and when it may go; not its flight, which would keep the request for ever.
+        self.coming_back: WeakKeyDictionary[Request, _Was] = WeakKeyDictionary()
+        self._look_at = _FEW
+        self.get = self._flights.get
+        """Returns the flight of a request; None: there is none."""
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def hand_out(self, flight: Flight) -> None:
+        """Note what a request looks like as it leaves the queue for its download slot."""
+        request: Request = flight.request
+        self._flights[request] = flight
+        meta, slot = request.meta, flight.slot
+        if "download_slot" in meta or "proxy" in meta:
+            flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
+        flight.dont_filter = request.dont_filter
+        in_slot = self._in_slots.get(slot)
+        if in_slot is None:
+            in_slot = self._in_slots[slot] = set()
+            self._limits[slot] = engine.slot_concurrency(self._crawler, slot)
+        in_slot.add(flight)
+        for tell in self.slot_changed:
+            tell(slot, len(in_slot))
+        if len(self._flights) > self._look_at:
+            self._drop_lost()
+
+    def add(self, request: Request, site: SiteState, route: str) -> Flight:
+        """Note a request on its way, which need not be from the queue."""
+        flight = self._flights[request] = Flight(request, site, route)
+        if len(self._flights) > self._look_at:
+            self._drop_lost()
+        return flight
+
+    def in_slot(self, slot: str) -> int:
+        """Return how many requests were handed out to the slot and are not back or done."""
+        return len(self._in_slots.get(slot, ()))
+
+    def is_full(self, slot: str) -> bool:
+        """Return whether the slot has as many requests as it may transfer at once."""
+        flights = self._in_slots.get(slot)
+        if flights is None or len(flights) < self._limits[slot]:
+            return False
+        self._limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
+        if len(flights) < most:
+            return False
+        # Some ends are not told to us: a middleware may swallow a request. Then it is no longer
+        # the downloader's either.
+        for flight in list(flights):
+            self.drop_if_lost(flight)
+        return self.in_slot(slot) >= most
+
+    def drop_if_lost(self, flight: Flight) -> bool:
+        """Return whether a request has ended without a word, and is in flight no longer."""
+        if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
+            return False
+        self.let_go(flight)
+        self._lost(flight)
+        return True
+
+    def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
+        """Return the request as a middleware returns it to send it back to the queue.
+
+        Args:
+            flight: of a request that the queue has handed out. Returned, another would be sent
+                again at once by whoever sent it.
+            not_before: seconds since the epoch; the queue delays it until then.
+        """
+        request: Request = flight.request
+        self.let_go(flight)
+        self.coming_back[request] = _Was(flight.dont_filter, flight.meta, not_before)
+        request.dont_filter = True
+        return request
+
+    def is_coming_back(self, request: Request) -> bool:
+        """Return whether the request was sent back and has not arrived."""
+        return request in self.coming_back
+
+    def take_back(self, request: Request) -> float:
+        """Make a request that comes back to the queue what it was when it was handed out.
+
+        Returns:
+            When it may be handed out again, in seconds since the epoch; 0: at once.
+        """
+        was = self.coming_back.pop(request, None)
+        if was is None:
+            return 0.0
+        request.dont_filter = was.dont_filter
+        for key in _CHANGED_ON_THE_WAY:
+            if key in was.meta:
+                request.meta[key] = was.meta[key]
+            else:
+                request.meta.pop(key, None)
+        return was.not_before
+
+    def let_go(self, flight: Flight) -> None:
+        """Forget a request that has its answer, or never gets one."""
+        self._flights.pop(flight.request, None)
+        slot = flight.slot
+        flights = self._in_slots.get(slot) if flight.is_from_queue else None
+        if flights is None or flight not in flights:
+            return
+        flights.discard(flight)
+        if not flights:
+            del self._in_slots[slot], self._limits[slot]
+        for tell in self.slot_changed:
+            tell(slot, len(flights))
+
+    def _drop_lost(self) -> None:
+        for flight in list(self._flights.values()):
+            self.drop_if_lost(flight)
+        self._look_at = max(_FEW, 2 * len(self._flights))

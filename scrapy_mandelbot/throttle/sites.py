@@ -1,0 +1,86 @@
+"""The sites of a crawl: one bounded map of all that is known of each."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_mandelbot.politeness import SiteState, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+
+    from scrapy_mandelbot.politeness import PauseLaw
+
+MOST_SITES = 10_000
+"""Sites that are remembered though nothing refers to them: those that came up last."""
+MOST_IN_TROUBLE = 50_000
+"""Sites that are remembered as they are paused, given up, or asked at a pace."""
+
+
+def site_of_request(request: Request) -> str:
+    """Return the name of the site that the request goes to."""
+    return site_of(urlparse_cached(request))
+
+
+class Sites:
+    """The states of sites by name, as ``sites["https://example.com"]``.
+
+    One rule says what is forgotten. A site is kept while anything refers to it: its requests in the
+    queue or in flight, those that wait for it, its alarm. Of the others so many are kept that came
+    up last, and so many that are in trouble. What is forgotten is a site not heard of yet.
+    """
+
+    def __init__(self, law: PauseLaw) -> None:
+        self._law = law
+        self._all: WeakValueDictionary[str, SiteState] = WeakValueDictionary()
+        self._recent: OrderedDict[str, SiteState] = OrderedDict()
+        self._in_trouble: OrderedDict[str, SiteState] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._all))
+
+    def __getitem__(self, name: str) -> SiteState:
+        return self._all[name]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} sites, {len(self._in_trouble)} of them paused, probed or slowed>"
+
+    def get(self, name: str) -> SiteState | None:
+        """Return what is known of a site; None: nothing."""
+        return self._all.get(name)
+
+    def of(self, name: str) -> SiteState:
+        """Return what is known of a site, which is nothing at first."""
+        site = self._recent.get(name)
+        if site is not None:
+            self._recent.move_to_end(name)
+            return site
+        site = self._all.get(name)
+        if site is None:
+            site = self._all[name] = SiteState(name, self._law)
+        self._recent[name] = site
+        if len(self._recent) > MOST_SITES:
+            self._recent.popitem(last=False)
+        return site
+
+    def settle(self, site: SiteState) -> None:
+        """Remember a site that is in trouble, and no longer one that is not."""
+        if site.is_plain:
+            self._in_trouble.pop(site.name, None)
+            return
+        self._in_trouble[site.name] = site
+        if len(self._in_trouble) > MOST_IN_TROUBLE:
+            self._in_trouble.popitem(last=False)
+
+    def in_trouble(self) -> list[SiteState]:
+        """Return the sites that are paused, probed, given up, or asked at a pace."""
+        return list(self._in_trouble.values())

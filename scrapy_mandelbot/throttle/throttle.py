@@ -1,0 +1,653 @@
+"""Asks and tells the states of sites what the queue and the middlewares want to know and have seen.
+
+Every change of a site ends in :meth:`Throttle.update`, which works out from its state who may go on
+now: those who wait outside of the queue, the queues, or nobody before the alarm rings.
+"""
+
+from __future__ import annotations
+
+import random
+from math import inf
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.politeness import (
+    Admission,
+    Failure,
+    News,
+    Pause,
+    Refusal,
+    pace_by_hand,
+    pace_of_file,
+    unreadable_lines,
+)
+from scrapy_mandelbot.stores import Pause as KeptPause
+from scrapy_mandelbot.stores import Recent
+from scrapy_mandelbot.throttle.alarm import Alarm
+from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.proxies import (
+    TRY_ANOTHER_AFTER,
+    in_words,
+    key_of,
+    route_by_proxy,
+    split_key,
+)
+from scrapy_mandelbot.throttle.sites import Sites, site_of_request
+from scrapy_mandelbot.throttle.waiting import WaitingRoom
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.clock import Clock
+    from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.politeness import Flight, Pace, SiteState
+    from scrapy_mandelbot.robotstxt import RobotsTxt
+    from scrapy_mandelbot.robotstxt.robots import Agent
+    from scrapy_mandelbot.stores import Store
+
+REFUSAL_FLAG = "mandelbot_refused"
+"""The flag of a response that answers for a site which was not asked."""
+
+_JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
+_KEPT_FROM = 5.0  # seconds; of a shorter wait little is left when the next run has begun
+_REFUSALS = 16 * 1024 * 1024  # bytes of the last refusals that are kept, of all sites
+_REFUSAL = 64 * 1024  # bytes of the body of one
+_OVERHEAD = 2 * 1024  # bytes of a response without its body
+_NAMED = 5  # of the lines that cannot be read
+_MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
+
+
+class SitePausedError(Exception):
+    """Ends the wait in a download slot of a request whose site was paused meanwhile."""
+
+
+class Queue(Protocol):
+    """What is asked and told of a queue that hands out requests."""
+
+    def waiting(self, site: SiteState) -> int:
+        """Return how many requests for the site it holds."""
+
+    def lines(self) -> Iterator[tuple[SiteState, str, int]]:
+        """Yield site, route and number of the requests that it holds."""
+
+    @property
+    def slot_changed(self) -> Callable[[str, int], None]:
+        """What is called with a download slot that has one more or one less, and its number."""
+
+    def site_changed(self, site: SiteState) -> None:
+        """Note that a site which had to wait may be asked, perhaps."""
+
+
+class Throttle:
+    """How the sites of one crawl are asked."""
+
+    def __init__(
+        self, crawler: Crawler, config: Config, store: Store, clock: Clock, tell: events.Events
+    ) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._store = store
+        self._now = clock.now
+        self._tell = tell.tell
+        self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
+        self._route_of: Callable[[Request], str] | None = (
+            route_by_proxy if config.pause_per_proxy else None
+        )
+        self.is_paced = bool(config.crawl_delays) or config.obeys_pace
+        """Whether any site can have a pace in this crawl."""
+        self.is_simple = not (config.pause_per_proxy or self.is_paced)
+        """Whether nothing is to be looked at of a request to a site that nothing is known of."""
+        self._queues: list[Queue] = []
+        self._refusals: Recent[Response] = Recent(_REFUSALS)
+        self._alarm = Alarm(clock, self.update)
+        self._room = WaitingRoom(crawler, clock, self._look)
+        self.sites = Sites(config.pause_law)
+        """What is known of each site."""
+        self.in_flight = InFlight(crawler, self._ended)
+        """The requests outside of the queue."""
+        self.keeps_given_up = False
+        """Whether the requests of a site that is given up stay in the queue, for the next run."""
+
+    def listen(self, queue: Queue) -> None:
+        """Have a queue hear when a site or slot that had to wait may be asked again."""
+        if not self._queues:  # now there is a loop to set the alarm on
+            self._restore()
+        self._queues.append(queue)
+        self.in_flight.slot_changed.append(queue.slot_changed)
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        self._alarm.close()
+        self._room.close()
+
+    def route_of(self, request: Request) -> str:
+        """Return the route that a request goes as it stands."""
+        return "" if self._route_of is None else self._route_of(request)
+
+    def site_of(self, request: Request) -> SiteState:
+        """Return what is known of the site that a request goes to."""
+        return self.sites.of(site_of_request(request))
+
+    # Asked and told by the queue.
+
+    def may_hand_out(self, site: SiteState, route: str) -> bool:
+        """Return whether the queue may hand out a request of a site now.
+
+        If it may at a later time, the queue is told then.
+        """
+        if site.is_plain:
+            return True
+        self._look_for_lost(site)
+        if site.scout is None and site.has_given_up(route):
+            return not self.keeps_given_up  # handed out, they get the last refusal
+        now = self._now()
+        due = site.due(now, route)
+        if due <= now:
+            return True
+        if site.pause_due(now, route) <= now and site.scout is None:
+            self._note_wait(site, now)
+        elif route:
+            site.use_routes(route)
+        self._alarm.set(site, due)
+        return False
+
+    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+        """Note that the queue hands out a request; where a probe is due, this is it."""
+        site = flight.site
+        self.in_flight.hand_out(flight)
+        site.hand_out(flight, now, as_scout=as_scout)
+        if not site.is_plain:
+            self._count_wait(site)
+        if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
+            site.slots.add(flight.slot)
+
+    def is_poor_probe(self, request: Request, site: SiteState, route: str) -> bool:
+        """Return whether some other request had better be the probe: this one failed last."""
+        return not site.is_plain and site.is_poor_probe(self._fingerprint(request), route)
+
+    # Asked by who wants to know how the crawl stands.
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether all requests of the crawl are in queues that ask the states of sites."""
+        return bool(self._queues) and self._config.inner_scheduler is None
+
+    def waiting(self, name: str) -> int:
+        """Return how many requests for a site are in the queues."""
+        site = self.sites.get(name)
+        return 0 if site is None else self._waiting(site)
+
+    def held(self) -> tuple[int, int]:
+        """Return how many requests the queues hold of sites that are shut, and of given up ones."""
+        now, shut, given_up = self._now(), 0, 0
+        for queue in self._queues:
+            for site, route, count in queue.lines():
+                if site.is_shut(now, route):
+                    shut += count
+                    given_up += count * site.has_given_up(route)
+        return shut, given_up
+
+    def shut(self) -> set[str]:
+        """Return the sites that are asked nothing now."""
+        now = self._now()
+        return {site.name for site in self.sites.in_trouble() if site.is_shut(now)}
+
+    def shut_in_words(self) -> dict[str, str]:
+        """Return how the sites stand that are asked nothing now, by name, in words."""
+        now = self._now()
+        return {
+            in_words(site.name, route): site.in_words(route, now)
+            for site in self.sites.in_trouble()
+            for route in site.shut_routes(now)
+        }
+
+    # Told by the operator.
+
+    def hold(self, name: str, until: float, reason: str) -> None:
+        """Leave the site alone until then, whatever it answers; its requests wait."""
+        site = self.sites.of(name)
+        site.hold(self._now(), until)
+        self.sites.settle(site)
+        self._evict(site, None)
+        self._keep(site, "", KeptPause(until, reason))
+        self._tell_paused(events.HELD, site, "", until, reason)
+        self.update(site)
+        self._alarm.set(site, until)
+
+    def end_hold(self, name: str) -> bool:
+        """Let the site be asked again at once, if it is held or paused; return whether it was."""
+        now = self._now()
+        site = self.sites.get(name)
+        if site is None or site.pause_due(now) <= now:
+            return False
+        if site.held_until > now:
+            site.hold(now, now)
+        site.end_pause(now)
+        self.update(site)
+        return True
+
+    def give_up_all(self, reason: str) -> None:
+        """Give up every site that is shut."""
+        now = self._now()
+        for site in self.sites.in_trouble():
+            if any(True for _ in site.shut_routes(now)):
+                for route in site.give_up(now, reason):
+                    self._tell_given_up(site, route, now)
+                self.update(site)
+
+    # Asked by the middlewares, of a request on its way.
+
+    def flight_of(self, request: Request) -> Flight:
+        """Return what is known of a request on its way."""
+        flight = self.in_flight.get(request)
+        if flight is None:
+            flight = self.in_flight.add(request, self.site_of(request), self.route_of(request))
+        return flight
+
+    def has_given_up(self, flight: Flight) -> bool:
+        """Return whether the request's site is not asked again in this run."""
+        site = flight.site
+        return site.has_given_up(flight.route if flight.passed is None else flight.passed)
+
+    def can_go_back(self, flight: Flight) -> bool:
+        """Return whether the request came from the queue, and the queue should keep it."""
+        return flight.is_from_queue and (self.keeps_given_up or not self.has_given_up(flight))
+
+    def admit(self, flight: Flight) -> Admission:
+        """Return whether a request may leave for its site now; if so, it does."""
+        site, request = flight.site, flight.request
+        if "dont_pause" in request.meta:
+            flight.keeps_pauses = not request.meta["dont_pause"]
+        if self._route_of is not None:
+            flight.route = self._route_of(request)
+            site.use_routes(flight.route)
+        now = self._now()
+        if not site.is_plain:
+            self._look_for_lost(site)
+        admission = site.admit(flight, now)
+        if admission is Admission.GO:
+            self.let_leave(flight)
+        return admission
+
+    def let_leave(self, flight: Flight) -> None:
+        """Note that a request leaves for its site."""
+        site, now = flight.site, self._now()
+        if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
+            site.slots.add(engine.slot_key(self._crawler, flight.request))
+        site.sent(flight, now)
+        self._count_wait(site)
+        self._keep_turn(site, now)
+
+    async def wait(self, flight: Flight, admission: Admission) -> bool:
+        """Wait until a request may try again that never was in the queue.
+
+        Returns:
+            Whether it may. If not, it has waited for MANDELBOT_PAUSE_WAIT in all, or its site was
+            given up, or the crawl is closing. Turns at a pace have no limit, as they come; a visit
+            time has.
+        """
+        site, now = flight.site, self._now()
+        if admission is Admission.NO_TURN:
+            self._note_wait(site, now)
+            self._alarm.set(site, site.due(now, flight.route))
+            longest = inf if site.shut_since is None else self._left(flight, now)
+            return await self._room.wait(flight, longest)
+        if flight.not_before <= now:
+            if self.has_given_up(flight):
+                return False
+            self._tell(events.WAITED)
+        self._alarm.set(site, max(flight.not_before, site.pause_due(now, flight.route)))
+        return await self._room.wait(flight, self._left(flight, now))
+
+    def _left(self, flight: Flight, now: float) -> float:
+        """Return the seconds that a request may still wait, all its waits counted together."""
+        if flight.waits_since is None:
+            flight.waits_since = now
+        return flight.waits_since + self._config.pause_wait - now
+
+    def is_refused_alone(self, flight: Flight) -> bool:
+        """Return whether the URL was tried often enough: it is refused, and no other is."""
+        if not flight.site.has_refused:
+            return False
+        times = flight.site.times_alone(self._fingerprint(flight.request))
+        return times >= self._config.pause_tries
+
+    def refusal_for(self, flight: Flight) -> Response | None:
+        """Return the site's last refusal, as the answer to a request that is not sent."""
+        refusal = self._refusals.get(key_of(flight.site.name, flight.route))
+        if refusal is None:
+            return None
+        request = flight.request
+        return refusal.replace(url=request.url, request=request, flags=[REFUSAL_FLAG])
+
+    # Told by the middlewares, of what became of it.
+
+    def scouted(self, flight: Flight) -> None:
+        """Note that the request has learnt its site's rules, or passed without them."""
+        site = flight.site
+        if site.scout is flight:
+            site.end_scout()
+            self.update(site)
+
+    def answered(self, flight: Flight) -> None:
+        """Note that the site answered the request, and asked for no pause."""
+        site, now = flight.site, self._now()
+        if site.is_plain and not site.has_refused:
+            site.answered(flight, now, b"")
+            return
+        pause = site.pause(flight.route)
+        news = site.answered(flight, now, self._fingerprint(flight.request))
+        if news is None or pause is None:
+            return
+        if news is News.RESUMED:
+            self._keep(site, flight.route, None)
+            self._tell_resumed(events.RESUMED, site, flight.route, pause.lasted(now))
+        self.update(site)
+
+    def refused(
+        self,
+        flight: Flight,
+        reason: str,
+        retry_after: float | None = None,
+        response: Response | None = None,
+    ) -> None:
+        """Note that the site refused the request: by a pause status, or by no answer at all.
+
+        Args:
+            flight: the request.
+            reason: why, in words for the log.
+            retry_after: seconds that the server asks for, if it does.
+            response: what it said, if it said anything.
+        """
+        site, route, now = flight.site, flight.route, self._now()
+        refusal = Refusal(now, reason, retry_after, self._random.uniform(-_JITTER, _JITTER))
+        self._remember(key_of(site.name, route), response)
+        fingerprint = self._fingerprint(flight.request)
+        news = site.refused(flight, fingerprint, refusal)
+        self.sites.settle(site)
+        flight.not_before = site.may_go_at(fingerprint)
+        pause = site.pause(route)
+        if news is News.SET_ASIDE:
+            seconds = flight.not_before - now
+            where = in_words(site.name, route)
+            self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
+        elif pause is not None and news is News.PAUSED:
+            self._evict(site, route)
+            self._keep(site, route, KeptPause(pause.until, pause.reason))
+            self._tell_paused(events.PAUSED, site, route, pause.until, pause.reason)
+            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
+        elif pause is not None and news is News.PROLONGED:
+            self._keep(site, route, KeptPause(pause.until, pause.reason, pause.failed_probes))
+            self._tell_pause(events.PROLONGED, site, route, pause)
+            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
+        elif news is News.GAVE_UP:
+            self._tell_given_up(site, route, now)
+        self.update(site)
+
+    def is_silent(self, flight: Flight, failure: Failure) -> bool:
+        """Return whether a request without an answer means that its site is down for a while."""
+        is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
+        fingerprint = self._fingerprint(flight.request)
+        return flight.site.is_silent(flight, fingerprint, self._now(), is_certain=is_certain)
+
+    def handed_on(self, flight: Flight) -> None:
+        """Note that the request is handed on with its refusal: it is tried no more."""
+        self._tell(events.HANDED_ON)
+        flight.site.forget_refusals(self._fingerprint(flight.request))
+
+    def send_back(self, flight: Flight) -> Request:
+        """Return the request as a middleware returns it to send it back to the queue."""
+        self._tell(events.BOUNCED)
+        not_before = flight.not_before
+        if flight.passed != flight.route:  # the queue would hand it out again at once
+            now = self._now()
+            soon = now + TRY_ANOTHER_AFTER
+            not_before = max(not_before, min(flight.site.pause_due(now, flight.route), soon))
+        request = self.in_flight.send_back(flight, not_before)
+        self._ended(flight)
+        return request
+
+    def send_back_for_its_turn(self, flight: Flight) -> Request:
+        """Return a request that came at a time at which it is not its turn, to send it back."""
+        self._tell(events.TURN_MISSED)
+        request = self.in_flight.send_back(flight)
+        self._ended(flight)
+        return request
+
+    def ended(self, flight: Flight) -> None:
+        """Note that a request has its answer, or will get none; it may yet be sent again."""
+        self._ended(flight)
+
+    def let_go(self, flight: Flight) -> None:
+        """Note that the request is done with the downloader, whatever came of it."""
+        self.in_flight.let_go(flight)
+        if self.is_paced or not flight.site.is_plain:
+            self._ended(flight)
+
+    # Paces.
+
+    def learn_pace(self, site: SiteState, robots: RobotsTxt, agent: Agent, until: float) -> bool:
+        """Have a site asked as its robots.txt asks of an agent, or as the project has set.
+
+        Args:
+            site: whose rules are known.
+            robots: what its robots.txt says.
+            agent: the robot that is asked for a pace.
+            until: when the rules are to be looked up again.
+
+        Returns:
+            Whether the site's pace is another one than just now.
+        """
+        by_hand = self._config.delay_by_hand(site.name)
+        if by_hand is None:
+            pace = pace_of_file(robots, agent, self._config.pace_law)
+            lines = unreadable_lines(robots, agent)
+            if lines and self._is_news(site, "unreadable"):
+                named = ", ".join(map(str, lines[:_NAMED]))
+                self._tell(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
+        else:
+            pace = pace_by_hand(by_hand, robots, agent)
+        return self._keep_to(site, pace, until)
+
+    def learn_pace_by_hand(self, site: SiteState) -> bool:
+        """Have a site asked as the project has set, as long as no rules are known."""
+        by_hand = self._config.delay_by_hand(site.name)
+        if by_hand is None:
+            if not self._config.obeys_pace:
+                site.pace_until = inf
+                return False
+            is_left = site.keep_to_what_is_left(self._config.pace_longest, self._now())
+            if is_left:
+                self._tell(events.TURN_RESTORED)
+                self.sites.settle(site)
+            return is_left
+        if site.has_pace:
+            return False
+        until = -inf if self._config.obeys_pace else inf
+        return self._keep_to(site, pace_by_hand(by_hand), until)
+
+    def _keep_to(self, site: SiteState, pace: Pace, until: float) -> bool:
+        now = self._now()
+        is_restored = not site.has_pace and site.resumes_at > now and not pace.is_free
+        if not site.keep_to(pace, until, now):
+            return False
+        if is_restored:
+            self._tell(events.TURN_RESTORED)
+        if not pace.is_free and self._is_news(site, "pace"):
+            self._tell(events.PACE, where=site.name, pace=pace, source=pace.source)
+            if pace.asked > pace.longest:
+                self._tell(
+                    events.PACE_CAPPED, where=site.name, asked=pace.asked, longest=pace.longest
+                )
+        self.sites.settle(site)
+        self._alarm.set(site, now)  # who waits may have to wait no longer
+        return True
+
+    @staticmethod
+    def _is_news(site: SiteState, what: str) -> bool:
+        if what in site.told:
+            return False
+        site.told |= {what}
+        return True
+
+    def _note_wait(self, site: SiteState, now: float) -> None:
+        opens = site.note_wait(now)
+        if opens is not None:
+            self._tell_paused(events.SHUT, site, "", opens, site.pace.visits_in_words)
+            for waiter in self._room.of(site):  # they wait for the visit time now
+                self._room.release(waiter, may_go=True)
+
+    def _count_wait(self, site: SiteState) -> None:
+        waited = site.end_wait(self._now())
+        if waited is not None:
+            self._tell(events.TURN_WAITED, seconds=waited)
+
+    def _keep_turn(self, site: SiteState, now: float) -> None:
+        """Have the next run know until when the site is left alone, if it might begin before."""
+        due = site.next_turn(now)
+        if due - now >= _KEPT_FROM:
+            self._store.put_turn(site.name, due)
+
+    # The rest is for the above.
+
+    def update(self, site: SiteState) -> None:
+        """Let those go on who wait for a site and may ask it now, by what is known of it."""
+        now = self._now()
+        held_for, shut_for = site.end_hold(now), site.end_shut(now)
+        if held_for is not None:
+            self._keep(site, "", None)
+            self._tell_resumed(events.RESUMED, site, "", held_for)
+        if shut_for is not None:
+            self._tell_resumed(events.OPENED, site, "", shut_for)
+        self.sites.settle(site)
+        if site.held_until > now:
+            self._alarm.set(site, site.held_until)
+        for waiter in self._room.of(site):
+            self._let_wait_end(waiter, now)
+        for queue in self._queues:
+            queue.site_changed(site)
+        engine.wake(self._crawler)
+
+    def _let_wait_end(self, waiter: Any, now: float) -> None:
+        flight = waiter.flight
+        site: SiteState = flight.site
+        if flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
+            self._alarm.set(site, flight.not_before)
+        elif flight.keeps_pauses and self.has_given_up(flight):
+            self._room.release(waiter, may_go=False)
+        elif site.admit(flight, now) is Admission.GO:
+            self._count_wait(site)
+            self._room.release(waiter, may_go=True)
+        else:
+            self._alarm.set(site, site.due(now, flight.route))
+
+    def _look(self, site: SiteState) -> None:
+        """See whether those have ended without a word that others wait for."""
+        if self._look_for_lost(site):
+            self.update(site)
+
+    def _look_for_lost(self, site: SiteState) -> bool:
+        """Have no site wait for a request that a middleware has swallowed, and told nobody."""
+        lost = False
+        for flight in list(site.awaited()):
+            if self.in_flight.drop_if_lost(flight):
+                lost = True
+            elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
+                site.still_waits(self._now())  # in its download slot: DOWNLOAD_DELAY
+        return lost
+
+    def _ended(self, flight: Flight) -> None:
+        site, now, was_sent = flight.site, self._now(), flight.is_sent
+        if not site.ended(flight, now):
+            return
+        if was_sent:
+            self._keep_turn(site, now)
+        self.update(site)
+
+    def _waiting(self, site: SiteState) -> int:
+        return sum(queue.waiting(site) for queue in self._queues)
+
+    def _fingerprint(self, request: Request) -> bytes:
+        """Return what tells the request from others, also after it was on disk."""
+        return self._crawler.request_fingerprinter.fingerprint(request)
+
+    def _evict(self, site: SiteState, route: str | None) -> None:
+        """End the wait in download slots of a site's requests: they go back, and are not sent."""
+
+        def is_meant(request: Request) -> bool:
+            flight = self.in_flight.get(request)
+            return (
+                flight is not None
+                and flight.site is site
+                and (route is None or flight.route == route)
+                and not request.meta.get("dont_pause")
+            )
+
+        count = engine.evict_waiting(self._crawler, site.slots or (), is_meant, SitePausedError())
+        if count:
+            self._tell(events.EVICTED, count=count)
+
+    def _remember(self, key: str, response: Response | None) -> None:
+        """Keep what a site said as it refused, for requests that are not sent: bounded in bytes."""
+        if response is None:
+            return
+        body = response.body[:_REFUSAL]
+        if len(body) < len(response.body):
+            response = response.replace(body=body)
+        # Without its request: that would hold meta, and what hangs on it.
+        self._refusals.put(key, response.replace(request=None), _OVERHEAD + len(body))
+
+    def _restore(self) -> None:
+        """Go on with the pauses and turns that a former run has left."""
+        now = self._now()
+        for key, kept in self._store.get_pauses().items():
+            name, route = split_key(key)
+            site = self.sites.of(name)
+            pause = site.restore(now, route, kept.until, kept.reason, kept.failed_probes)
+            self.sites.settle(site)
+            if pause is None:
+                self._store.put_pause(key, None)
+                continue
+            self._alarm.set(site, pause.until)
+            self._tell_pause(events.RESTORED, site, route, pause)
+        for name, due in self._store.get_turns(now).items():
+            site = self.sites.of(name)
+            site.resumes_at = due
+            self._alarm.set(site, due)  # and keep the site until then
+
+    def _keep(self, site: SiteState, route: str, pause: KeptPause | None) -> None:
+        self._store.put_pause(key_of(site.name, route), pause)
+
+    def _tell_pause(self, event: events.Event, site: SiteState, route: str, pause: Pause) -> None:
+        where = in_words(site.name, route)
+        tries = pause.failed_probes
+        self._tell(event, where=where, until=pause.until, reason=pause.reason, tries=tries)
+
+    def _tell_paused(
+        self, event: events.Event, site: SiteState, route: str, until: float, reason: str
+    ) -> None:
+        where, waiting = in_words(site.name, route), self._waiting(site)
+        self._tell(event, where=where, site=site.name, until=until, reason=reason, waiting=waiting)
+
+    def _tell_resumed(
+        self, event: events.Event, site: SiteState, route: str, paused_for: float
+    ) -> None:
+        where, waiting = in_words(site.name, route), self._waiting(site)
+        self._tell(event, where=where, site=site.name, paused_for=paused_for, waiting=waiting)
+
+    def _tell_given_up(self, site: SiteState, route: str, now: float) -> None:
+        pause = site.pause(route)
+        assert pause is not None  # noqa: S101 -- what is given up was paused
+        self._tell(
+            events.GIVEN_UP,
+            where=in_words(site.name, route),
+            tries=pause.failed_probes,
+            paused_for=pause.lasted(now),
+            reason=pause.reason,
+            waiting=self._waiting(site),
+            fate="kept for the next run" if self.keeps_given_up else "they fail",
+        )

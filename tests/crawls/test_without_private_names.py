@@ -1,0 +1,143 @@
+"""A Scrapy in which a private name that the package uses is gone: slower perhaps, and as right.
+
+The engine itself keeps what it has; the package, which reaches all of it by ``crawler.engine``,
+sees an engine without. A custom DOWNLOADER that has no more than the engine calls is a real one.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import scrapy.pqueues
+from crawling import ensureDeferred
+from everything import crawl_a_bit_of_everything
+from scrapy.core.downloader import Downloader
+from scrapy.core.engine import ExecutionEngine
+from scrapy.crawler import Crawler
+
+from scrapy_mandelbot import engine
+
+HAS_SCHEDULER = hasattr(ExecutionEngine, "scheduler")
+
+ENGINE_NAMES = [
+    "_slot.nextcall",
+    "_slot.closing",
+    "_slot.inprogress",
+    "downloader.active",
+    "downloader.slots",
+    "downloader.slots.*.queue",
+    "downloader.slots.*.concurrency",
+    "downloader.domain_concurrency",
+    "downloader.get_slot_key",
+    "scraper.slot",
+    "scraper.start_itemproc_async",
+    # Scrapy 2.19 and newer have engine.scheduler; the older ones have both names for ever.
+    *(["_slot", "_slot.scheduler"] if HAS_SCHEDULER else []),
+]
+TOGETHER = {
+    "no slots of any kind": [
+        "_slot.closing",
+        "downloader.slots",
+        "downloader.domain_concurrency",
+        "scraper.slot",
+    ],
+    "the active set of neither": ["_slot.inprogress", "downloader.active"],
+    "all": ENGINE_NAMES,
+}
+
+
+class Without:
+    """Stands for an object of which attributes are gone, by paths such as ``_slot.closing``."""
+
+    def __init__(self, inner: object, gone: list[str]) -> None:
+        self.__dict__.update(inner=inner, gone=gone)
+
+    def __getattr__(self, name):
+        value = getattr(self.inner, name)
+        deeper = [path.partition(".")[2] for path in self.gone if path.startswith(f"{name}.")]
+        if name in self.gone:
+            if name == "active":  # the engine asks whether it is empty
+                return bool(value)
+            raise AttributeError(name)
+        if not deeper or value is None:
+            return value
+        if name == "slots":
+            attributes = [path.removeprefix("*.") for path in deeper]
+            return {key: Without(slot, attributes) for key, slot in value.items()}
+        return Without(value, deeper)
+
+    def __setattr__(self, name, value):
+        setattr(self.inner, name, value)
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Take names of the engine away from the package."""
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.1)
+    create = Crawler._create_engine
+
+    def take_away(*gone: str) -> None:
+        monkeypatch.setattr(
+            Crawler, "_create_engine", lambda crawler: Without(create(crawler), list(gone))
+        )
+
+    return take_away
+
+
+@pytest.mark.parametrize("gone", [*((name,) for name in ENGINE_NAMES), *TOGETHER.values()], ids=str)
+@ensureDeferred
+async def test_without_a_name_of_the_engine_a_crawl_ends_as_with_it(webs, tmp_path, without, gone):
+    """Every page, no forbidden one, no site sooner than it asks, and the end is the end."""
+    without(*gone)
+    await crawl_a_bit_of_everything(webs, tmp_path)
+
+
+@ensureDeferred
+async def test_without_a_name_of_the_queues_a_crawl_ends_as_with_it(webs, tmp_path, monkeypatch):
+    """The same, and its directories have the same names."""
+    name = engine.path_safe("https://example.com/ä")
+    monkeypatch.delattr(scrapy.pqueues, "_path_safe")
+    assert engine.path_safe("https://example.com/ä") == name
+    await crawl_a_bit_of_everything(webs, tmp_path)
+
+
+class PlainDownloader:
+    """All that the engine calls, and nothing else."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._inner = Downloader(crawler)
+        self.middleware = self._inner.middleware
+
+    @property
+    def active(self) -> bool:
+        return bool(self._inner.active)
+
+    def fetch(self, request):
+        return self._inner.fetch(request)
+
+    def needs_backout(self):
+        return self._inner.needs_backout()
+
+    def close(self):
+        self._inner.close()
+
+
+@pytest.mark.parametrize("queue", ["ScrapyPriorityQueue", "DownloaderAwarePriorityQueue"])
+@ensureDeferred
+async def test_a_downloader_need_have_no_more_than_the_engine_calls(webs, tmp_path, queue):
+    """It runs with either of Scrapy's queues in the settings."""
+    await crawl_a_bit_of_everything(
+        webs,
+        tmp_path,
+        DOWNLOADER=PlainDownloader,
+        SCHEDULER_PRIORITY_QUEUE=f"scrapy.pqueues.{queue}",
+    )
+
+
+def test_every_private_name_is_taken_away():
+    """A name that is used and missing here would be one that nobody has tried without."""
+    source = Path(engine.__file__).read_text()
+    used = set(re.findall(r"[.\"](_[a-z][a-z_]+)\b", source))
+    assert used == {"_slot", "_path_safe"}

@@ -1,0 +1,58 @@
+"""What is kept of the sites of a crawl, however many there are and however long their names."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy.utils.test import get_crawler
+
+from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.fetching import RobotsFetcher
+from scrapy_mandelbot.fetching.announcements import _KNOWN_LIMIT, Announcements
+from scrapy_mandelbot.fetching.cited import MOST_CITED, cited_sitemaps
+from scrapy_mandelbot.fetching.rules import _TROUBLES_LIMIT
+from scrapy_mandelbot.politeness import Answer
+from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.stores import MemoryStore
+
+NAMES = [f"https://{number}.{'a' * length}" for length in (1, 5_000) for number in range(20_000)]
+
+
+@pytest.fixture
+def crawler():
+    return get_crawler(settings_dict={"ROBOTSTXT_PARSER": "scrapy_mandelbot.MandelbotRobotParser"})
+
+
+def test_the_sites_that_fail_are_bounded(crawler):
+    """How often a site has answered so is known of those that answered last."""
+    config = Config.from_settings(crawler.settings)
+    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0)
+    for name in NAMES:
+        fetcher._count(name, Answer(500))
+    assert fetcher._count(NAMES[-1], Answer(500)) == 2
+    assert fetcher._count(NAMES[0], Answer(500)) == 1
+    assert fetcher._troubles.size <= _TROUBLES_LIMIT
+
+
+def test_the_sites_told_of_are_bounded(crawler):
+    """Of a site that was forgotten the world hears once more, and of no other."""
+    announce = Announcements(crawler, Config.from_settings(crawler.settings))
+    for name in NAMES:
+        announce._remember(name)
+    assert not announce.is_news(NAMES[-1])
+    assert announce.is_news(NAMES[0])
+    assert announce._known.size <= _KNOWN_LIMIT
+
+
+def test_as_many_sitemaps_are_read_as_any_file_cites():
+    """Beyond that they do not count, and cost nothing."""
+    lines = "".join(f"Sitemap: /{number}.xml\n" for number in range(MOST_CITED + 1))
+    urls = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    assert len(urls) == MOST_CITED
+    assert urls[-1] == f"https://example.com/{MOST_CITED - 1}.xml"
+
+
+def test_as_many_foreign_names_are_read_as_any_file_cites():
+    """Names that are not ASCII take long: a hundred of them, and all others."""
+    lines = "".join(f"Sitemap: https://é{n}.example/\nSitemap: /{n}\n" for n in range(200))
+    urls = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    assert len(urls) == 300

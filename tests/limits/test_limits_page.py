@@ -1,0 +1,115 @@
+"""docs/limits.rst says what is so, and lists all limits."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+
+import docutils.core
+import docutils.nodes
+import docutils.utils
+import pytest
+
+import scrapy_mandelbot
+from scrapy_mandelbot.config import setting_defaults
+
+PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
+UNITS = {"KiB": 2**10, "MiB": 2**20}
+# Named like limits, or caches, that have nothing to do with what comes from outside.
+NO_LIMITS = {
+    "throttle.throttle._KEPT_FROM": "which turns are worth keeping",
+    "politeness.pause._LONGEST_FOR_ONE": "the pause of a single page, in first pauses",
+    "politeness.hosts._LONGEST": "what a name can be",
+    "politeness.pace._LONGEST_WAY": "when a request has arrived",
+    "robotstxt.agents.product_tokens": "agents are the project's",
+    "robotstxt.grammar.grammar_of": "dialects are the project's",
+    "robotstxt.lint.delivery._MANY_REDIRECTS": "when a finding is told",
+    "robotstxt.lint.spelling._LONGEST": "what a field can be",
+    "robotstxt.lint.values._LONGEST_CLEAN_PARAM": "when a finding is told",
+    "robotstxt.lint.values._LONGEST_DELAY": "when a finding is told",
+    "sitemaps.markup._LONGEST": "of markup that may be cut between two blocks",
+    "sitemaps.markup._LONGEST_CLOSING": "of markup that may be cut between two blocks",
+    "sitemaps.markup._LONGEST_NAME": "of markup that may be cut between two blocks",
+    "sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
+    "sitemaps.urls._LONGEST_NAME": "what a host can be",
+    "tags.directives.NO_LIMIT": "what max-snippet:-1 says",
+    "tags.directives._LONGEST_DATE": "what a date can be",
+    "tags.head._patterns": "agents are the project's",
+    "tags.reading._names": "agents are the project's",
+    "tags.head._MOST_ESCAPED": "what a reference can be",
+    "tags.head._MOST_SPACE": "what a tag can be",
+}
+LIKE_A_LIMIT = re.compile(r"MOST|LONGEST|LIMIT|DEEPEST|REMEMBERED|KEPT")
+
+
+def rows():
+    """Return the rows of the page's table, as texts."""
+    tree = docutils.core.publish_doctree(PAGE.read_text())
+    found = [
+        [entry.astext() for entry in row.findall(docutils.nodes.entry)]
+        for row in tree.findall(docutils.nodes.row)
+    ]
+    return found[1:]
+
+
+ROWS = rows()
+
+
+def number(text):
+    """Return the number that a limit's text says, in its smallest unit."""
+    digits, unit = re.match(r"([0-9][0-9,]*) ?(\w*)", text).groups()
+    return int(digits.replace(",", "")) * UNITS.get(unit, 1)
+
+
+def in_force(where):
+    """Return the default of a setting, of an argument, or the value of a constant."""
+    if where.isupper():
+        return setting_defaults()[where]
+    home, _, name = where.rpartition(".")
+    module = import_module(f"scrapy_mandelbot.{home}".rstrip("."))
+    if name.endswith(")"):
+        function, _, argument = name.rstrip(")").partition("(")
+        return inspect.signature(getattr(module, function)).parameters[argument].default
+    found = getattr(module, name)
+    return found.cache_parameters()["maxsize"] if hasattr(found, "cache_parameters") else found
+
+
+@pytest.mark.parametrize(("what", "most", "where"), [row[:3] for row in ROWS])
+def test_each_row_has_the_number_that_is_in_force(what, most, where):
+    """The page's number is the setting's default, or the constant in the code."""
+    assert number(most) == in_force(where), what
+
+
+def test_every_limit_of_the_code_is_listed():
+    """A constant named like a limit, and a cache, is in the table, or it is said why it is none."""
+    found = set()
+    for module in pkgutil.walk_packages(scrapy_mandelbot.__path__, "scrapy_mandelbot."):
+        if ".commands" in module.name:  # of a person at a terminal, not of a crawl
+            continue
+        loaded = import_module(module.name)
+        source = inspect.getsource(loaded)
+        home = module.name.removeprefix("scrapy_mandelbot.")
+        for name in re.findall(r"^(_?[A-Z][A-Z_]+)(?:: \w+)? = -?[0-9]", source, re.MULTILINE):
+            if LIKE_A_LIMIT.search(name):
+                found.add(f"{home}.{name}")
+        for name, value in vars(loaded).items():
+            if hasattr(value, "cache_parameters") and value.__module__ == module.name:
+                found.add(f"{home}.{name}")
+    listed = {where for _, _, where, _ in ROWS}
+    assert sorted(found - listed - NO_LIMITS.keys()) == []
+    assert sorted(NO_LIMITS.keys() - found) <= ["sitemaps.markup._LONGEST"]
+
+
+def test_every_setting_named_like_a_limit_is_listed():
+    """A setting with MAX in its name limits something, and the page says what."""
+    listed = {where for _, _, where, _ in ROWS}
+    assert {name for name in setting_defaults() if "_MAX" in name} <= listed
+
+
+def test_the_page_can_be_read():
+    """It is sound reStructuredText."""
+    reporter = {"report_level": docutils.utils.Reporter.INFO_LEVEL, "halt_level": 2}
+    docutils.core.publish_doctree(PAGE.read_text(), settings_overrides=reporter)

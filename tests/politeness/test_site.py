@@ -1,0 +1,317 @@
+"""What holds the requests of a site back, each reason alone and together. (politeness/site.py)"""
+
+from __future__ import annotations
+
+import json
+from math import inf
+
+import pytest
+
+from scrapy_mandelbot.politeness import (
+    Admission,
+    Flight,
+    News,
+    Pace,
+    PauseLaw,
+    PauseState,
+    Refusal,
+    SiteState,
+)
+from scrapy_mandelbot.politeness.routes import MOST_ROUTES
+from scrapy_mandelbot.robotstxt import RobotsTxt
+
+LAW = PauseLaw(first=1, base=60, tries=2, recovers=False)
+A, B = "http://a.test:1", "http://b.test:1"
+GO, PAUSED, NO_TURN = Admission.GO, Admission.PAUSED, Admission.NO_TURN
+
+
+@pytest.fixture
+def site() -> SiteState:
+    return SiteState("https://example.com", LAW)
+
+
+def hand_out(site: SiteState, now: float, *, scout: bool = False, route: str = "") -> Flight:
+    assert site.due(now, route) <= now
+    flight = Flight("request", site, route)
+    site.hand_out(flight, now, as_scout=scout)
+    return flight
+
+
+def send(site: SiteState, flight: Flight, now: float) -> Flight:
+    assert site.admit(flight, now) is GO
+    site.sent(flight, now)
+    return flight
+
+
+def refuse(site: SiteState, now: float, which: bytes = b"one", route: str = "", **what) -> News:
+    """Have a request refused that was sent by no turn; and ended."""
+    flight = Flight("request", site, route)
+    news = site.refused(flight, which, Refusal(now, "503", **what))
+    site.ended(flight, now)
+    return news
+
+
+def test_a_site_that_nothing_is_known_of_may_be_asked_at_once(site):
+    """By as many as like, and nothing is kept of them."""
+    for _ in range(3):
+        flight = send(site, hand_out(site, 100), 100)
+        assert site.answered(flight, 101, b"") is None
+        assert not site.ended(flight, 101), "no other can have waited for it"
+    assert site.is_plain
+    assert site.due(101) == 101
+    assert not site.is_shut(101)
+    assert repr(site) == "<https://example.com: open>"
+
+
+def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
+    """The scout; the others may go when it knows, whatever becomes of it."""
+    scout = hand_out(site, 100, scout=True)
+    assert site.due(10**9) == inf
+    assert list(site.awaited()) == [scout]
+    assert site.in_words() == "its rules are being found out"
+    assert not site.is_shut(100), "it is being asked"
+    site.end_scout()
+    assert site.is_plain
+    scout = hand_out(site, 100, scout=True)
+    assert site.ended(scout, 101), "the others may go"
+    assert site.is_plain
+
+
+def test_paused_by_hand_nothing_is_sent(site):
+    """Neither what is handed out nor what was; when it is over it is told how long it was."""
+    flight = hand_out(site, 80)
+    site.hold(90, until=500)
+    assert site.due(100) == 500
+    assert site.admit(flight, 100) is PAUSED
+    assert site.is_shut(100)
+    assert site.in_words(now=100) == "held until 500.0"
+    assert site.end_hold(499) is None
+    assert site.end_hold(501) == 411
+    assert site.end_hold(502) is None
+    assert site.is_plain
+
+
+def test_a_hold_may_be_ended_by_hand(site):
+    """At once; a hold that is set again counts from the first."""
+    site.hold(90, until=500)
+    site.hold(100, until=600)
+    site.hold(110, until=110)
+    assert site.due(110) == 110
+    assert site.end_hold(110) == 20
+
+
+def test_paused_one_request_asks_whether_it_is_over(site):
+    """The first that is handed out then, or that comes from elsewhere."""
+    late = hand_out(site, 99)
+    assert refuse(site, 100) is News.PAUSED
+    assert site.due(100) == 101
+    assert site.admit(late, 100) is PAUSED
+    assert site.admit(late, 101) is PAUSED, "it goes back to the queue"
+    probe = hand_out(site, 101)
+    assert site.is_probe(probe)
+    assert site.due(10**9) == inf
+    other = Flight("request", site)
+    assert site.admit(other, 10**9) is PAUSED
+    send(site, probe, 101)
+    assert site.answered(probe, 102, b"") is News.RESUMED
+    assert site.is_plain
+    assert site.admit(other, 102) is GO
+
+
+def test_a_request_from_elsewhere_may_be_the_probe(site):
+    """A file of a media pipeline, at a site that no request of the queue waits for."""
+    refuse(site, 100)
+    flight = Flight("request", site)
+    assert site.admit(flight, 100.5) is PAUSED
+    assert site.admit(flight, 101) is GO
+    assert site.is_probe(flight)
+    assert site.admit(flight, 101) is GO, "it has its turn"
+
+
+def test_who_ignores_pauses_goes_all_the_same(site):
+    """With ``dont_pause``; it is no probe. A pace holds it back in any case."""
+    refuse(site, 100)
+    flight = Flight("request", site)
+    flight.keeps_pauses = False
+    assert site.admit(flight, 100) is GO
+    assert not site.is_probe(flight)
+    assert site.due(101) == 101
+    site.keep_to(Pace(5.0), inf, 101)
+    assert site.due(101) == 105, "its last answer was at 100"
+    other = Flight("request", site)
+    other.keeps_pauses = False
+    assert site.admit(other, 101) is NO_TURN
+
+
+def test_at_a_pace_there_is_a_turn_at_a_time(site):
+    """The next is when the answer has ended and the delay is over."""
+    assert site.keep_to(Pace(5.0), inf, 100)
+    first = hand_out(site, 100)
+    assert site.due(100) == inf
+    assert site.admit(Flight("request", site), 100) is NO_TURN
+    send(site, first, 100)
+    assert site.ended(first, 102)
+    assert site.due(102) == 107
+    assert site.next_turn(102) == 107
+    assert not site.is_shut(102), "it is asked, if slowly"
+    assert not site.keep_to(Pace(5.0), inf, 103), "the same is no news"
+
+
+def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
+    """And it is told once when it opens, and once that it has."""
+    visits = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0100-0500\n").visit_times("x")
+    site.keep_to(Pace(visits=visits), inf, 0)
+    assert not site.is_shut(0)
+    assert site.note_wait(0) == 3600
+    assert site.note_wait(10) is None
+    assert site.is_shut(10)
+    assert site.end_shut(3599) is None
+    assert site.end_shut(3600) == 3600
+    assert site.end_shut(3600) is None
+    assert not site.is_shut(3600)
+
+
+def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
+    """Until the pace is known again; of a delay that is shorter now no more is waited."""
+    site.resumes_at = 160.0
+    assert site.keep_to_what_is_left(longest=60.0, now=100)
+    assert site.due(100) == 160
+    assert not site.keep_to_what_is_left(longest=60.0, now=100)
+    site.keep_to(Pace(5.0), inf, 100)
+    assert site.due(100) == 105
+
+
+@pytest.mark.parametrize("held", [None, 500.0])
+@pytest.mark.parametrize("paused", [None, 400.0])
+@pytest.mark.parametrize("delay", [None, 300.0])
+def test_of_several_reasons_the_longest_counts(site, held, paused, delay):
+    """Each holds back alone, and none ends another."""
+    due = [0.0]
+    if delay:
+        site.keep_to(Pace(delay), inf, 0)
+        site.ended(send(site, hand_out(site, 0), 0), 0)
+        due.append(delay)
+    if paused:
+        refuse(site, 0, retry_after=paused)
+        due.append(paused)
+    if held:
+        site.hold(0, held)
+        due.append(held)
+    assert site.due(0) == max(due)
+    flight = Flight("request", site)
+    if max(due):
+        assert site.admit(flight, max(due) - 1) is not GO
+    assert site.due(max(due)) == max(due)
+    assert site.admit(flight, max(due)) is GO
+
+
+def test_the_scout_of_a_paused_site_is_its_probe(site):
+    """One request tells both; it takes no turn before the rules are known."""
+    refuse(site, 100)
+    scout = hand_out(site, 101, scout=True)
+    assert site.is_probe(scout)
+    assert set(site.awaited()) == {scout}
+    assert site.ended(scout, 102)
+    assert site.due(102) == 102, "another probe may go at once"
+    assert list(site.awaited()) == []
+
+
+def test_a_url_that_alone_is_refused_waits_alone(site):
+    """Its site is asked on: others were answered well since."""
+    assert refuse(site, 100) is News.PAUSED
+    probe = hand_out(site, 101)
+    site.answered(probe, 102, b"other")
+    site.ended(probe, 102)
+    assert refuse(site, 103) is News.SET_ASIDE
+    assert site.due(103) == 103
+    assert site.may_go_at(b"one") == 104
+    assert site.times_alone(b"one") == 2
+    assert site.may_go_at(b"other") == 0
+    assert site.is_plain
+    site.forget_refusals(b"one")
+    assert not site.has_refused
+
+
+def test_each_proxy_is_paused_alone(site):
+    """A request that has none yet waits only while all are shut."""
+    site.use_routes(B)
+    refuse(site, 100, route=A)
+    assert (site.due(100, A), site.due(100, B), site.due(100)) == (101, 100, 100)
+    assert list(site.shut_routes(100)) == [A]
+    refuse(site, 100.5, route=B)
+    assert site.due(100.5) == 101
+    assert list(site.shut_routes(100.5)) == ["", A, B]
+    assert site.in_words("", 100.5) == "all its proxies are shut"
+    assert site.pause(A).state is PauseState.PAUSED
+
+
+def test_given_up_it_is_asked_no_more(site):
+    """By hand, or as its probes have failed."""
+    refuse(site, 100)
+    assert site.give_up(101, "the crawl ends") == [""]
+    assert site.has_given_up()
+    assert site.due(10**9) == inf
+    assert site.is_shut(10**9)
+    assert site.give_up(102, "again") == []
+
+
+def test_silence_of_one_request_is_not_the_site(site):
+    """Two of them are, or one where nobody listens; none, before it ever answered."""
+    one, two = Flight("one", site), Flight("two", site)
+    assert not site.is_silent(one, b"1", 100, is_certain=True)
+    site.answered(one, 100, b"")
+    assert not site.is_silent(one, b"1", 101, is_certain=False)
+    assert not site.is_silent(one, b"1", 102, is_certain=False)
+    assert site.is_silent(one, b"1", 103, is_certain=True)
+    assert site.is_silent(two, b"2", 104, is_certain=False)
+    site.answered(one, 105, b"")
+    assert not site.is_silent(two, b"2", 106, is_certain=False)
+    refuse(site, 107)
+    assert site.is_silent(one, b"1", 107.5, is_certain=False), "it is paused"
+
+
+def test_a_poor_probe_is_the_request_that_failed_last(site):
+    """While the site is paused, by that route."""
+    assert not site.is_poor_probe(b"one", "")
+    refuse(site, 100, b"one")
+    assert site.is_poor_probe(b"one", "")
+    assert not site.is_poor_probe(b"other", "")
+    hand_out(site, 101)
+    assert not site.is_poor_probe(b"one", "")
+
+
+def test_it_is_written_down_as_plain_data(site):
+    """What another run or worker has to know, and nothing of a site that is well."""
+    nothing = {"site": site.name, "held_until": None, "next_turn": None, "pauses": {}}
+    assert site.as_data(100) == nothing
+    site.keep_to(Pace(5.0), inf, 100)
+    site.hold(100, 300)
+    refuse(site, 100, route=A)
+    data = json.loads(json.dumps(site.as_data(101)))
+    assert data["held_until"] == 300
+    assert data["next_turn"] == 106
+    assert data["pauses"] == {
+        A: {"state": "paused", "until": 101, "reason": "503", "failed_probes": 0}
+    }
+    again = SiteState(site.name, LAW)
+    kept = data["pauses"][A]
+    assert again.restore(100.5, A, kept["until"], kept["reason"], kept["failed_probes"])
+    assert again.due(100.5, A) == 101
+
+
+def test_a_restored_pause_that_is_over_leaves_nothing(site):
+    """It is as if the site had not been heard of."""
+    assert site.restore(100, "", 90, "503", 1) is None
+    assert site.is_plain
+
+
+def test_what_is_kept_of_a_site_is_bounded(site):
+    """However many of its URLs are refused or silent, and however many proxies there are."""
+    site.answered(Flight("request", site), 0, b"")
+    for number in range(5_000):
+        which = b"%d" % number
+        site.is_silent(Flight("request", site), which, 1, is_certain=False)
+        refuse(site, 1, which, route=f"http://p{number}.test:1")
+    assert len(site._unanswered) == 1_000
+    assert len(site._refused_urls) == 1_000
+    assert len(site.as_data(1)["pauses"]) <= MOST_ROUTES

@@ -1,0 +1,142 @@
+"""What is told of a crawl: log, stats and signals, of each event in the table."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from datetime import datetime, timezone
+from types import SimpleNamespace
+
+import pytest
+
+from scrapy_mandelbot import signals
+from scrapy_mandelbot.events import EVENTS, PAUSED, RESUMED, Events, clock_time, moment
+
+LOGGER = "scrapy_mandelbot.events"
+SPIDER = SimpleNamespace(name="spider")
+VALUES: dict[str, object] = {
+    "until": 1_800_000_000.0,
+    "waiting": 14,
+    "tries": 3,
+    "seconds": 1.5,
+    "paused_for": 2.5,
+    "count": 4,
+    "asked": 90.0,
+    "longest": 60.0,
+}
+"""Those that are numbers; the others are text."""
+
+
+class World:
+    """A crawler as far as events see it."""
+
+    def __init__(self) -> None:
+        self.stats: Counter[str] = Counter()
+        self.heard: list[tuple[object, dict[str, object]]] = []
+        crawler = SimpleNamespace(spider=SPIDER)
+        crawler.stats = SimpleNamespace(inc_value=self._count)
+        crawler.signals = SimpleNamespace(send_catch_log=self._hear)
+        self.tell = Events(crawler).tell
+
+    def _count(self, stat: str, count: float = 1) -> None:
+        self.stats[stat] += count
+
+    def _hear(self, signal: object, **values: object) -> None:
+        self.heard.append((signal, values))
+
+
+@pytest.fixture
+def world(caplog) -> World:
+    caplog.set_level(logging.DEBUG, LOGGER)
+    return World()
+
+
+def names_of(event) -> set[str]:
+    """Return the names of the values that an event is told with."""
+    in_text = re.findall(r"%\((\w+)\)", event.text)
+    return {*in_text, *(name for _, name in event.sums), *event.heard}
+
+
+def values_of(event) -> dict[str, object]:
+    return {name: VALUES.get(name, f"the {name}") for name in names_of(event)}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_each_event_tells_log_stats_and_signal(world, caplog, name):
+    """As its row says, and nothing else."""
+    event, values = EVENTS[name], values_of(EVENTS[name])
+    world.tell(event, **values)
+    assert len(caplog.records) == bool(event.text)
+    for record in caplog.records:
+        assert record.levelno == event.level
+        assert record.spider is SPIDER
+        for value in re.findall(r"%\((\w+)\)s", event.text):
+            expected = "2027-01-15 08:00:00 UTC" if value == "until" else str(values[value])
+            assert expected in record.getMessage()
+    counted = Counter(event.stats)
+    for stat, value in event.sums:
+        counted[stat] += values[value]
+    assert world.stats == counted
+    assert [signal for signal, _ in world.heard] == [event.signal] * (event.signal is not None)
+    for _, heard in world.heard:
+        assert set(heard) == {*event.heard, "spider"}
+
+
+def test_an_event_that_tells_nothing_is_none():
+    """Each has a log line, a stat or a signal."""
+    assert all(event.text or event.stats or event.sums or event.signal for event in EVENTS.values())
+
+
+def test_what_signal_handlers_hear_is_plain(world):
+    """A site, a time with its zone, a reason, seconds."""
+    until = VALUES["until"]
+    world.tell(PAUSED, where="x", site="https://a.example", until=until, reason="503", waiting=1)
+    world.tell(RESUMED, where="x", site="https://a.example", paused_for=2.5, waiting=1)
+    when = datetime(2027, 1, 15, 8, tzinfo=timezone.utc)
+    site = {"site": "https://a.example", "spider": SPIDER}
+    assert world.heard == [
+        (signals.site_paused, {**site, "until": when, "reason": "503"}),
+        (signals.site_resumed, {**site, "paused_for": 2.5}),
+    ]
+
+
+@pytest.mark.parametrize("nasty", ["\x1b[2J", "\r\nINFO: all is well", "\u202e", "\x00", "\ud800"])
+def test_text_of_the_web_comes_out_harmless(world, caplog, nasty):
+    """In the log line and for signal handlers: no control characters, no line of its own."""
+    reason = f"503 for <GET https://a.example/{nasty}>"
+    world.tell(PAUSED, where="w", site="s", until=0.0, reason=reason, waiting=0)
+    told = [caplog.records[0].getMessage(), world.heard[0][1]["reason"]]
+    for text in told:
+        assert nasty not in text
+        assert "503 for <GET https://a.example/" in text
+        assert not [one for one in text if ord(one) < 32 or one in "\x7f\u202e"]
+        text.encode()
+
+
+def test_long_text_of_the_web_comes_out_short(world, caplog):
+    """A URL may have megabytes."""
+    world.tell(PAUSED, where="w", site="s", until=0.0, reason="x" * 10**6, waiting=0)
+    assert len(caplog.records[0].getMessage()) < 10_000
+    assert len(world.heard[0][1]["reason"]) < 10_000
+
+
+def test_a_level_that_is_not_logged_costs_no_text(world, caplog):
+    """Its stats and its signal are told all the same."""
+    caplog.set_level(logging.ERROR, LOGGER)
+
+    class Text:
+        def __str__(self) -> str:
+            raise AssertionError("it is read by none")
+
+    world.tell(PAUSED, where=Text(), site="s", until=0.0, reason="503", waiting=0)
+    assert world.stats == {"mandelbot/pause/count": 1}
+    assert len(world.heard) == 1
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 1e300, 1e15])
+def test_an_endless_time_is_the_last_that_there_is(seconds):
+    """An operator may pause a site for ever."""
+    assert moment(seconds).year == 9999
+    assert clock_time(seconds) == "9999-12-31 23:59:59 UTC"

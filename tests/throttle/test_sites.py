@@ -1,0 +1,116 @@
+"""What is forgotten of sites, and what is kept. (throttle/sites.py)"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from scrapy_mandelbot.politeness import Flight, PauseLaw, Refusal
+from scrapy_mandelbot.throttle import Sites
+
+
+@pytest.fixture
+def sites() -> Sites:
+    return Sites(PauseLaw(first=1, recovers=False))
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Have three sites remembered, and five in trouble."""
+    monkeypatch.setattr("scrapy_mandelbot.throttle.sites.MOST_SITES", 3)
+    monkeypatch.setattr("scrapy_mandelbot.throttle.sites.MOST_IN_TROUBLE", 5)
+
+
+def name(number: int) -> str:
+    return f"https://site{number}.example"
+
+
+def pause(sites: Sites, number: int) -> None:
+    site = sites.of(name(number))
+    site.refused(Flight("request", site), b"one", Refusal(100.0, "503"))
+    sites.settle(site)
+
+
+def test_a_site_is_one_object(sites):
+    """Whoever asks, and however often."""
+    site = sites.of(name(1))
+    assert sites.of(name(1)) is site
+    assert sites[name(1)] is site
+    assert sites.get(name(1)) is site
+    assert list(sites) == [name(1)]
+    assert len(sites) == 1
+
+
+def test_a_site_not_heard_of_is_nothing(sites):
+    """To look is not to make one."""
+    assert sites.get(name(1)) is None
+    with pytest.raises(KeyError):
+        sites[name(1)]
+    assert len(sites) == 0
+
+
+def test_it_prints_how_a_site_stands(sites):
+    """For who looks at a crawl from inside."""
+    sites.of(name(1))
+    pause(sites, 2)
+    assert repr(sites[name(1)]) == "<https://site1.example: open>"
+    shown = "paused until 1970-01-01 00:01:41 UTC, 0 failed probes: 503"
+    assert repr(sites[name(2)]) == f"<https://site2.example: {shown}>"
+    assert repr(sites) == "<2 sites, 1 of them paused, probed or slowed>"
+
+
+def test_those_that_came_up_last_are_remembered(sites, few):
+    """Nothing else need refer to them."""
+    for number in (1, 2, 3, 1, 4):
+        sites.of(name(number))
+    gc.collect()
+    assert list(sites) == [name(1), name(3), name(4)]
+
+
+def test_what_anything_refers_to_is_kept(sites, few):
+    """A request in the queue or in flight, a waiter, the alarm."""
+    first = sites.of(name(0))
+    first.pace_until = 7.0
+    for number in range(1, 10):
+        sites.of(name(number))
+    gc.collect()
+    assert len(sites) == 4
+    assert sites.of(name(0)) is first
+    gone = weakref.ref(first)
+    del first
+    for number in range(1, 10):
+        sites.of(name(number))
+    gc.collect()
+    assert gone() is None
+    assert sites.of(name(0)).pace_until < 0, "it is a site not heard of yet"
+
+
+def test_a_site_in_trouble_is_kept_until_it_is_well(sites, few):
+    """Its pause must not be forgotten while others come up."""
+    pause(sites, 0)
+    for number in range(1, 10):
+        sites.of(name(number))
+    gc.collect()
+    assert repr(sites[name(0)]).startswith("<https://site0.example: paused")
+    assert sites.in_trouble() == [sites[name(0)]]
+    site = sites[name(0)]
+    probe = Flight("request", site)
+    site.hand_out(probe, 200.0, as_scout=False)
+    site.answered(probe, 200.0, b"")
+    sites.settle(site)
+    assert sites.in_trouble() == []
+    del site, probe
+    gc.collect()
+    assert sites.get(name(0)) is None
+
+
+def test_only_so_many_in_trouble_are_remembered(sites, few):
+    """Whoever serves a million names that all answer 503 does not fill the memory."""
+    for number in range(20):
+        pause(sites, number)
+    gc.collect()
+    assert len(sites.in_trouble()) == 5
+    assert len(sites) == 5
+    assert sites.get(name(19)) is not None

@@ -1,0 +1,167 @@
+"""What the throttle of a crawl tells the queue, the log and the store, by a turned clock."""
+
+from __future__ import annotations
+
+import pytest
+from queueing import drain, fill, open_scheduler, refuse
+from scrapy import Request
+
+from scrapy_mandelbot import signals
+from scrapy_mandelbot.crawl import Crawl
+
+SITE = "https://a.example"
+URLS = [f"{SITE}/{number}" for number in range(3)]
+
+
+@pytest.fixture
+def crawler(make_crawler):
+    return make_crawler(MANDELBOT_RECOVERY=False)
+
+
+@pytest.fixture
+def scheduler(crawler):
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, *URLS)
+    return scheduler
+
+
+@pytest.fixture
+def heard(crawler) -> list[tuple[str, float | None]]:
+    """Return what is heard of pauses: the signal, and the seconds that it names."""
+    told: list[tuple[str, float | None]] = []
+
+    def paused(until) -> None:
+        told.append(("paused", until.timestamp() - Crawl.of(crawler).now()))
+
+    def resumed(paused_for) -> None:
+        told.append(("resumed", paused_for))
+
+    crawler.signals.connect(paused, signals.site_paused, weak=False)
+    crawler.signals.connect(resumed, signals.site_resumed, weak=False)
+    return told
+
+
+def test_a_site_prints_how_it_stands(crawler, clock):
+    """At a crawl's console, or in a debugger."""
+    crawl = Crawl.of(crawler)
+    refuse(crawler, f"{SITE}/", retry_after=60.0)
+    shown = repr(crawl.sites[SITE])
+    assert shown.startswith("<https://a.example: paused until 2024-10-04 00:01:00 UTC, 0 failed")
+    assert crawl.throttle.shut() == {SITE}
+
+
+def test_a_pause_ends_with_a_probe_and_is_told(crawler, scheduler, clock, heard):
+    """The queue hands out one request at its time, and all when that is answered well."""
+    throttle = Crawl.of(crawler).throttle
+    refuse(crawler, f"{SITE}/", retry_after=60.0)
+    assert heard == [("paused", 60)]
+    assert drain(scheduler) == []
+    assert throttle.held() == (3, 0)
+    clock.turn(59)
+    assert drain(scheduler) == []
+    clock.turn(1)
+    probe = scheduler.next_request()
+    crawler.engine.downloader.active.add(probe)
+    assert scheduler.next_request() is None
+    flight = throttle.flight_of(probe)
+    clock.turn(2)
+    throttle.answered(flight)
+    throttle.let_go(flight)
+    assert heard[1:] == [("resumed", 62)]
+    assert throttle.shut() == set()
+    assert len(drain(scheduler)) == 2
+
+
+def test_a_site_paused_by_hand_resumes_by_itself(crawler, scheduler, clock, heard):
+    """And is told then, though no request comes."""
+    throttle = Crawl.of(crawler).throttle
+    throttle.hold(SITE, clock.now() + 100, "the owner has called")
+    assert heard == [("paused", 100)]
+    assert drain(scheduler) == []
+    clock.turn(100)
+    assert heard[1:] == [("resumed", 100)]
+    assert len(drain(scheduler)) == 3
+    assert not throttle.end_hold(SITE), "it is over"
+    clock.assert_nothing_left()
+
+
+def test_a_hold_may_be_ended_at_once(crawler, scheduler, clock, heard):
+    """By hand; so may a pause, whose probe goes then."""
+    throttle = Crawl.of(crawler).throttle
+    throttle.hold(SITE, clock.now() + 100, "the owner has called")
+    clock.turn(10)
+    assert throttle.end_hold(SITE)
+    assert heard[1:] == [("resumed", 10)]
+    refuse(crawler, f"{SITE}/", retry_after=60.0)
+    assert scheduler.next_request() is None
+    assert throttle.end_hold(SITE)
+    assert scheduler.next_request() is not None
+    assert not throttle.end_hold("https://never.example")
+
+
+def test_given_up_sites_hand_out_what_they_hold(crawler, scheduler, clock):
+    """Each gets the last refusal as its answer; without JOBDIR there is no next run."""
+    throttle = Crawl.of(crawler).throttle
+    refuse(crawler, f"{SITE}/", retry_after=60.0)
+    throttle.give_up_all("the crawl has waited long enough")
+    assert crawler.stats.get_value("mandelbot/pause/given_up") == 1
+    requests = [scheduler.next_request() for _ in URLS]
+    assert all(throttle.has_given_up(throttle.flight_of(request)) for request in requests)
+    assert not throttle.can_go_back(throttle.flight_of(requests[0]))
+
+
+def test_a_pause_outlives_the_run(make_crawler, clock, tmp_path):
+    """It is kept with the job, and goes on in the next run; one that is over does not."""
+    for name, seconds in (("a", 60.0), ("b", 10.0)):
+        first = make_crawler(JOBDIR=str(tmp_path))
+        scheduler = open_scheduler(first)
+        refuse(first, f"https://{name}.example/", retry_after=seconds)
+        scheduler.close("shutdown")
+        Crawl.of(first).store.close()
+    clock.turn(20)
+    again = make_crawler(JOBDIR=str(tmp_path))
+    scheduler = open_scheduler(again)
+    fill(scheduler, "https://a.example/1", "https://b.example/1")
+    assert again.stats.get_value("mandelbot/pause/restored") == 1
+    assert drain(scheduler) == ["https://b.example/1"]
+    clock.turn(40)
+    assert drain(scheduler) == ["https://a.example/1"]
+    scheduler.close("finished")
+
+
+def test_thousands_of_paused_sites_set_few_timers(crawler, clock):
+    """One for the first of them, and one whenever that changes; not one for each answer."""
+    scheduler = open_scheduler(crawler)
+    sites = [f"https://a{number}.example" for number in range(2_000)]
+    fill(scheduler, *(f"{site}/" for site in sites))
+    for site in sites:
+        refuse(crawler, f"{site}/x", retry_after=60.0)
+    before = clock.set
+    assert drain(scheduler) == []
+    assert clock.set - before <= 2
+    clock.turn(60)
+    assert len(drain(scheduler)) == 2_000
+
+
+def test_what_was_swallowed_as_the_probe_makes_room_for_another(crawler, scheduler, clock):
+    """The site would wait for it for ever."""
+    refuse(crawler, f"{SITE}/", retry_after=1.0)
+    clock.turn(1)
+    probe = scheduler.next_request()
+    crawler.engine.downloader.active.add(probe)
+    assert scheduler.next_request() is None
+    crawler.engine.downloader.active.discard(probe)
+    clock.turn(1)
+    assert scheduler.next_request() not in {None, probe}
+
+
+def test_a_request_from_elsewhere_is_known_by_its_site(crawler):
+    """A file of a media pipeline: it is in flight, and holds no place of a slot."""
+    throttle = Crawl.of(crawler).throttle
+    request = Request(f"{SITE}/file")
+    flight = throttle.flight_of(request)
+    assert throttle.flight_of(request) is flight
+    assert flight.site is throttle.sites[SITE]
+    assert not throttle.can_go_back(flight)
+    throttle.let_go(flight)
+    assert len(throttle.in_flight) == 0
