@@ -225,7 +225,7 @@ class RobotsTxt:
         from scrapy_mandelbot.robotstxt.rewriting import correct  # noqa: PLC0415
 
         return correct(
-            self._fetched, self.dialect, max_bytes=self._max_bytes, max_decisions=20_000
+            self._fetched, self.dialect, max_bytes=self._max_bytes, max_decisions=2_000
         ).text
 
     def tables(self) -> dict[str, Any]:

@@ -2,20 +2,23 @@
 
 The file that the document describes (`rewrite.py`) is tried first. Where it would open something,
 to whoever reads it, or close what the file leaves open, the lines stay where they are
-(`in_place.py`), and where even that would, the file stays as it is.
+(`in_place.py`), and where even that would, the file stays as it is. What it costs to see that is
+known before (`effort.py`): where it is too much, the lines stay, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robotstxt.lines import UTF16_MARKS, clean_bytes, decode
 from scrapy_mandelbot.robotstxt.outline import read_outline
-from scrapy_mandelbot.robotstxt.rewriting.effects import effects
+from scrapy_mandelbot.robotstxt.rewriting.effects import READINGS, effects_by
+from scrapy_mandelbot.robotstxt.rewriting.effort import effort_of
 from scrapy_mandelbot.robotstxt.rewriting.in_place import rewrite_in_place
-from scrapy_mandelbot.robotstxt.rewriting.proof import Proof, prove
+from scrapy_mandelbot.robotstxt.rewriting.proof import Proof, prove_by
+from scrapy_mandelbot.robotstxt.rewriting.questions import Most, Questions
 from scrapy_mandelbot.robotstxt.rewriting.rewrite import rewrite
 from scrapy_mandelbot.robotstxt.robots import RobotsTxt
 
@@ -23,10 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
+    from scrapy_mandelbot.robotstxt.outline import Outline
     from scrapy_mandelbot.robotstxt.rewriting.effects import Effect
 
-_FEWEST = 2_000  # decisions that are compared of any file
-_EFFORT = 1_000_000_000  # bytes that are read for them, about: of a large file each costs more
+_SMALL = 25_000  # bytes; a smaller file may be as slow
+_ALL = Most(1_000_000, 50_000_000, 800)  # all robots about all their rules, whose number is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +66,45 @@ def correct(
         dialect: How it is read.
         alone: It is corrected for this dialect, whatever that changes for others.
         max_bytes: What robots read of a file; of a longer one the rest is told of.
-        max_decisions: So many are compared for each who reads the file, about.
+        max_decisions: So many are compared for each 25,000 bytes and each who reads the file,
+            about, or fewer where each takes longer. The lines of a file that asks for more stay
+            where they are.
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
-    max_decisions = min(max_decisions, max(_FEWEST, _EFFORT // (len(body) + 1)))
+    outline = read_outline(robots.records, robots.dialect)
+    effort = effort_of(outline, len(body))
+    is_large = effort.decisions > max_decisions * max(_SMALL, len(body)) // _SMALL
     refused: list[str] = []
     for write in (_as_documented, _in_place, _as_it_is):
-        text, remarks = write(robots, body, max_bytes, alone=alone)
-        proof = prove(body, text, dialect, max_bytes=None, max_decisions=max_decisions)
-        found = effects(
-            body, text.encode(), dialect, max_bytes=max_bytes, max_decisions=max_decisions
-        )
+        if is_large and write is _as_documented and not alone:
+            continue
+        text, remarks = write(_Read(robots, outline, body), max_bytes, alone=alone)
+        new = text.encode()
+        after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
+        files = [robots, after]
+        if not is_large:
+            files += [
+                RobotsTxt.parse(one, dialect=name, max_bytes=None)
+                for name in READINGS
+                if name != robots.dialect.name
+                for one in (body, new)
+            ]
+        most = Most(1, effort.few, effort.few) if is_large else _ALL
+        questions = Questions(files, len(body), max_decisions, most=most)
+        proof = prove_by(questions, robots, after)
+        found = effects_by(questions, body, new, dialect, max_bytes)
+        if is_large:
+            refused = [_unproved(proof, effort.questions)]
         told = (*_unread(body, max_bytes), *refused, *remarks)
         correction = Correction(text, told, proof, found)
         if correction.is_harmless or (alone and proof.holds):
             break
         refused = refused or [_refusal(correction)]
     return correction
+
+
+def _unproved(proof: Proof, decisions: int) -> str:
+    return f"The file is too large to be compared in whole: {proof.decisions} of {decisions} were."
 
 
 def _refusal(correction: Correction) -> str:
@@ -97,22 +123,29 @@ def _unread(body: bytes, max_bytes: int | None) -> Iterator[str]:
         )
 
 
+class _Read(NamedTuple):
+    robots: RobotsTxt
+    outline: Outline
+    body: bytes
+
+
 _Written = tuple[str, tuple[str, ...]]
 
 
-def _as_documented(robots: RobotsTxt, _: bytes, max_bytes: int | None, *, alone: bool) -> _Written:
-    rewritten = rewrite(robots, max_bytes=max_bytes, alone=alone)
+def _as_documented(read: _Read, max_bytes: int | None, *, alone: bool) -> _Written:
+    rewritten = rewrite(read.robots, max_bytes=max_bytes, alone=alone)
     return rewritten.text, rewritten.remarks
 
 
-def _in_place(robots: RobotsTxt, *_: object, alone: bool) -> _Written:  # noqa: ARG001 - one shape
-    text = rewrite_in_place(read_outline(robots.records, robots.dialect))
-    name = robots.dialect.name
+def _in_place(read: _Read, _: int | None, *, alone: bool) -> _Written:  # noqa: ARG001 - one shape
+    text = rewrite_in_place(read.outline)
+    name = read.robots.dialect.name
     how = f"--only {name}, or correct(…, alone=True), puts them in order all the same"
     return text, (f"So the lines stay where they are, and are only spelt as documents do; {how}.",)
 
 
-def _as_it_is(_: RobotsTxt, body: bytes, *__: object, alone: bool) -> _Written:  # noqa: ARG001
+def _as_it_is(read: _Read, _: int | None, *, alone: bool) -> _Written:  # noqa: ARG001 - one shape
+    body = read.body
     text = (
         body.decode("utf-16", "replace")
         if body[:2] in UTF16_MARKS

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     _Asked = list[tuple[str, list[str]]]
 
-_READINGS = ("mandelbot", "google", "extended2")
+READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
 _SEARCHES = 50  # everyone looks for each robot's groups, some more slowly than Mandelbot's
-_EFFORT = 4_000_000  # lines that Python's own may look at: it tries one after the other
+_LINES = 40  # for each decision, that Python's own may look at: it tries one after the other
 
 
 @dataclass(slots=True)
@@ -85,13 +85,23 @@ def effects(
         max_bytes: What robots read of a file. A longer one is compared in whole, too.
         max_decisions: So many are compared for each reader, about.
     """
-    size = len(before) + len(after)
     files = [
         RobotsTxt.parse(body, dialect=one, max_bytes=None)
-        for one in _READINGS
+        for one in READINGS
         for body in (before, after)
     ]
-    questions = Questions(files, _SEARCHES * size, max_decisions)
+    questions = Questions(files, _SEARCHES * (len(before) + len(after)), max_decisions)
+    return effects_by(questions, before, after, dialect, max_bytes)
+
+
+def effects_by(
+    questions: Questions,
+    before: bytes,
+    after: bytes,
+    dialect: str | Dialect,
+    max_bytes: int | None,
+) -> tuple[Effect, ...]:
+    """Return what changes for whom, as far as these questions tell."""
     asked = [(agent, list(urls)) for agent, urls in questions.asked()]
     longest = max(len(before), len(after))
     limits = [None] if max_bytes is None or longest <= max_bytes else [None, max_bytes]
@@ -104,7 +114,9 @@ def effects(
             effect = Effect(name, own, limit)
             these = asked
             if name == URLLIB:
-                these = list(_fewer(asked, _EFFORT // (before.count(b"\n") + 1)))
+                these = list(
+                    _fewer(asked, 1 + _LINES * questions.max_decisions // (before.count(b"\n") + 1))
+                )
             _compare(effect, files_read, standard, these, questions.nobody)
             if effect.opened or effect.closed or effect.lost:
                 found.append(effect)

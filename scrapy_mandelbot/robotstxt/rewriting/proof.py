@@ -89,26 +89,28 @@ def prove(
     """
     if isinstance(rewritten, str):
         rewritten = rewritten.encode()
-    files = [
-        RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
-        for body in (original, rewritten)
-    ]
-    return _Comparison(files[0], files[1], max_decisions).proof(len(original) + len(rewritten))
+    before = RobotsTxt.parse(original, dialect=dialect, max_bytes=max_bytes)
+    after = RobotsTxt.parse(rewritten, dialect=dialect, max_bytes=max_bytes)
+    size = len(original) + len(rewritten)
+    return prove_by(Questions((before, after), size, max_decisions), before, after)
+
+
+def prove_by(questions: Questions, before: RobotsTxt, after: RobotsTxt) -> Proof:
+    """Compare what two files answer to these questions."""
+    return _Comparison(before, after).proof(questions)
 
 
 class _Comparison:
     """Asks two files, and counts."""
 
-    def __init__(self, before: RobotsTxt, after: RobotsTxt, max_decisions: int) -> None:
+    def __init__(self, before: RobotsTxt, after: RobotsTxt) -> None:
         self._before = before
         self._after = after
-        self._max_decisions = max_decisions
         self._decisions = self._fields = self._different = 0
         self._differences: list[Difference] = []
 
-    def proof(self, size: int) -> Proof:
+    def proof(self, questions: Questions) -> Proof:
         """Ask both files everything."""
-        questions = Questions((self._before, self._after), size, self._max_decisions)
         for agent, targets in questions.asked():
             self._compare_decisions(agent, targets)
             self._compare_fields(agent)

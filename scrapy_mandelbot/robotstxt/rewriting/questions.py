@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import chain, pairwise
 from string import ascii_lowercase, digits
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
 from scrapy_mandelbot.robotstxt.outline import read_outline
@@ -21,26 +21,47 @@ if TYPE_CHECKING:
 
 SITE = "https://www.example.com"
 
-_PROBES = 20  # as many URLs there are of a rule, about
+PROBES = 20  # as many URLs there are of a rule, about
 _FEWEST = 1000  # URLs that a robot is asked about at least, where there are as many
 _FEWEST_ROBOTS = 20
+LONGEST = 2_083  # characters of a URL: crawlers ask for no longer ones
 _READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
+
+
+class Most(NamedTuple):
+    """How many questions there are at most."""
+
+    robots: int
+    """Besides the one that is named nowhere."""
+    own: int
+    """URLs that a robot is asked about because of its own rules; 0: by the number of decisions."""
+    others: int
+    """Those because of the rules of others; 0: by the number of decisions."""
 
 
 class Questions:
     """The questions for some files, or for a file in several dialects."""
 
-    def __init__(self, files: Sequence[RobotsTxt], size: int, max_decisions: int) -> None:
+    def __init__(
+        self,
+        files: Sequence[RobotsTxt],
+        size: int,
+        max_decisions: int,
+        *,
+        most: Most | None = None,
+    ) -> None:
         """Read the files.
 
         Args:
             files: Each that may be asked.
             size: Bytes that are searched to find a robot's groups.
             max_decisions: There are no more questions, about.
+            most: How many there are of what; None: as `size` and `max_decisions` allow.
         """
         self._files = files
-        self._max_decisions = max_decisions
-        self._most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), max_decisions // _FEWEST))
+        most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), max_decisions // _FEWEST))
+        self.max_decisions = max_decisions
+        self._most = most or Most(most_robots, 0, 0)
         self._own: dict[str, list[list[str]]] = {}
         """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
         self._everything: dict[str, None] = {}
@@ -54,13 +75,13 @@ class Questions:
     def asked(self) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield robots, each with the targets that it asks for."""
         names = [name for name in self._own if name and name != "*"]
-        agents = self._some([*names, *self._blended(names)], self._most_robots)
+        agents = self._some([*names, *self._blended(names)], self._most.robots)
         self.nobody = self._nobody()
         agents.append(self.nobody)
-        quota = max(_FEWEST, self._max_decisions // len(agents))
-        everywhere = self._urls(list(self._everything), quota)
+        quota = max(_FEWEST, self.max_decisions // len(agents))
+        everywhere = self._urls(list(self._everything), self._most.others or quota)
         for agent in agents:
-            own = self._urls(list(chain(*self._own.get(agent, ()))), quota)
+            own = self._urls(list(chain(*self._own.get(agent, ()))), self._most.own or quota)
             yield agent, dict.fromkeys([*own, *everywhere])
 
     def _read(self, robots: RobotsTxt) -> None:
@@ -99,6 +120,8 @@ class Questions:
 
     def _urls(self, paths: list[str], most: int) -> list[str]:
         """Return what is asked because of these rules."""
-        paths = self._some(paths, most // _PROBES)
+        short = [path for path in paths if len(path) < LONGEST]
+        self.is_whole = self.is_whole and len(short) == len(paths)
+        paths = self._some(short, max(1, most // PROBES))
         near = chain.from_iterable(map(probes, paths))
         return self._some(list(dict.fromkeys([*ALWAYS, *near, *meetings(paths)])), most)
