@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.rewriting.effects import Effect
 
 _SMALL = 25_000  # bytes; a smaller file may be as slow
-_ALL = Most(1_000_000, 50_000_000, 800)  # all robots about all their rules, whose number is known
+_ALL = Most(1_000_000, 50_000_000, 200)  # all robots about all their rules, whose number is known
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PATTERNS = 500  # bytes of patterns that are tried
 _SEARCH = 80  # bytes that are searched for a robot's groups
 _READING = 4  # lines that are read
+_OTHERS = 10  # rules of others that each robot is asked about
 _FEW = 40  # URLs for each robot of a file that is too large
 
 
@@ -47,7 +48,7 @@ def effort_of(outline: Outline, size: int) -> Effort:
         patterns += sum(len(value) for value in values if any(sign in value for sign in "*?["))
         is_long = is_long or any(len(value) >= LONGEST for value in values)
     agents = 2 * len(names) + 1
-    questions = PROBES * (own + min(rules, _FEW) * agents)
+    questions = PROBES * (own + min(rules, _OTHERS) * agents)
     price = 1 + patterns // _PATTERNS
     decisions = questions * price + agents * size // _SEARCH + len(outline.records) // _READING
     if is_long:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 SITE = "https://www.example.com"
 
 PROBES = 20  # as many URLs there are of a rule, about
-_FEWEST = 1000  # URLs that a robot is asked about at least, where there are as many
+_FEWEST_URLS = 100  # for each robot, where there are as many
 _FEWEST_ROBOTS = 20
+_URLS = 1000  # for each robot: there are no more robots than allow for as many
 LONGEST = 2_083  # characters of a URL: crawlers ask for no longer ones
 _READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
 
@@ -59,7 +60,7 @@ class Questions:
             most: How many there are of what; None: as `size` and `max_decisions` allow.
         """
         self._files = files
-        most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), max_decisions // _FEWEST))
+        most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), max_decisions // _URLS))
         self.max_decisions = max_decisions
         self._most = most or Most(most_robots, 0, 0)
         self._own: dict[str, list[list[str]]] = {}
@@ -78,7 +79,7 @@ class Questions:
         agents = self._some([*names, *self._blended(names)], self._most.robots)
         self.nobody = self._nobody()
         agents.append(self.nobody)
-        quota = max(_FEWEST, self.max_decisions // len(agents))
+        quota = max(_FEWEST_URLS, self.max_decisions // len(agents))
         everywhere = self._urls(list(self._everything), self._most.others or quota)
         for agent in agents:
             own = self._urls(list(chain(*self._own.get(agent, ()))), self._most.own or quota)
