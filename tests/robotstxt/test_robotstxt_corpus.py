@@ -99,7 +99,7 @@ def test_every_file_is_corrected_and_proved(files):
         text = rewrite(RobotsTxt.parse(body)).text
         assert rewrite(RobotsTxt.parse(text.encode())).text == text, name
         decisions += correction.proof.decisions
-    assert decisions > 1_000_000
+    assert decisions > 300_000
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))

@@ -312,11 +312,11 @@ SLOW = (
 @pytest.mark.parametrize("name", SLOW)
 def test_no_file_is_slow_to_correct(name):
     """Correcting and proving are linear, whatever the bytes."""
-    start = time.perf_counter()
+    start = time.process_time()
     body = EVIL[name][:250_000]
     text = rewritten(body)
     assert prove(body, text, max_bytes=None, max_decisions=5_000).holds
-    assert time.perf_counter() - start < 40.0
+    assert time.process_time() - start < 40.0
 
 
 GOOD = "User-agent: one\nAllow: /a/b\nDisallow: /a\nCrawl-delay: 2\n\nUser-agent: *\nDisallow: /c\n"
