@@ -1,6 +1,6 @@
 """Run Scrapy's own tests on this package.
 
-Usage: python .ci/scrapy_tests.py [SDIST]
+Usage: python .ci/scrapy_tests.py [--all] [SDIST]
 
 The tests come from Scrapy's source archive, of the version that is installed: from the one given,
 else pip fetches it. They are unpacked into a temporary folder.
@@ -10,9 +10,10 @@ reactor, with Twisted's default reactor, and without a reactor (Scrapy 2.15 and 
 deselected; what they skip they skip with a reason.
 
 Then its tests of crawls, of the engine, of schedulers, of retries and redirects, of pipelines, and
-of commands, with the add-on in every crawler's settings, and nothing else. What fails is run again
-with ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What is left
-has to be in ``DIFFERENCES``, and what is listed there has to fail.
+of commands (two of them only with ``--all``), with the add-on in every crawler's settings, and
+nothing else. What fails is run again with ROBOTSTXT_OBEY and no add-on: what fails there too is the
+environment's affair. What is left has to be in ``DIFFERENCES``, and what is listed there has to
+fail.
 
 Exits with 0 if all of this holds, else 1.
 """
@@ -38,9 +39,7 @@ CRAWL_TESTS = [
     "tests/test_closespider.py",
     "tests/test_command_crawl.py",
     "tests/test_command_fetch.py",
-    "tests/test_command_parse.py",
     "tests/test_command_runspider.py",
-    "tests/test_command_shell.py",
     "tests/test_crawl.py",
     "tests/test_downloadermiddleware_redirect*.py",
     "tests/test_downloadermiddleware_retry.py",
@@ -50,6 +49,12 @@ CRAWL_TESTS = [
     "tests/test_scheduler*.py",
     "tests/test_spider_start.py",
     "tests/test_spidermiddleware*start.py",
+]
+SELDOM_TESTS = [
+    # Each starts Scrapy some forty times, and what the add-on does to these two commands is in
+    # this package's tests/crawls/test_commands.py: it waits for nothing, and drops nothing.
+    "tests/test_command_parse.py",
+    "tests/test_command_shell.py",
 ]
 TOOLS = ["pytest-asyncio", "robotexclusionrulesparser", "pexpect", "ptyprocess", "testfixtures"]
 ASYNCIO_ONLY = ["-p", "no:twisted", "-o", "asyncio_default_fixture_loop_scope=function"]
@@ -191,10 +196,10 @@ def is_there(root: Path, test: str) -> bool:
     return f"def {name.rpartition('::')[2]}(" in (root / file).read_text()
 
 
-def run_crawl_tests(root: Path) -> bool:
+def run_crawl_tests(root: Path, globs: list[str]) -> bool:
     """Run the tests of crawls with the add-on; return whether only what is listed differs."""
     print(f"Scrapy {scrapy.__version__}, its tests of crawls, with the add-on", flush=True)
-    tests = [str(path.relative_to(root)) for one in CRAWL_TESTS for path in root.glob(one)]
+    tests = [str(path.relative_to(root)) for one in globs for path in root.glob(one)]
     later = [f"--deselect={test}" for test in WAITS]
     first = run(root, WITH_ADDON, sorted(tests), "-n", "2", *later)
     failed = sorted(first.failed)
@@ -218,6 +223,8 @@ def run_crawl_tests(root: Path) -> bool:
 
 def main(arguments: list[str]) -> int:
     """Unpack Scrapy's tests and run them."""
+    globs = CRAWL_TESTS + (SELDOM_TESTS if "--all" in arguments else [])
+    arguments = [argument for argument in arguments if argument != "--all"]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         archive = Path(arguments[0]) if arguments else fetch(folder)
@@ -228,7 +235,7 @@ def main(arguments: list[str]) -> int:
         (root / "scrapy").rename(folder / "not-this-scrapy")
         # What these tests need beside pytest: not for this package's own, so not installed.
         pip("install", "--no-deps", "--target", root, *TOOLS)
-        holds = [run_robots_tests(root), run_crawl_tests(root)]
+        holds = [run_robots_tests(root), run_crawl_tests(root, globs)]
     return 0 if all(holds) else 1
 
 

@@ -31,6 +31,7 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import StatsCollector
 
 from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.fetching import RobotsFetcher
 from scrapy_mandelbot.stores import Copy, SqliteStore
 
@@ -82,7 +83,9 @@ async def memory(sites: int) -> None:
         settings = Settings({"ROBOTSTXT_PARSER": "scrapy_mandelbot.MandelbotRobotParser"})
         crawler = Crawler(FrontPages, settings)
         crawler.stats = StatsCollector(crawler)
-        fetcher = RobotsFetcher(crawler, Config.from_settings(settings), store, time.time)
+        fetcher = RobotsFetcher(
+            crawler, Config.from_settings(settings), store, time.time, Events(crawler)
+        )
         request = scrapy.Request("https://www.site-0.example/")
 
         async def look_up(number: int) -> None:

@@ -39,7 +39,7 @@ from pathlib import Path
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_mandelbot.politeness import gate
+from scrapy_mandelbot.politeness import pause
 
 HERE = Path(__file__).parent
 MOST_SECONDS = 40
@@ -134,7 +134,7 @@ def crawl(urls: list[str], settings: dict) -> None:
 
     ours = settings.pop("ours", False)
     if settings.pop("half, then add", False):
-        gate.Recovery = HalfThenAdd
+        pause.Recovery = HalfThenAdd
     process = CrawlerProcess(
         {
             "LOG_LEVEL": "ERROR",

@@ -7,12 +7,12 @@ import json
 from datetime import timezone
 from unittest.mock import patch
 
+from scrapy_mandelbot.dates import IN_SITEMAPS, IN_TAGS, read_date
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
 from scrapy_mandelbot.robotstxt.times import rate_at, read_delay, read_rate, read_window
-from scrapy_mandelbot.sitemaps import SitemapReader, read_date, unpacking
+from scrapy_mandelbot.sitemaps import SitemapReader, unpacking
 from scrapy_mandelbot.stores.packing import pack, unpack
 from scrapy_mandelbot.tags import robot_tags
-from scrapy_mandelbot.tags.dates import parse_date
 
 NOW = 1_700_000_000.0
 DAY = 1440  # minutes
@@ -84,11 +84,11 @@ def times(data: bytes) -> None:
         if rate.seconds < 10**9:  # as many digits are read
             assert read_rate(str(rate)) == rate
         assert rate_at([rate], 0) in {None, rate}
-    for read in (read_date, parse_date):
-        date = read(text)
+    for forms in (IN_SITEMAPS, IN_TAGS):
+        date = read_date(text, forms)
         if date is not None:
             assert date.tzinfo is not None
-            assert read(date.astimezone(timezone.utc).isoformat()) == date, date
+            assert read_date(date.astimezone(timezone.utc).isoformat(), forms) == date, date
 
 
 def packing(data: bytes) -> None:

@@ -18,6 +18,7 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
+from scrapy_mandelbot.dates import read_date
 from scrapy_mandelbot.politeness import (
     OutcomeLaw,
     PaceLaw,
@@ -27,7 +28,6 @@ from scrapy_mandelbot.politeness import (
     site_of,
 )
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
-from scrapy_mandelbot.sitemaps import read_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -52,7 +52,7 @@ class Crawl:
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
         self.store = _store(crawler.settings, self.config, self.clock)
-        self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now)
+        self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now, self.events)
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
         self.throttle.keeps_given_up = bool(job_dir(crawler.settings))
         self.patience = Patience(crawler, self.config, self.throttle, self.clock)
@@ -116,9 +116,9 @@ class Crawl:
         if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
             rules = self.fetcher.known(site.name)
         if rules is None or rules.parser is None:  # not known yet, or nothing could be asked
-            return self.throttle.learn_pace_by_hand(site)
+            return self.throttle.paces.learn_by_hand(site)
         agent = self.agents.of(request)
-        return self.throttle.learn_pace(site, rules.robots, agent, rules.until)
+        return self.throttle.paces.learn(site, rules.robots, agent, rules.until)
 
     def is_for_a_person(self, request: Request) -> bool:
         """Return whether somebody waits for the answer at a terminal, so that nothing may hang.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -14,8 +13,13 @@ from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import (
+    FORBIDDEN,
+    FORBIDDEN_UNEXPLAINED,
+    ROBOTS_ANSWERED,
+    ROBOTS_UNKNOWN,
+)
 from scrapy_mandelbot.fetching import failure_of
 from scrapy_mandelbot.politeness import (
     Admission,
@@ -35,8 +39,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.fetching import SiteRules
     from scrapy_mandelbot.politeness import Flight
-
-logger = logging.getLogger(__name__)
 
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.LOST, Failure.TIMED_OUT})
 
@@ -98,7 +100,8 @@ class RobotsTxtMiddleware:
                 site.rules = ref(rules)
                 return None, rules
             if self._crawl.is_for_a_person(request):
-                self._tell_person(site.name, rules)
+                reason = rules.outcome.reason
+                self._crawl.events.tell(ROBOTS_UNKNOWN, site=site.name, reason=reason)
                 return None, None
             reason, retry_after = rules.outcome.reason, rules.outcome.retry_after
             throttle.refused(flight, reason, retry_after, rules.response)
@@ -114,30 +117,13 @@ class RobotsTxtMiddleware:
         agent: Any = self._crawl.agents.of(request)
         if rp.allowed(request.url, agent):
             return
-        self.crawler.stats.inc_value("robotstxt/forbidden")
+        tell = self._crawl.events.tell
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
-            logger.debug(
-                "Forbidden by robots.txt: %(request)s",
-                {"request": request},
-                extra={"spider": self.crawler.spider},
-            )
+            tell(FORBIDDEN_UNEXPLAINED, request=request)
             raise IgnoreRequest("Forbidden by robots.txt")
         verdict = rp.verdict(request.url, agent)
-        logger.debug(
-            "Forbidden by robots.txt: %(request)s (%(file)s: %(verdict)s)",
-            {
-                "request": request,
-                "file": robots_url(site_of_request(request)),
-                "verdict": verdict,
-            },
-            extra={"spider": self.crawler.spider},
-        )
-        self.crawler.signals.send_catch_log(
-            signals.request_forbidden,
-            request=request,
-            verdict=verdict,
-            spider=self.crawler.spider,
-        )
+        file = robots_url(site_of_request(request))
+        tell(FORBIDDEN, request=request, file=file, verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:
@@ -154,7 +140,7 @@ class RobotsTxtMiddleware:
         copy = self._crawl.fetcher.copy(site)
         if copy is None:  # nobody could be asked
             return None
-        self.crawler.stats.inc_value("mandelbot/robots/answered")
+        self._crawl.events.count(ROBOTS_ANSWERED)
         return TextResponse(
             request.url,
             status=copy.status,
@@ -162,14 +148,6 @@ class RobotsTxtMiddleware:
             body=copy.body,
             flags=["cached"],  # it tells nothing about how the site is now
             request=request,
-        )
-
-    def _tell_person(self, site: str, rules: SiteRules) -> None:
-        logger.warning(
-            "The rules of %(site)s are not known (%(reason)s). A crawl would leave it alone for a"
-            " while and ask again; this request is sent, as you wait for its answer.",
-            {"site": site, "reason": rules.outcome.reason},
-            extra={"spider": self.crawler.spider},
         )
 
 
@@ -216,10 +194,13 @@ class PauseMiddleware:
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Pause the site at once: the downloader slot is about to send its next request."""
-        if request.meta.get("dont_pause"):
-            return
-        flight = self._flight(request) or self._throttle.flight_of(request)
+        if not request.meta.get("dont_pause"):
+            self._notice(self._flight(request) or self._throttle.flight_of(request), response)
+
+    def _notice(self, flight: Flight, response: Response) -> None:
+        """Tell what an answer says of its site; once, whoever hears of it first."""
         flight.is_noticed = True
+        request: Request = flight.request
         if response.status not in self._statuses or not self._asks_for_pause(request, response):
             self._throttle.answered(flight)
             return
@@ -260,12 +241,10 @@ class PauseMiddleware:
                 if not await throttle.wait(flight, admission):
                     throttle.let_go(flight)
                     raise IgnoreRequest(f"{flight.site.name} may not be asked now")
-            else:
-                throttle.ended(flight)  # its turn is another's
-                if throttle.can_go_back(flight):
-                    return throttle.send_back(flight)
-                if not await throttle.wait(flight, admission):
-                    return _refusal(self._crawl, flight)
+            elif throttle.can_go_back(flight):
+                return throttle.send_back(flight)
+            elif not await throttle.wait(flight, admission):
+                return _refusal(self._crawl, flight)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be asked again after the pause."""
@@ -274,13 +253,16 @@ class PauseMiddleware:
         if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
             throttle.let_go(flight)
             return response
+        is_good = response.status not in self._statuses
         if not flight.is_noticed and "cached" not in response.flags:
-            self.response_downloaded(response, request)  # a custom DOWNLOADER need not send it
+            if is_good:
+                throttle.answered(flight)
+            else:
+                self._notice(flight, response)
         flight.is_noticed = False
-        if response.status not in self._statuses or not self._asks_for_pause(request, response):
+        if is_good or not self._asks_for_pause(request, response):
             throttle.let_go(flight)
             return response
-        throttle.ended(flight)
         if throttle.is_refused_alone(flight):
             return self._hand_on(flight, response)
         if throttle.can_go_back(flight):

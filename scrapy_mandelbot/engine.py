@@ -42,7 +42,7 @@ def wake(crawler: Crawler) -> None:
 def is_closing(crawler: Crawler) -> bool:
     """Return whether the crawl is on its way out, so that nothing should wait any longer.
 
-    Scrapy tells nobody before all requests under way have ended, those that wait included.
+    Scrapy sends no signal before all requests under way have ended, those that wait included.
 
     Without the engine's slot: whether the engine takes nothing more though there is room. While
     there is none it is not known to be closing, until there is.
@@ -249,7 +249,7 @@ async def scrape_item(crawler: Crawler, item: Any) -> None:
 
 
 def schedule(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that nobody waits for, on whichever loop or reactor Scrapy runs."""
+    """Run a coroutine that no caller waits for, on whichever loop or reactor Scrapy runs."""
     deferred_from_coro(coroutine)
 
 

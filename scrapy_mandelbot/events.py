@@ -7,12 +7,14 @@ harmless and short here, so that no caller has to think of it.
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.shown import printable, shown
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -30,10 +32,17 @@ class Event:
     stats: tuple[str, ...] = ()
     """Each grows by one."""
     sums: tuple[tuple[str, str], ...] = ()
-    """Stats that grow by one of its values, and the name of that."""
+    """Stats that grow by one of its values, and the name of that; by 0 none does."""
+    families: tuple[tuple[str, str], ...] = ()
+    """Stats that grow by one and are named after a value: how each begins, and the name of that."""
     signal: object | None = None
     heard: tuple[str, ...] = ()
     """The values that come with the signal, by name."""
+
+    @cached_property
+    def in_text(self) -> tuple[str, ...]:
+        """The values that its log line has, by name."""
+        return tuple(re.findall(r"%\((\w+)\)", self.text))
 
 
 PAUSED = Event(
@@ -106,6 +115,154 @@ TURN_WAITED = Event(stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/sec
 TURN_RESTORED = Event(stats=("mandelbot/pace/restored",))
 TURN_MISSED = Event(stats=("mandelbot/pace/sent_back",))
 
+ROBOTS_ASKED = Event(
+    "%(site)s: %(reason)s",
+    logging.DEBUG,
+    stats=("robotstxt/request_count", "mandelbot/robots/fetched"),
+    families=(("mandelbot/robots/", "case"),),
+)
+ROBOTS_ASKED_IN_VAIN = Event(
+    ROBOTS_ASKED.text,
+    logging.WARNING,
+    stats=ROBOTS_ASKED.stats,
+    families=ROBOTS_ASKED.families,
+)
+ROBOTS_RESPONSE = Event(
+    stats=("robotstxt/response_count",),
+    families=(("robotstxt/response_status_count/", "status"),),
+)
+ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
+ROBOTS_CUT = Event(
+    "The robots.txt of %(site)s %(cut)s: the rest is not read",
+    logging.WARNING,
+    stats=("mandelbot/robots/cut",),
+)
+ROBOTS_SLOW = Event(
+    "The robots.txt of %(site)s took %(seconds).1f s of the %(most)g s that it may",
+    logging.WARNING,
+    stats=("mandelbot/robots/slow",),
+)
+ROBOTS_STALE = Event(
+    "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; asked again at %(next)s",
+    logging.WARNING,
+)
+ROBOTS_UNREADABLE = Event(
+    "ROBOTSTXT_PARSER cannot read the robots.txt of %(site)s, which is not obeyed: %(error)s",
+    logging.ERROR,
+)
+ROBOTS_READ = Event(signal=signals.robots_fetched, heard=("site", "robots", "outcome"))
+ROBOTS_FROM_CACHE = Event(stats=("mandelbot/robots/from_cache",))
+ROBOTS_ANSWERED = Event(stats=("mandelbot/robots/answered",))
+ROBOTS_UNKNOWN = Event(
+    "The rules of %(site)s are not known (%(reason)s). A crawl would leave it alone for a"
+    " while and ask again; this request is sent, as you wait for its answer.",
+    logging.WARNING,
+)
+COMMENTED = Event("%(site)s has a comment for us in its robots.txt: %(comments)s")
+FORBIDDEN = Event(
+    "Forbidden by robots.txt: %(request)s (%(file)s: %(verdict)s)",
+    logging.DEBUG,
+    stats=("robotstxt/forbidden",),
+    signal=signals.request_forbidden,
+    heard=("request", "verdict"),
+)
+FORBIDDEN_UNEXPLAINED = Event(
+    "Forbidden by robots.txt: %(request)s",
+    logging.DEBUG,
+    stats=FORBIDDEN.stats,
+)
+
+SITEMAPS_DISCOVERED = Event(
+    sums=(("mandelbot/sitemaps/discovered", "count"),),
+    signal=signals.sitemaps_discovered,
+    heard=("site", "urls"),
+)
+SITEMAPS_LEFT_TO_SPIDER = Event("Sitemaps are left to the spider: it is a SitemapSpider")
+SITEMAP_DROPPED = Event(
+    "Sitemaps are not followed in this run: requests for them that a former run has left are"
+    " dropped, such as %(url)s",
+    logging.WARNING,
+    stats=("mandelbot/sitemaps/dropped",),
+)
+SITEMAP_READ = Event(
+    "The sitemap %(url)s (%(kind)s) has %(entries)d entries, %(wanted)d of them wanted",
+    logging.DEBUG,
+    stats=("mandelbot/sitemaps/read",),
+    sums=(("mandelbot/sitemaps/entries", "entries"), ("mandelbot/sitemaps/older", "older")),
+)
+SITEMAP_FAILED = Event(
+    "The sitemap %(url)s could not be had: %(reason)s",
+    logging.WARNING,
+    stats=("mandelbot/sitemaps/failed",),
+)
+SITEMAP_PROBLEM = Event(
+    "The sitemap %(url)s: %(problem)s",
+    logging.WARNING,
+    stats=("mandelbot/sitemaps/problems",),
+)
+SITEMAP_PROBLEMS_UNTOLD = Event(
+    "More is wrong with the sitemaps of %(site)s; only stats tell of it", logging.WARNING
+)
+SITEMAPS_INSIDE = Event(
+    "%(site)s cites sitemaps on this machine or in its network: they are not asked for"
+    " (MANDELBOT_PRIVATE_HOSTS)",
+    logging.WARNING,
+)
+SITEMAPS_TOO_MANY = Event(
+    "%(site)s has more than %(most)d sitemaps: no more are read", logging.WARNING
+)
+SITEMAPS_TOO_DEEP = Event(
+    "%(site)s has indexes of sitemaps within indexes, more than %(most)d deep: what is deeper is"
+    " not read",
+    logging.WARNING,
+)
+SITEMAPS_ABROAD = Event(
+    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s",
+    logging.WARNING,
+)
+SITES_TOO_MANY = Event(
+    "The sitemaps of %(site)s list pages of more than %(most)d sites whose robots.txt does not"
+    " cite them, or is not known yet: those of further ones are left out",
+    logging.WARNING,
+)
+SITE_LEFT_OUT = Event(
+    "%(sitemap)s lists pages of %(site)s, whose robots.txt %(why)s: they are left out",
+    logging.WARNING,
+)
+PAGE_FED = Event(stats=("mandelbot/sitemaps/fed",))
+PAGE_FORBIDDEN = Event(stats=("mandelbot/sitemaps/forbidden",))
+PAGES_FOREIGN = Event(sums=(("mandelbot/sitemaps/foreign", "pages"),))
+
+TAGGED = Event(
+    stats=("mandelbot/tags/pages",),
+    sums=(
+        ("mandelbot/tags/noindex", "noindex"),
+        ("mandelbot/tags/nofollow", "nofollow"),
+        ("mandelbot/tags/unavailable", "unavailable"),
+    ),
+)
+REQUEST_DROPPED = Event(
+    "Dropped by robot tags: %(what)s (%(response)s: %(tag)s)",
+    logging.DEBUG,
+    stats=("mandelbot/tags/requests_dropped",),
+    signal=signals.output_dropped,
+    heard=("response", "output", "tag"),
+)
+ITEM_DROPPED = Event(
+    REQUEST_DROPPED.text,
+    logging.DEBUG,
+    stats=("mandelbot/tags/items_dropped",),
+    signal=signals.output_dropped,
+    heard=REQUEST_DROPPED.heard,
+)
+LINK_DROPPED = Event(
+    REQUEST_DROPPED.text,
+    logging.DEBUG,
+    stats=("mandelbot/tags/links_dropped",),
+    signal=signals.output_dropped,
+    heard=REQUEST_DROPPED.heard,
+)
+
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
 """All of them, by name."""
 
@@ -121,28 +278,41 @@ class Events:
 
         Args:
             event: which one.
-            values: its values by name; those that end in ``until`` are seconds since the epoch.
+            values: its values by name; those named ``since``, ``until`` and ``next`` are seconds
+                since the epoch.
         """
-        inc_value = self._crawler.stats.inc_value
-        for stat in event.stats:
-            inc_value(stat)
-        for stat, name in event.sums:
-            inc_value(stat, values[name])
+        self.count(event, **values)
         if event.text and logger.isEnabledFor(event.level):
-            logger.log(
-                event.level,
-                event.text,
-                {name: _loggable(name, value) for name, value in values.items()},
-                extra={"spider": self._crawler.spider},
-            )
+            told = {name: _loggable(name, values[name]) for name in event.in_text}
+            arguments = (told,) if told else ()
+            extra = {"spider": self._crawler.spider}
+            logger.log(event.level, event.text, *arguments, extra=extra)
         if event.signal is not None:
             heard = {name: _heard(name, values[name]) for name in event.heard}
             self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
 
+    def count(self, event: Event, **values: Any) -> None:
+        """Count an event of which no line and no signal tells, or not this time."""
+        inc_value = self._crawler.stats.inc_value
+        for stat in event.stats:
+            inc_value(stat)
+        for stat, name in event.sums:
+            if values[name]:
+                inc_value(stat, values[name])
+        for beginning, name in event.families:
+            inc_value(f"{beginning}{values[name]}")
+
+
+_TIMES = frozenset({"since", "until", "next"})
+_WHOLE = frozenset({"request", "verdict"})
+"""Of the crawl's own words, and what its operator searches for: they are not cut."""
+
 
 def _loggable(name: str, value: Any) -> Any:
-    if name == "until":
+    if name in _TIMES:
         return clock_time(value)
+    if name in _WHOLE:
+        return printable(str(value))
     return value if isinstance(value, (int, float)) else shown(str(value))
 
 

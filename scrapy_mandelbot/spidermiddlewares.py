@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,8 @@ from scrapy.utils.response import get_base_url
 from w3lib.html import strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
-from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.events import ITEM_DROPPED, LINK_DROPPED, REQUEST_DROPPED, TAGGED
 from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-logger = logging.getLogger(__name__)
+    from scrapy_mandelbot.events import Event
 
 _HEADER = b"X-Robots-Tag"
 _NOFOLLOW_LINK = RobotTag("link", "nofollow")
@@ -87,20 +85,17 @@ class RobotTagsMiddleware:
                 self._count(tags)
 
     def _tags(self, response: Response) -> RobotTags:
-        said = response.headers.getlist(_HEADER) if _HEADER in response.headers else ()
-        headers = [(_HEADER, value) for value in said]
+        headers: list[tuple[bytes, bytes]] = []
+        if _HEADER in response.headers:
+            headers = [(_HEADER, value) for value in response.headers.getlist(_HEADER)]
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
     def _count(self, tags: RobotTags) -> None:
-        stats = self.crawler.stats
-        stats.inc_value("mandelbot/tags/pages")
-        if tags.noindex:
-            stats.inc_value("mandelbot/tags/noindex")
-        if tags.nofollow:
-            stats.inc_value("mandelbot/tags/nofollow")
-        if tags.unavailable_after and tags.is_unavailable(self._now()):
-            stats.inc_value("mandelbot/tags/unavailable")
+        is_over = tags.unavailable_after is not None and tags.is_unavailable(self._now())
+        self._crawl.events.count(
+            TAGGED, noindex=tags.noindex, nofollow=tags.nofollow, unavailable=is_over
+        )
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._crawl.now(), tz=timezone.utc)
@@ -147,32 +142,22 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
         tag = None if output is None else prohibitions.of(output, response)
         if tag is None:
             return True
-        self.crawler.stats.inc_value(_dropped_stat(output, tag))
-        logger.debug(
-            "Dropped by robot tags: %(output)s (%(response)s: %(tag)s)",
-            {
-                "output": shown(str(output)) if isinstance(output, Request) else "item",
-                "response": shown(str(response)),
-                "tag": tag,
-            },
-            extra={"spider": self.crawler.spider},
-        )
-        self.crawler.signals.send_catch_log(
-            signals.output_dropped,
+        self._crawl.events.tell(
+            _dropped(output, tag),
+            what=output if isinstance(output, Request) else "item",
             response=response,
             output=output,
             tag=tag,
-            spider=self.crawler.spider,
         )
         return False
 
 
-def _dropped_stat(output: Any, tag: RobotTag) -> str:
+def _dropped(output: Any, tag: RobotTag) -> Event:
     if tag is _NOFOLLOW_LINK:
-        return "mandelbot/tags/links_dropped"
+        return LINK_DROPPED
     if isinstance(output, Request):
-        return "mandelbot/tags/requests_dropped"
-    return "mandelbot/tags/items_dropped"
+        return REQUEST_DROPPED
+    return ITEM_DROPPED
 
 
 def _is_same_page(request: Request, response: Response) -> bool:
@@ -205,5 +190,5 @@ def _canonical(url: str, base: str = "", encoding: str = "utf-8") -> str:
     try:
         absolute = urljoin(base, strip_html5_whitespace(url))
         return canonicalize_url(safe_url_string(absolute, encoding))
-    except ValueError:  # no URL, so nobody will request it
+    except ValueError:  # no URL, so no request is for it
         return ""

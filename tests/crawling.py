@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import scrapy
+from clocks import given
+from loops import TIME, LoopClock
 from pytest_twisted import ensureDeferred
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler, CrawlerRunner
@@ -112,7 +114,10 @@ async def crawl(
 
     ``before`` is called with the crawler before the crawl starts.
     """
-    crawler = Crawler(spider, Settings({**SETTINGS, **(settings or {})}))
+    settings = {**SETTINGS, **(settings or {})}
+    if TIME.is_turned:
+        settings["ADDONS"] = {**settings["ADDONS"], given(LoopClock()): 1000}
+    crawler = Crawler(spider, Settings(settings))
     items: list[Any] = []
     heard: list[tuple[str, dict[str, Any]]] = []
     keep = []  # handlers are held weakly

@@ -16,7 +16,7 @@ from webs import html
 
 from scrapy_mandelbot import RobotsTxtMiddleware, RobotTags, RobotTagsMiddleware
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.announcements import Announcements
+from scrapy_mandelbot.fetching.once_per_site import OncePerSite
 
 URL = "https://example.com/page"
 USER_AGENT = {"USER_AGENT": "Settingsbot/1.0 (+https://example.com)"}
@@ -58,8 +58,8 @@ CASES = [
     Case("The setting names the robot, whatever the request says.", "Robotsbot", EVERYBODY, "Own"),
     Case(
         "The setting may name several, tried in order.",
-        ("News", "Robotsbot"),
-        {**USER_AGENT, "ROBOTSTXT_USER_AGENT": ["News", "Robotsbot"]},
+        ("OncePerSite", "Robotsbot"),
+        {**USER_AGENT, "ROBOTSTXT_USER_AGENT": ["OncePerSite", "Robotsbot"]},
         "Ownbot/2.0",
     ),
     Case("The request's own header comes next.", "Ownbot/2.0", NOBODY, "Ownbot/2.0", "Spiderbot"),
@@ -112,17 +112,19 @@ async def pace(case, asked):
     crawl = Crawl.of(case.crawler())
     file = SimpleNamespace(parser=True, robots=None, until=0.0)
     crawl.fetcher.known = lambda _site: file
-    crawl.throttle.learn_pace = lambda _site, _robots, agent, _until: asked.append(agent)
+    crawl.throttle.paces.learn = lambda _site, _robots, agent, _until: asked.append(agent)
     crawl.learn_pace(case.request(), crawl.sites.of("https://example.com"))
 
 
 async def comments(case, asked):
     """Look whether the owner says something to the robot's people."""
     crawler = case.crawler()
-    robots = SimpleNamespace(comments=asked.append, sitemaps=())
-    file = SimpleNamespace(parser=True, robots=robots)
-    announcements = Announcements(crawler, Crawl.of(crawler).config)
-    await announcements.known("https://example.com", case.request(), file)
+    robots = SimpleNamespace(comments=asked.append)
+    file = SimpleNamespace(parser=True, robots=robots, sitemaps=())
+    crawl = Crawl.of(crawler)
+    await OncePerSite(crawler, crawl.config, crawl.events).tell(
+        "https://example.com", case.request(), file
+    )
 
 
 async def tags(case, asked):
@@ -164,7 +166,7 @@ def test_a_response_without_a_request():
 
 @given(st.binary())
 def test_no_header_raises(header):
-    """Whatever a spider writes there is read as a text, and names somebody unless it is empty."""
+    """Whatever a spider writes there is read as a text, and names a robot unless it is empty."""
     request = scrapy.Request(URL, headers={"User-Agent": header})
     agent = AGENTS.of(request)
     assert isinstance(agent, str)

@@ -11,12 +11,23 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.events import EVENTS, PAUSED, RESUMED, Events, clock_time, moment
+from scrapy_mandelbot.events import (
+    EVENTS,
+    FORBIDDEN,
+    PAUSED,
+    RESUMED,
+    SITEMAP_READ,
+    Events,
+    clock_time,
+    moment,
+)
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")
 VALUES: dict[str, object] = {
+    "since": 1_800_000_000.0,
     "until": 1_800_000_000.0,
+    "next": 1_800_000_000.0,
     "waiting": 14,
     "tries": 3,
     "seconds": 1.5,
@@ -24,6 +35,14 @@ VALUES: dict[str, object] = {
     "count": 4,
     "asked": 90.0,
     "longest": 60.0,
+    "most": 10,
+    "entries": 7,
+    "wanted": 5,
+    "older": 2,
+    "pages": 6,
+    "noindex": True,
+    "nofollow": True,
+    "unavailable": True,
 }
 """Those that are numbers; the others are text."""
 
@@ -35,11 +54,12 @@ class World:
         self.stats: Counter[str] = Counter()
         self.heard: list[tuple[object, dict[str, object]]] = []
         crawler = SimpleNamespace(spider=SPIDER)
-        crawler.stats = SimpleNamespace(inc_value=self._count)
+        crawler.stats = SimpleNamespace(inc_value=self._inc)
         crawler.signals = SimpleNamespace(send_catch_log=self._hear)
-        self.tell = Events(crawler).tell
+        events = Events(crawler)
+        self.tell, self.count = events.tell, events.count
 
-    def _count(self, stat: str, count: float = 1) -> None:
+    def _inc(self, stat: str, count: float = 1) -> None:
         self.stats[stat] += count
 
     def _hear(self, signal: object, **values: object) -> None:
@@ -55,7 +75,8 @@ def world(caplog) -> World:
 def names_of(event) -> set[str]:
     """Return the names of the values that an event is told with."""
     in_text = re.findall(r"%\((\w+)\)", event.text)
-    return {*in_text, *(name for _, name in event.sums), *event.heard}
+    counted = (name for _, name in (*event.sums, *event.families))
+    return {*in_text, *counted, *event.heard}
 
 
 def values_of(event) -> dict[str, object]:
@@ -72,11 +93,13 @@ def test_each_event_tells_log_stats_and_signal(world, caplog, name):
         assert record.levelno == event.level
         assert record.spider is SPIDER
         for value in re.findall(r"%\((\w+)\)s", event.text):
-            expected = "2027-01-15 08:00:00 UTC" if value == "until" else str(values[value])
+            is_time = value in {"since", "until", "next"}
+            expected = "2027-01-15 08:00:00 UTC" if is_time else str(values[value])
             assert expected in record.getMessage()
     counted = Counter(event.stats)
     for stat, value in event.sums:
         counted[stat] += values[value]
+    counted.update(f"{beginning}{values[value]}" for beginning, value in event.families)
     assert world.stats == counted
     assert [signal for signal, _ in world.heard] == [event.signal] * (event.signal is not None)
     for _, heard in world.heard:
@@ -85,7 +108,34 @@ def test_each_event_tells_log_stats_and_signal(world, caplog, name):
 
 def test_an_event_that_tells_nothing_is_none():
     """Each has a log line, a stat or a signal."""
-    assert all(event.text or event.stats or event.sums or event.signal for event in EVENTS.values())
+    for event in EVENTS.values():
+        assert event.text or event.stats or event.sums or event.families or event.signal
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_an_event_may_be_counted_alone(world, caplog, name):
+    """Where a line for each would fill the log, its stats tell of it, and nothing else does."""
+    event, values = EVENTS[name], values_of(EVENTS[name])
+    world.tell(event, **values)
+    stats, world.stats, world.heard = world.stats, Counter(), []
+    caplog.clear()
+    world.count(event, **values)
+    assert world.stats == stats
+    assert not caplog.records
+    assert not world.heard
+
+
+def test_what_grows_by_nothing_is_not_there(world):
+    """A sitemap without entries makes no stat of entries."""
+    world.count(SITEMAP_READ, entries=0, older=0)
+    assert world.stats == {"mandelbot/sitemaps/read": 1}
+
+
+def test_a_request_is_named_whole(world, caplog):
+    """Its URL is what one looks for in the log."""
+    request = f"<GET https://a.example/{'a' * 1_000}>"
+    world.tell(FORBIDDEN, request=request, file="f", verdict="forbidden")
+    assert request in caplog.records[0].getMessage()
 
 
 def test_what_signal_handlers_hear_is_plain(world):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from loops import TIME
 from twisted.web.resource import Resource
 from twisted.web.server import Site as HttpSite
 
@@ -34,6 +34,7 @@ class Hit:
     path: str
     status: int
     at: float
+    """Seconds, as `TIME` has them."""
     headers: dict[str, str]
 
 
@@ -45,7 +46,7 @@ def html(*links: str, title: str = "page") -> Answer:
 
 
 class Web(Resource):
-    """A site: paths and what they answer, a log of who asked, and times at which it is closed."""
+    """A site: paths and what they answer, a log of who asked, and times at which it is down."""
 
     isLeaf = True  # noqa: N815 -- Twisted's name
 
@@ -124,7 +125,7 @@ class Web(Resource):
             name.decode().lower(): values[0].decode("latin-1")
             for name, values in request.requestHeaders.getAllRawHeaders()
         }
-        self.hits.append(Hit(path, answer.status, time.monotonic(), headers))
+        self.hits.append(Hit(path, answer.status, TIME.now(), headers))
         request.setResponseCode(answer.status)
         for name, value in answer.headers.items():
             values = [value] if isinstance(value, str) else value
@@ -175,7 +176,7 @@ class Closed:
         self._left = after
 
     def __call__(self, path: str) -> Answer | None:
-        now = time.monotonic()
+        now = TIME.now()
         if path == "/robots.txt" and not self.robots_too:
             return None
         if self.began is None:

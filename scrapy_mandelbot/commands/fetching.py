@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Spider
 
 from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.fetching import Limits, failure_of
+from scrapy_mandelbot.fetching import DownloadLimits, failure_of
 from scrapy_mandelbot.fetching.redirects import follow
 from scrapy_mandelbot.fetching.sending import REDIRECTS, in_words, own_request
 from scrapy_mandelbot.politeness import Answer, Failure, leads_inside
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler, CrawlerProcessBase
     from scrapy.http import Response
 
-    from scrapy_mandelbot.fetching.limits import Reading
+    from scrapy_mandelbot.fetching.download_limits import Download
 
 _MOST_REDIRECTS = 10  # "up to 10 redirections" (Moderatobot, "File access")
 
@@ -85,7 +85,7 @@ def fetch(
     """Ask for URLs one after the other, and for what `visit` wants then. Blocks to the end.
 
     Raises:
-        CannotBeHadError: nothing can be asked for, or somebody pressed Ctrl-C.
+        CannotBeHadError: nothing can be asked for, or Ctrl-C was pressed.
     """
     session = _Session(deque(wanted), visit, progress)
     crawling = process.crawl(_AskingSpider, session=session)
@@ -112,7 +112,7 @@ class _Session:
         self.error: Exception | None = None
 
     async def run(self, crawler: Crawler) -> None:
-        limits = Limits(crawler, time.monotonic)
+        limits = DownloadLimits(crawler, time.monotonic)
         try:
             while self._wanted:
                 one = self._wanted.popleft()
@@ -134,11 +134,11 @@ class _AskingSpider(Spider):
             yield request
 
 
-async def _get(limits: Limits, wanted: Wanted) -> Fetched:
+async def _get(limits: DownloadLimits, wanted: Wanted) -> Fetched:
     """Ask for one URL, following redirects. Nothing that goes wrong is raised."""
     began = time.monotonic()
 
-    async def send(url: str) -> tuple[Response, Reading]:
+    async def send(url: str) -> tuple[Response, Download]:
         request = own_request(url, wanted.timeout)
         return await limits.download(request, wanted.most_bytes, wanted.timeout)
 
@@ -154,7 +154,7 @@ async def _get(limits: Limits, wanted: Wanted) -> Fetched:
             failure=failure_of(error),
             detail=in_words(error),
         )
-    is_cut = trail.reading is not None and bool(trail.reading.cut)
+    is_cut = trail.download is not None and bool(trail.download.cut)
     if is_cut and len(response.body) < wanted.most_bytes:  # too slow, not too long
         seconds = max(seconds, wanted.timeout)
     return Fetched(

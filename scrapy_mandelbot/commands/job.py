@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.agents import default_header, first_named
 from scrapy_mandelbot.commands import fetching
-from scrapy_mandelbot.commands.reports.rules import SUCCESS
+from scrapy_mandelbot.commands.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect

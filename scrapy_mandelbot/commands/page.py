@@ -12,7 +12,7 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.job import Job
-    from scrapy_mandelbot.commands.reports.rules import Rules
+    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
 
 
 def check_for_jinja() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.commands import fetching
 from scrapy_mandelbot.commands.job import Result, body_of
 from scrapy_mandelbot.commands.reports import sitemaps
-from scrapy_mandelbot.commands.reports.rules import SUCCESS
+from scrapy_mandelbot.commands.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.commands.sources import CannotBeHadError, named, read_source, url_to_check
 from scrapy_mandelbot.commands.use import is_url
 from scrapy_mandelbot.config import read_setting

@@ -51,7 +51,7 @@ class Terminal:
         self._err.flush()
 
     def progress(self, doing: str) -> None:
-        """Show what is being done, in one line, where somebody may be watching."""
+        """Show what is being done, in one line, where a person may be watching."""
         if self._shows_progress:
             self._err.write(f"{_CLEAR_LINE}{shown(doing, _WIDTH)}")
             self._err.flush()

@@ -11,7 +11,7 @@ from scrapy_mandelbot.commands.cache_verb import look_at_copies
 from scrapy_mandelbot.commands.job import Result, body_of
 from scrapy_mandelbot.commands.page import page_of
 from scrapy_mandelbot.commands.reports import comparison, correction, explanation, findings
-from scrapy_mandelbot.commands.reports.rules import SUCCESS, Rules
+from scrapy_mandelbot.commands.reports.rules_in_force import SUCCESS, Rules
 from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
 from scrapy_mandelbot.commands.sources import (
     CannotBeHadError,

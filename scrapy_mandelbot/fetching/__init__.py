@@ -3,8 +3,8 @@
 What an answer means is in ``politeness.outcome``, where copies are kept in ``stores``.
 """
 
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.fetching.limits import Limits
-from scrapy_mandelbot.fetching.rules import RobotsFetcher, SiteRules
+from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SiteRules
 
-__all__ = ["Limits", "RobotsFetcher", "SiteRules", "failure_of"]
+__all__ = ["DownloadLimits", "RobotsFetcher", "SiteRules", "failure_of"]

@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.events import (
+    ROBOTS_ASKED,
+    ROBOTS_ASKED_IN_VAIN,
+    ROBOTS_CUT,
+    ROBOTS_EXCEPTION,
+    ROBOTS_RESPONSE,
+    ROBOTS_SLOW,
+)
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits, whole_lines
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.fetching.limits import Limits, whole_lines
 from scrapy_mandelbot.fetching.redirects import follow
 from scrapy_mandelbot.fetching.sending import in_words, own_request
 from scrapy_mandelbot.politeness import (
@@ -27,10 +35,13 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.fetching.limits import Reading
+    from scrapy_mandelbot.events import Events
+    from scrapy_mandelbot.fetching.download_limits import Download
+    from scrapy_mandelbot.politeness import Outcome
     from scrapy_mandelbot.stores import Copy
 
 _NOBODY = frozenset({Failure.NO_SUCH_HOST, Failure.OTHER})
+_SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
 _LIKE_THE_ASKING_REQUEST = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 
 
@@ -62,7 +73,7 @@ class RobotsAsker:
         self._crawler = crawler
         self._config = config
         self._now = now
-        self._limits = Limits(crawler, now)
+        self._limits = DownloadLimits(crawler, now)
 
     async def ask(self, site: str, request: Request, priority: int, copy: Copy | None) -> Asked:
         """Ask the site, following redirects across sites. Nothing that goes wrong is raised.
@@ -74,7 +85,7 @@ class RobotsAsker:
             copy: the site's last copy, which may be confirmed.
         """
 
-        async def send(url: str) -> tuple[Response, Reading]:
+        async def send(url: str) -> tuple[Response, Download]:
             headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
             wanted = self._request(url, request, priority, headers)
             return await self._download(wanted, self._config.robots_max_bytes)
@@ -87,12 +98,12 @@ class RobotsAsker:
         )
         if trail.error is not None:
             failure = failure_of(trail.error)
-            # The site is there; where it sends us may be nobody.
+            # The site is there; where it redirects to may not be.
             if failure not in _NOBODY or len(trail.urls) == 1:
                 answer = Answer(failure=failure, detail=in_words(trail.error))
                 return Asked(answer, trail.url, error=trail.error)
-        elif not trail.leads_nowhere and trail.response is not None and trail.reading is not None:
-            return self._asked(trail.url, trail.response, trail.reading)
+        elif not trail.leads_nowhere and trail.response is not None and trail.download is not None:
+            return self._asked(trail.url, trail.response, trail.download)
         detail = f"{len(trail.urls)} hops"
         return Asked(Answer(failure=Failure.NOWHERE, detail=detail), trail.url)
 
@@ -112,11 +123,11 @@ class RobotsAsker:
             return None
         return response.status
 
-    def _asked(self, url: str, response: Response, reading: Reading) -> Asked:
+    def _asked(self, url: str, response: Response, download: Download) -> Asked:
         retry_after = parse_retry_after(response.headers.get("Retry-After"), self._now())
         # A handler that sends no signals has read on.
         too_long = len(response.body) > self._config.robots_max_bytes
-        cut = reading.cut or (f"is longer than {reading.most_bytes} bytes" if too_long else "")
+        cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
         body = response.body[: self._config.robots_max_bytes]
         return Asked(
             Answer(response.status, retry_after=retry_after),
@@ -124,7 +135,7 @@ class RobotsAsker:
             response,
             whole_lines(body) if cut else body,
             cut,
-            self._now() - reading.began,
+            self._now() - download.began,
         )
 
     def _request(
@@ -137,5 +148,31 @@ class RobotsAsker:
             wanted.headers["Proxy-Authorization"] = request.headers["Proxy-Authorization"]
         return wanted
 
-    async def _download(self, request: Request, most_bytes: int) -> tuple[Response, Reading]:
+    async def _download(self, request: Request, most_bytes: int) -> tuple[Response, Download]:
         return await self._limits.download(request, most_bytes, self._config.robots_timeout)
+
+
+def tell_of_answer(
+    events: Events, site: str, asked: Asked, outcome: Outcome, timeout: float
+) -> None:
+    """Tell how a site answered. That it pauses for it, the throttle tells.
+
+    Args:
+        events: of the crawl.
+        site: the site asked.
+        asked: its answer.
+        outcome: what that means.
+        timeout: seconds that the answer may take.
+    """
+    failure = asked.answer.failure
+    is_odd = outcome.case == "misreported_5xx" or failure is Failure.NO_SUCH_HOST
+    event = ROBOTS_ASKED_IN_VAIN if is_odd else ROBOTS_ASKED
+    events.tell(event, site=site, reason=outcome.reason, case=outcome.case)
+    if asked.answer.status is not None:
+        events.count(ROBOTS_RESPONSE, status=asked.answer.status)
+    elif asked.error is not None and failure is not Failure.DROPPED:
+        events.count(ROBOTS_EXCEPTION, error=type(asked.error))
+    if asked.cut:
+        events.tell(ROBOTS_CUT, site=site, cut=asked.cut)
+    elif asked.seconds > _SLOW * timeout:
+        events.tell(ROBOTS_SLOW, site=site, seconds=asked.seconds, most=timeout)

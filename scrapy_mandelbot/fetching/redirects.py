@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from scrapy_mandelbot.fetching.limits import Reading
+    from scrapy_mandelbot.fetching.download_limits import Download
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Trail:
     """All that were asked for, in order."""
     response: Response | None = None
     """The last one; None: there was none."""
-    reading: Reading | None = None
+    download: Download | None = None
     """How the last one was read."""
     error: Exception | None = None
     """Why there was none."""
@@ -40,7 +40,7 @@ class Trail:
 async def follow(
     url: str,
     most: int,
-    send: Callable[[str], Awaitable[tuple[Response, Reading]]],
+    send: Callable[[str], Awaitable[tuple[Response, Download]]],
     may_send: Callable[[str], bool],
 ) -> Trail:
     """Ask for a URL, following redirects across sites. Nothing that goes wrong is raised.
@@ -54,13 +54,13 @@ async def follow(
     urls = [url]
     while True:
         try:
-            response, reading = await send(urls[-1])
+            response, download = await send(urls[-1])
         except Exception as error:  # noqa: BLE001 -- whatever it is, there is no answer
             return Trail(tuple(urls), error=error)
         location = redirect_of(response)
         if location is None:
-            return Trail(tuple(urls), response, reading)
+            return Trail(tuple(urls), response, download)
         target = http_url(urls[-1], location)
         if target is None or target in urls or len(urls) > most or not may_send(target):
-            return Trail(tuple(urls), response, reading, leads_nowhere=True)
+            return Trail(tuple(urls), response, download, leads_nowhere=True)
         urls.append(target)

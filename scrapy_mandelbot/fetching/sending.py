@@ -31,7 +31,7 @@ def own_request(
     """
     own_meta: dict[str, Any] = {
         "dont_obey_robotstxt": True,
-        # What its answer means for the gate is said by the outcome, not by its status alone.
+        # What its answer means for the site is said by the outcome, not by its status alone.
         "dont_pause": True,
         "dont_redirect": True,
         "dont_retry": True,
@@ -39,7 +39,7 @@ def own_request(
         # robots.txt may be redirected to a site that the spider does not crawl.
         "allow_offsite": True,
         "download_timeout": timeout,
-        # A length that is announced wrongly is no reason to close a site.
+        # A length that is announced wrongly is no reason to pause a site.
         "download_fail_on_dataloss": False,
     }
     return Request(url, callback=NO_CALLBACK, meta=own_meta | (meta or {}), **attributes)

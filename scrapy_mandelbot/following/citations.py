@@ -9,16 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_mandelbot.following.books import digest
+from scrapy_mandelbot.events import (
+    SITEMAPS_ABROAD,
+    SITEMAPS_INSIDE,
+    SITEMAPS_TOO_DEEP,
+    SITEMAPS_TOO_MANY,
+)
+from scrapy_mandelbot.following.progress import digest
 from scrapy_mandelbot.politeness import host_of, site_of
-from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.sitemaps.urls import LONGEST_URL
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.following.announcements import Announcements
-    from scrapy_mandelbot.following.books import Abroad, SiteBook
-    from scrapy_mandelbot.following.spool import Cited
+    from scrapy_mandelbot.following.complaints import Complaints
+    from scrapy_mandelbot.following.entry_files import Cited
+    from scrapy_mandelbot.following.progress import Abroad, SiteProgress
 
 _DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
 _MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have
@@ -32,49 +37,42 @@ class Citations:
 
     Args:
         config: says where a file may send us.
-        announce: tells the world what is left out.
+        complaints: tells what is left out.
     """
 
-    def __init__(self, config: Config, announce: Announcements) -> None:
+    def __init__(self, config: Config, complaints: Complaints) -> None:
         self._config = config
-        self._announce = announce
+        self._complaints = complaints
 
-    def is_wanted(self, book: SiteBook, cited: Cited) -> bool:
+    def is_wanted(self, progress: SiteProgress, cited: Cited) -> bool:
         """Note a sitemap that is cited; return whether it is to be asked for."""
-        if digest(cited.url) in book.known or len(cited.url) >= LONGEST_URL:
+        if digest(cited.url) in progress.known or len(cited.url) >= LONGEST_URL:
             return False
-        site = shown(cited.site)
-        if not self._config.may_send(cited.site, cited.url):
-            reason = (
-                f"{site} cites sitemaps on this machine or in its network: they are not asked for"
-                " (MANDELBOT_PRIVATE_HOSTS)"
-            )
-        elif len(book.known) >= _MOST_SITEMAPS:
-            reason = f"{site} has more than {_MOST_SITEMAPS} sitemaps: no more are read"
+        site = cited.site
+        if not self._config.may_send(site, cited.url):
+            self._complaints.tell_once(SITEMAPS_INSIDE, site=site)
+        elif len(progress.known) >= _MOST_SITEMAPS:
+            self._complaints.tell_once(SITEMAPS_TOO_MANY, site=site, most=_MOST_SITEMAPS)
         elif cited.depth > _DEEPEST:
-            reason = (
-                f"{site} has indexes of sitemaps within indexes, more than {_DEEPEST} deep:"
-                " what is deeper is not read"
-            )
-        elif (limit := _limit_abroad(book.abroad, cited)) is not None:
-            reason = f"{site} cites sitemaps on other hosts: no more are asked for, as {limit}"
+            self._complaints.tell_once(SITEMAPS_TOO_DEEP, site=site, most=_DEEPEST)
+        elif (limit := _limit_abroad(progress.abroad, cited)) is not None:
+            self._complaints.tell_once(SITEMAPS_ABROAD, site=site, limit=limit)
         else:
-            book.known.add(digest(cited.url))
+            progress.known.add(digest(cited.url))
             if _is_abroad(cited):
-                book.abroad.hosts.add(_host(cited.url))
-                book.abroad.cited += not cited.depth
+                progress.abroad.hosts.add(_host(cited.url))
+                progress.abroad.cited += not cited.depth
             return True
-        self._announce.once(reason)
         return False
 
-    def is_still_wanted(self, book: SiteBook, cited: Cited) -> bool:
+    def is_still_wanted(self, progress: SiteProgress, cited: Cited) -> bool:
         """Return whether a sitemap that was wanted is, after what has come of others."""
-        return not _is_abroad(cited) or book.abroad.misses < _MOST_MISSES
+        return not _is_abroad(cited) or progress.abroad.misses < _MOST_MISSES
 
-    def has_come(self, book: SiteBook, cited: Cited, *, is_sitemap: bool) -> None:
+    def has_come(self, progress: SiteProgress, cited: Cited, *, is_sitemap: bool) -> None:
         """Note what has come of a sitemap that was asked for."""
         if _is_abroad(cited):
-            book.abroad.misses = 0 if is_sitemap else book.abroad.misses + 1
+            progress.abroad.misses = 0 if is_sitemap else progress.abroad.misses + 1
 
 
 def _limit_abroad(abroad: Abroad, cited: Cited) -> str | None:

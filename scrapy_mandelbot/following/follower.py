@@ -16,21 +16,29 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching import Limits
-from scrapy_mandelbot.following.announcements import Announcements, Fate
-from scrapy_mandelbot.following.books import MOST_WAITING, Books, books_folder
+from scrapy_mandelbot.events import (
+    PAGE_FED,
+    PAGE_FORBIDDEN,
+    SITEMAP_FAILED,
+    SITEMAP_PROBLEM,
+    SITEMAP_READ,
+    SITEMAPS_LEFT_TO_SPIDER,
+)
+from scrapy_mandelbot.fetching import DownloadLimits
 from scrapy_mandelbot.following.citations import Citations
-from scrapy_mandelbot.following.cross_submits import CrossSubmits, shares_of
-from scrapy_mandelbot.following.leftovers import Leftovers
+from scrapy_mandelbot.following.complaints import Complaints
+from scrapy_mandelbot.following.cross_submits import CrossSubmits, pages_by_site
+from scrapy_mandelbot.following.entry_files import Cited
 from scrapy_mandelbot.following.own_requests import (
     cited_of,
     doubted_site,
     install,
     sitemap_request,
 )
-from scrapy_mandelbot.following.reading import Reading
-from scrapy_mandelbot.following.spool import Cited
-from scrapy_mandelbot.following.wishes import Wishes
+from scrapy_mandelbot.following.progress import MOST_WAITING, Progress, progress_folder
+from scrapy_mandelbot.following.selection import Selection
+from scrapy_mandelbot.following.sitemap_reading import SitemapReading
+from scrapy_mandelbot.following.unfollowed_requests import UnfollowedRequests
 from scrapy_mandelbot.throttle import site_of_request
 
 if TYPE_CHECKING:
@@ -41,8 +49,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from scrapy_mandelbot.following.books import SiteBook
-    from scrapy_mandelbot.following.spool import Spool
+    from scrapy_mandelbot.following.entry_files import EntryFile
+    from scrapy_mandelbot.following.progress import SiteProgress
 
 _FEW, _ENOUGH = 50, 100
 """Requests of a site in the queue: at fewer it is fed, up to as many."""
@@ -53,7 +61,7 @@ _SLICE = 200  # entries that are fed or filtered without letting anyone else hav
 class SitemapFollower:
     """Asks for the sitemaps that robots.txt files cite, and crawls what they list.
 
-    A sitemap's request goes through the scheduler as any other: by the rules, gate and pace of its
+    A sitemap's request goes through the scheduler as any other: by the rules, pause and pace of its
     site. What it lists is kept on disk, and becomes requests when few of the site are left.
     """
 
@@ -65,9 +73,10 @@ class SitemapFollower:
             raise NotConfigured
         self._crawler = crawler
         self._crawl = crawl
-        self._announce = Announcements(crawler)
-        self._citations = Citations(crawl.config, self._announce)
-        self._limits = Limits(crawler, crawl.now)
+        self._events = crawl.events
+        self._complaints = Complaints(self._events)
+        self._citations = Citations(crawl.config, self._complaints)
+        self._limits = DownloadLimits(crawler, crawl.now)
         self._hungry: set[str] = set()
         """Sites that were not fed, as the scheduler held enough of others."""
         self._asleep: set[str] = set()
@@ -87,23 +96,23 @@ class SitemapFollower:
             return
         is_left_to_spider = isinstance(spider, SitemapSpider)
         if self._is_asked_to and is_left_to_spider:
-            self._announce.left_to_spider()
+            self._events.tell(SITEMAPS_LEFT_TO_SPIDER)
         folder = job_dir(self._crawler.settings)
         if not self._is_asked_to or is_left_to_spider:
             if folder is not None:
-                Leftovers(self._crawl, self._announce, spider, folder)
+                UnfollowedRequests(self._crawl, spider, folder)
             return
-        self._wishes = Wishes(spider)
+        self._selection = Selection(spider)
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
             folder = self._temporary.name
-        self._books = Books(books_folder(folder))
+        self._progress = Progress(progress_folder(folder))
         since = self._crawl.config.sitemap_since
         if isinstance(since, str):
             since = self._crawl.store.get_run(spider.name)
         self._since = since
         self._cross_submits = CrossSubmits(
-            self._crawler, self._crawl, self._books, self._announce, self._go_on
+            self._crawler, self._crawl, self._progress, self._complaints, self._go_on
         )
         install(spider, read=self._read, missed=self._missed, heard=self._heard)
         for handler, signal in (
@@ -114,7 +123,7 @@ class SitemapFollower:
             (self._closed, scrapy.signals.spider_closed),
         ):
             self._crawler.signals.connect(handler, signal=signal)
-        self._hungry.update(self._books.unfinished())
+        self._hungry.update(self._progress.unfinished())
 
     # What is heard.
 
@@ -122,12 +131,12 @@ class SitemapFollower:
         if self._cross_submits.is_in_doubt(site):  # it is only asked what it says of others
             self._asleep.add(site)
             return
-        book = self._books[site]
-        room = max(0, MOST_WAITING - len(book.to_ask))
+        progress = self._progress[site]
+        room = max(0, MOST_WAITING - len(progress.to_ask))
         cited = [Cited(url, site, root=url) for url in urls[:room]]
-        book.to_ask.extend(one for one in cited if self._citations.is_wanted(book, one))
+        progress.to_ask.extend(one for one in cited if self._citations.is_wanted(progress, one))
         if urls[room:]:
-            self._books.put_behind(site, list(urls[room:]))
+            self._progress.put_behind(site, list(urls[room:]))
         self._go_on(site)
 
     def _reached_downloader(self, request: Request) -> None:
@@ -136,7 +145,7 @@ class SitemapFollower:
             self._limits.begin(request, most, float("inf"), 2 * most)
         site = site_of_request(request)
         self._wake_up(site)
-        if self._books.get(site) is not None:
+        if self._progress.get(site) is not None:
             self._go_on(site)
         elif self._hungry:
             self._feed_hungry()
@@ -149,30 +158,30 @@ class SitemapFollower:
 
     def _scheduler_empty(self) -> None:
         if not engine.scheduler_length(self._crawler):
-            self._hungry.update(self._books.unfinished())
+            self._hungry.update(self._progress.unfinished())
         self._feed_hungry()
 
     def _idle(self) -> None:
-        unfinished = self._books.unfinished()
+        unfinished = self._progress.unfinished()
         self._cross_submits.ask_more()
         if not engine.scheduler_length(self._crawler):
             for site in unfinished:
-                self._miss_lost(site, self._books[site])
+                self._miss_lost(site, self._progress[site])
         self._hungry.update(unfinished)
         self._feed_hungry()
-        if self._books.unfinished():
+        if self._progress.unfinished():
             raise DontCloseSpider
 
-    def _miss_lost(self, site: str, book: SiteBook) -> None:
-        """Wait no longer for what somebody has dropped the request for, and told nobody."""
+    def _miss_lost(self, site: str, progress: SiteProgress) -> None:
+        """Wait no longer for a request that a middleware has dropped without a word."""
         self._cross_submits.decide_lost(site)
-        if book.asked is not None:
-            self._announce.missed(book.asked, "its request was dropped")
-            book.asked = None
+        if progress.asked is not None:
+            self._tell_failed(progress.asked, "its request was dropped")
+            progress.asked = None
 
     def _closed(self) -> None:
         if self._temporary is None:
-            self._books.save()
+            self._progress.save()
         else:
             self._temporary.cleanup()
 
@@ -180,55 +189,56 @@ class SitemapFollower:
 
     def _go_on(self, site: str) -> None:
         """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
-        book, budget = self._books[site], _SLICE
+        progress, budget = self._progress[site], _SLICE
         room = 0 if engine.is_closing(self._crawler) else self._room(site)
         while room > 0:
             if budget <= 0:
                 call_later(0, self._go_on, site)
                 return
-            spool = book.next_spool
-            if spool is None or spool.is_index:
-                if not self._ask_next(site, book):
-                    self._books.forget_done(site)
+            file = progress.next_file
+            if file is None or file.is_index:
+                if not self._ask_next(site, progress):
+                    self._progress.forget_done(site)
                     return
                 budget -= 1
-            elif entries := self._take(book, spool, min(room, budget)):
+            elif entries := self._take(progress, file, min(room, budget)):
                 room -= self._feed(site, entries)
                 budget -= len(entries)
-            elif not spool.is_complete:  # it is being read, and feeds us as it is
+            elif not file.is_complete:  # it is being read, and feeds us as it is
                 return
 
-    def _take(self, book: SiteBook, spool: Spool, most: int) -> list[dict[str, Any]]:
-        """Take so many entries, or as many as there are; a spool that is used up goes."""
-        entries = spool.take(most)
-        if not entries and spool.is_complete:
-            book.spools.remove(spool)
-            self._cross_submits.used_up(spool)
+    def _take(self, progress: SiteProgress, file: EntryFile, most: int) -> list[dict[str, Any]]:
+        """Take so many entries, or as many as there are; a file that is used up goes."""
+        entries = file.take(most)
+        if not entries and file.is_complete:
+            progress.files.remove(file)
+            self._cross_submits.used_up(file)
         return entries
 
-    def _ask_next(self, site: str, book: SiteBook) -> bool:
+    def _ask_next(self, site: str, progress: SiteProgress) -> bool:
         """Ask for the next sitemap, if there is one and none is asked for; return if there was."""
-        if book.asked is not None or self._cross_submits.is_full(site):
+        if progress.asked is not None or self._cross_submits.is_full(site):
             return False
-        index = book.next_spool
+        index = progress.next_file
         if index is None:
-            if not book.to_ask:
+            if not progress.to_ask:
                 return False
-            cited = book.to_ask.popleft()
-            is_wanted = self._citations.is_still_wanted(book, cited) and self._books.begin(cited)
+            cited = progress.to_ask.popleft()
+            is_wanted = self._citations.is_still_wanted(progress, cited)
+            is_wanted = is_wanted and self._progress.begin(cited)
         else:
-            entries = self._take(book, index, 1)
+            entries = self._take(progress, index, 1)
             if not entries:
                 return index.is_complete
             url = entries[0]["loc"]
             cited = Cited(url, site, index.cited.root or url, index.cited.depth + 1)
             is_wanted = (
-                (not cited.depth or self._wishes.follows(url))
-                and self._citations.is_wanted(book, cited)
-                and self._books.begin(cited)
+                (not cited.depth or self._selection.follows(url))
+                and self._citations.is_wanted(progress, cited)
+                and self._progress.begin(cited)
             )
         if is_wanted:
-            book.asked = cited
+            progress.asked = cited
             self._crawler.engine.crawl(sitemap_request(self._crawler.spider, cited))  # type: ignore[arg-type]  # it is there
         return True
 
@@ -252,13 +262,13 @@ class SitemapFollower:
         """Schedule the requests for pages of the site; return how many there were."""
         count = 0
         for entry in entries:
-            for request in self._wishes.requests(entry):
-                if site_of_request(request) != site:  # it is in that site's book, if it counts
+            for request in self._selection.requests(entry):
+                if site_of_request(request) != site:  # it is with that site's, if it counts
                     continue
                 if self._crawl.forbids(request):
-                    self._announce.pages(Fate.FORBIDDEN)
+                    self._events.count(PAGE_FORBIDDEN)
                     continue
-                self._announce.pages(Fate.FED)
+                self._events.count(PAGE_FED)
                 self._crawler.engine.crawl(request)
                 count += 1
         return count
@@ -270,68 +280,68 @@ class SitemapFollower:
         request: Request = response.request  # type: ignore[assignment]  # it has one here
         self._limits.end(request)
         cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
-        book = self._books[cited.site]
-        reading = Reading(response, self._crawl.config, self._since)
-        spool, count = None, 0
+        progress = self._progress[cited.site]
+        reading = SitemapReading(response, self._crawl.config, self._since)
+        file, count = None, 0
         try:
             for some in self._wanted(reading, cited):
-                if some and spool is None:
-                    spool = self._books.new_spool(cited, is_index=reading.is_index)
-                    book.spools.append(spool)
-                    book.has_come(cited)
-                if spool is not None:
+                if some and file is None:
+                    file = self._progress.new_file(cited, is_index=reading.is_index)
+                    progress.files.append(file)
+                    progress.has_come(cited)
+                if file is not None:
                     count += len(some)
-                    self._put_away(spool, some)
+                    self._put_away(file, some)
                     self._go_on(cited.site)
                 await _others_turn()
         finally:
-            if spool is not None:
-                spool.is_complete = True
-            book.has_come(cited)
+            if file is not None:
+                file.is_complete = True
+            progress.has_come(cited)
             is_sitemap = reading.reader.kind != "unknown"
-            self._citations.has_come(book, cited, is_sitemap=is_sitemap)
-            self._announce.read(cited.site, reading, count)
+            self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
+            self._tell_read(cited, reading, count)
             self._go_on(cited.site)
 
-    def _wanted(self, reading: Reading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
+    def _wanted(self, reading: SitemapReading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
         """Yield, turn by turn, the entries that the spider wants; all exceptions are the spider's.
 
         Its filter may ask for one entry after the other before it lets one through: what it asks
         for has been read by then.
         """
-        if not self._wishes.has_filter:
+        if not self._selection.has_filter:
             yield from reading.turns()
             return
-        everything = self._books.new_spool(cited, is_index=False)
+        everything = self._progress.new_file(cited, is_index=False)
         try:
             for some in reading.turns():
                 everything.write(some)
                 yield []
-            chosen = self._wishes.chosen(everything.entries())
+            chosen = self._selection.chosen(everything.entries())
             while some := list(islice(chosen, _SLICE)):
                 yield some
         finally:
             everything.remove()
 
-    def _put_away(self, spool: Spool, entries: list[dict[str, Any]]) -> None:
-        if spool.is_index:
-            spool.write(entries)
+    def _put_away(self, file: EntryFile, entries: list[dict[str, Any]]) -> None:
+        if file.is_index:
+            file.write(entries)
             return
-        cited = spool.cited
-        shares = shares_of(entries, self._wishes, cited.site)
-        spool.write(shares.pop(cited.site).entries)
-        for site, share in shares.items():
-            self._cross_submits.pass_on(cited, site, share)
+        cited = file.cited
+        by_site = pages_by_site(entries, self._selection, cited.site)
+        file.write(by_site.pop(cited.site).entries)
+        for site, listed in by_site.items():
+            self._cross_submits.pass_on(cited, site, listed)
 
     def _missed(self, failure: Failure) -> None:
         """Go on without a sitemap that could not be had."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy's
         self._limits.end(request)
         cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
-        book = self._books[cited.site]
-        self._citations.has_come(book, cited, is_sitemap=False)
-        self._announce.missed(cited, failure.value)
-        book.has_come(cited)
+        progress = self._progress[cited.site]
+        self._citations.has_come(progress, cited, is_sitemap=False)
+        self._tell_failed(cited, failure.value)
+        progress.has_come(cited)
         self._go_on(cited.site)
 
     def _heard(self, answer: Response | Failure) -> None:
@@ -340,6 +350,22 @@ class SitemapFollower:
         if self._cross_submits.decide(site):
             self._wake_up(site)
         self._go_on(site)
+
+    def _tell_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
+        reader = reading.reader
+        self._events.tell(
+            SITEMAP_READ,
+            url=reading.url,
+            kind=reader.kind,
+            entries=reader.entries_read,
+            older=reading.older,
+            wanted=wanted,
+        )
+        for problem in reader.problems:
+            self._complaints.tell(SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
+
+    def _tell_failed(self, cited: Cited, reason: object) -> None:
+        self._complaints.tell(SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)
 
 
 async def _others_turn() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from scrapy_mandelbot.following.spool import Cited
+from scrapy_mandelbot.following.entry_files import Cited
 from scrapy_mandelbot.politeness import robots_url
 
 if TYPE_CHECKING:

@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy_mandelbot.politeness.site import SiteState
+
+
+_NO_META: Mapping[str, object] = {}
 
 
 class Flight:
@@ -62,7 +67,7 @@ class Flight:
         self.slot = ""
         """The download slot through which it goes, where it is from the queue."""
         self.dont_filter = False
-        self.meta: dict[str, object] = {}
+        self.meta: Mapping[str, object] = _NO_META
         """Of the meta keys that the way out changes, those that it had in the queue."""
 
     def __repr__(self) -> str:

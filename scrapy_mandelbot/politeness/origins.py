@@ -1,4 +1,4 @@
-"""What a site is: an origin, to which one robots.txt, one gate and one pace belong.
+"""What a site is: an origin, to which one robots.txt, one pause and one pace belong.
 
 Source: Mandelbot, "Location of robots.txt"; RFC 9309, section 2.3; RFC 6454, section 4.
 """

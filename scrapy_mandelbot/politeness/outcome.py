@@ -29,7 +29,7 @@ class OutcomeKind(Enum):
     FORBID_ALL = "forbid all"
     """No URL may be crawled. Only some dialects know a status that says so."""
     UNAVAILABLE = "unavailable"
-    """Nobody knows yet: the site is left alone for a while, then asked again."""
+    """It is not known yet: the site is left alone for a while, then asked again."""
     UNASKED = "unasked"
     """The question never reached a site: the request goes on, and fails or not by itself."""
 
@@ -215,7 +215,7 @@ _TABLE = (
     _Row("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
     # There is no site to be polite to.
     _Row("unasked", _failed(Failure.NO_SUCH_HOST), OutcomeKind.UNASKED, "its requests go on"),
-    # A loop, more hops than anyone means, a target that nobody can ask: as 404.
+    # A loop, more hops than anyone means, a target that cannot be asked: as 404.
     _Row("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
     _Row("revalidated", _confirms_the_copy, None, "has not changed"),
     _Row("rules", _has_rules, OutcomeKind.RULES, "has rules"),

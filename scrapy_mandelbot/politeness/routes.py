@@ -151,12 +151,17 @@ class Routes:
             self.use("").pause.take(Fact.GIVE_UP, refusal.now, refusal)
         return news
 
-    def lost(self, flight: Flight, now: float) -> None:
-        """Note that a request ended and has told nothing: another probe may go at once."""
+    def lost(self, flight: Flight, now: float) -> bool:
+        """Note that a request ended and has told nothing; return whether it was the probe.
+
+        Another one may go at once then.
+        """
         route = self._by_name.get(flight.route)
-        if route is not None and route.probe is flight:
-            route.probe = None
-            route.pause.take(Fact.PROBE_LOST, now)
+        if route is None or route.probe is not flight:
+            return False
+        route.probe = None
+        route.pause.take(Fact.PROBE_LOST, now)
+        return True
 
     def end_pause(self, now: float) -> None:
         """Let the probe go at once, as the operator knows that the site is well."""

@@ -70,6 +70,7 @@ class SiteState:
         "_turns",
         "_unanswered",
         "alarm_at",
+        "has_refused",
         "held_until",
         "is_plain",
         "name",
@@ -107,6 +108,8 @@ class SiteState:
         self._good_at: int | None = None
         self._unanswered: set[bytes] | None = None
         self._refused_urls: RefusedUrls | None = None
+        self.has_refused = False
+        """Whether any request was refused, and not answered well since."""
         self.slots: set[str] = set()
         """Download slots through which it was asked."""
         self.alarm_at = inf
@@ -220,15 +223,18 @@ class SiteState:
             self._answered_at = now
         if self.is_plain:
             return False
+        is_news = False
         if self.scout is flight:
             self.scout = None
+            is_news = True
         if self._routes is not None:
-            self._routes.lost(flight, now)
+            is_news |= self._routes.lost(flight, now)
         if self._turns is not None:
-            self._turns.ended(flight, now)
+            is_news |= self._turns.ended(flight, now)
         flight.is_sent = False
-        self._settle()
-        return True
+        if is_news:
+            self._settle()
+        return is_news
 
     def end_scout(self) -> None:
         """Note that the rules are known now, or never will be."""
@@ -268,15 +274,11 @@ class SiteState:
         self._settle()
         return news
 
-    @property
-    def has_refused(self) -> bool:
-        """Whether any request was refused, and not answered well since."""
-        return self._refused_urls is not None
-
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
         if self._refused_urls is None:
             self._refused_urls = RefusedUrls(self._law)
+            self.has_refused = True
         if self._routes is None:
             self._routes = Routes(self._law)
         if self._refused_urls.refused(fingerprint, refusal, flight.tick, self._good_at):
@@ -300,7 +302,7 @@ class SiteState:
             flight: the one that got no answer.
             fingerprint: of the request.
             now: seconds.
-            is_certain: whether nobody listens there, so that one request is proof enough.
+            is_certain: whether no server listens there, so that one request is proof enough.
         """
         if self.held_until > now or (self._routes and self._routes.is_shut_for(flight)):
             return True
@@ -524,3 +526,4 @@ class SiteState:
     def _forget_refused_urls(self) -> None:
         if not self._refused_urls:
             self._refused_urls = None
+            self.has_refused = False

@@ -51,15 +51,17 @@ class Turns:
             self.turn = flight
             flight.is_sent = False
 
-    def ended(self, flight: Flight, now: float) -> None:
-        """Note that a request has its answer, or will get none."""
+    def ended(self, flight: Flight, now: float) -> bool:
+        """Note that a request has its answer, or will get none; return whether it had the turn."""
         if self.turn is flight:
             self.turn = None
             if flight.is_sent:
                 self.metronome.answered(now)
-        elif flight.is_sent and self.metronome.is_free_at(now):  # one of several under way
+            return True
+        if flight.is_sent and self.metronome.is_free_at(now):  # one of several under way
             self.metronome.sent(now)
             self.metronome.answered(now)
+        return False
 
     def is_idle(self, now: float) -> bool:
         """Return whether the site may be asked at once, and no request is under way."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Line:
     """The requests of a site that go by one route and through one download slot."""
 
-    __slots__ = ("activity", "has_joined", "is_ours", "name", "route", "site", "slot")
+    __slots__ = ("activity", "has_joined", "is_ours", "is_sharing", "name", "route", "site", "slot")
 
     def __init__(self, name: str, site: SiteState, route: str, slot: str) -> None:
         self.name = name
@@ -29,6 +29,8 @@ class Line:
         """Of its slot, as it stands; None: it has stepped out."""
         self.has_joined = False
         """Whether it takes part: it has a request that may be handed out."""
+        self.is_sharing = False
+        """Whether there are other lines for its slot."""
         self.is_ours = True
         """Whether all its requests are of this site: Scrapy's own queue keeps several in one."""
 
@@ -54,7 +56,11 @@ class RoundRobin:
     def join(self, line: Line) -> None:
         """Let a line take part, behind those that are as active."""
         line.has_joined = True
-        self._by_slot.setdefault(line.slot, {})[line] = None
+        lines = self._by_slot.setdefault(line.slot, {})
+        lines[line] = None
+        if len(lines) > 1:
+            for one in lines:
+                one.is_sharing = True
         self.stand(line)
 
     def leave(self, line: Line) -> None:
@@ -63,6 +69,7 @@ class RoundRobin:
         line.has_joined = False
         lines = self._by_slot[line.slot]
         del lines[line]
+        line.is_sharing = False
         if not lines:
             del self._by_slot[line.slot]
 
@@ -77,9 +84,8 @@ class RoundRobin:
     def take(self, line: Line) -> None:
         """Note that a line takes its turn: of those that share its slot it is the last now."""
         lines = self._by_slot[line.slot]
-        if len(lines) > 1:
-            del lines[line]
-            lines[line] = None
+        del lines[line]
+        lines[line] = None
 
     def step_out(self, line: Line) -> None:
         """Have a line wait for something."""

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness import Flight
+from scrapy_mandelbot.politeness import Flight, site_of
 from scrapy_mandelbot.queue.delayed import Delayed
 from scrapy_mandelbot.queue.names import is_ours, key_of_name, queue_name, slot_of_name
 from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
 from scrapy_mandelbot.queue.storage import Storage
 from scrapy_mandelbot.shown import shown
-from scrapy_mandelbot.throttle import key_of, site_of_request, split_key
+from scrapy_mandelbot.throttle import key_of, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -132,7 +133,7 @@ class SiteQueue:
         if self._in_flight.coming_back:
             not_before = self._in_flight.take_back(request)
         slot = engine.slot_key(self._crawler, request)
-        name = site_of_request(request)
+        name = site_of(urlparse_cached(request))
         route = self._throttle.route_of(request) if self._has_routes else ""
         line = self._lines.get((name, route, slot))
         if line is None:
@@ -152,7 +153,8 @@ class SiteQueue:
     def pop(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
         while (line := self._next_line()) is not None:
-            self._round_robin.take(line)
+            if line.is_sharing:
+                self._round_robin.take(line)
             request = self._storage.pop(line.name)
             if request is not None and not line.site.is_plain:
                 request = self._better_probe(request, line)
@@ -288,7 +290,7 @@ class SiteQueue:
 
     def _next_line(self) -> Line | None:
         """Return the line whose turn it is; those that must wait step out."""
-        round_robin = self._round_robin
+        round_robin, limits = self._round_robin, self._in_flight.limits
         while True:
             line = round_robin.first()
             if line is None:
@@ -298,7 +300,11 @@ class SiteQueue:
                 round_robin.step_out(line)
                 if next(line.site.awaited(), None) is not None:
                     self._waits_for_an_end.add(line)
-            elif line.activity and self._in_flight.is_full(line.slot):
+            elif (
+                line.activity
+                and line.activity >= limits[line.slot]
+                and self._in_flight.is_full(line.slot)
+            ):
                 round_robin.step_out(line)
                 self._waits_for_an_end.add(line)
             else:

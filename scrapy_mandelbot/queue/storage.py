@@ -36,6 +36,7 @@ class Storage:
         self._directory = directory
         self._most_open = most_open if directory else 0
         self._open: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
+        self._in_memory = {} if self._most_open else self._open
         self._closed: dict[str, list[int]] = {}  # priorities
         self._at_hand: dict[str, list[Request]] = {}
         self.lengths: dict[str, int] = {}
@@ -69,7 +70,7 @@ class Storage:
         Raises:
             ValueError: it cannot be written to disk; nothing has changed.
         """
-        queue = self._reach(name)
+        queue = self._in_memory.get(name) or self._reach(name)
         try:
             queue.push(request)
         except ValueError:
@@ -89,7 +90,7 @@ class Storage:
         """Take the next request of a queue, which ends with its last one."""
         if name in self._at_hand:
             return self._pop_at_hand(name)
-        queue = self._reach(name)
+        queue = self._in_memory.get(name) or self._reach(name)
         request = queue.pop()
         # A queue that lost what it held (its file was cut) is believed, not its former length.
         left = len(queue)
@@ -161,6 +162,6 @@ class Storage:
                 Path(self._directory_of(name)).rmdir()
 
     def _directory_of(self, name: str) -> str:
-        if not self._directory:  # in memory nobody asks for it, and the name of one costs its time
+        if not self._directory:  # in memory it is not asked for, and the name of one costs its time
             return ""
         return f"{self._directory}/{engine.path_safe(name)}"

@@ -10,7 +10,7 @@ forbidden by line 2: Disallow: /private (agent *)
 """
 
 from scrapy_mandelbot.robotstxt.dialects import DIALECTS, Dialect
-from scrapy_mandelbot.robotstxt.records import Problem, Record
+from scrapy_mandelbot.robotstxt.records import Record, RecordProblem
 from scrapy_mandelbot.robotstxt.robots import RobotsTxt
 from scrapy_mandelbot.robotstxt.times import RequestRate, TimeWindow, rate_at
 from scrapy_mandelbot.robotstxt.verdict import Rule, Verdict
@@ -18,8 +18,8 @@ from scrapy_mandelbot.robotstxt.verdict import Rule, Verdict
 __all__ = [
     "DIALECTS",
     "Dialect",
-    "Problem",
     "Record",
+    "RecordProblem",
     "RequestRate",
     "RobotsTxt",
     "Rule",

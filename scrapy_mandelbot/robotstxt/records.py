@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.dialects import Dialect
 
 
-class Problem(enum.Enum):
+class RecordProblem(enum.Enum):
     """What can be wrong with a line by itself."""
 
     NO_COLON = "there is no colon"
@@ -47,7 +47,7 @@ class Record:
     """Without white space around it and without the comment."""
     comment: str | None
     """What follows the ``#``; None: there is none."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[RecordProblem, ...] = ()
 
     @property
     def is_blank(self) -> bool:
@@ -113,19 +113,19 @@ _READERS: dict[str, Callable[[str], object]] = {
 _MAY_BE_EMPTY = frozenset({"disallow", "comment"})
 
 
-def _problems(line: str, text: str, field: str, value: str) -> Iterator[Problem]:
+def _problems(line: str, text: str, field: str, value: str) -> Iterator[RecordProblem]:
     if text and ":" not in text and not field:
-        yield Problem.NO_COLON
+        yield RecordProblem.NO_COLON
     elif text and not field:
-        yield Problem.NO_FIELD
+        yield RecordProblem.NO_FIELD
     elif field and field not in FIELDS:
-        yield Problem.UNKNOWN_FIELD
+        yield RecordProblem.UNKNOWN_FIELD
     elif field and not value and field not in _MAY_BE_EMPTY:
-        yield Problem.NO_VALUE
+        yield RecordProblem.NO_VALUE
     elif field in _READERS and _READERS[field](value) is None:
-        yield Problem.BAD_VALUE
+        yield RecordProblem.BAD_VALUE
     if not line.isascii() and not _is_utf8(line):
-        yield Problem.NOT_UTF8
+        yield RecordProblem.NOT_UTF8
 
 
 def _is_utf8(line: str) -> bool:

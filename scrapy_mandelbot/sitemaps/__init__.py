@@ -9,9 +9,8 @@ No Scrapy, no network, no file, no clock: bytes go in, entries come out.
 ['https://example.com/a', 'https://exam']
 """
 
-from scrapy_mandelbot.sitemaps.dates import read_date
 from scrapy_mandelbot.sitemaps.entry import SitemapEntry
-from scrapy_mandelbot.sitemaps.problems import Problem
+from scrapy_mandelbot.sitemaps.problems import SitemapProblem
 from scrapy_mandelbot.sitemaps.reader import SitemapReader
 
-__all__ = ["Problem", "SitemapEntry", "SitemapReader", "read_date"]
+__all__ = ["SitemapEntry", "SitemapProblem", "SitemapReader"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sitemaps.dates import read_date
+from scrapy_mandelbot.dates import IN_SITEMAPS, read_date
 from scrapy_mandelbot.sitemaps.elements import (
     add_to,
     attributes_of,
@@ -135,7 +135,7 @@ class EntryMaker:
         return loc
 
     def _lastmod(self, written: str) -> datetime | None:
-        date = read_date(written) if written else None
+        date = read_date(written, IN_SITEMAPS) if written else None
         if written and date is None:
             self._note("bad-lastmod", written)
         return date

@@ -6,7 +6,7 @@ neither: they are flat, and an entry ends where the next one begins, whatever ha
 
 Two steps. `Simplifier` leaves only tags and text: comments, processing instructions and the
 document type go, and CDATA sections become text with escapes. So in the second step no ``<url>`` is
-one that somebody commented out, and no entity is ever defined. `Cutter` then cuts at the tags that
+one that was commented out, and no entity is ever defined. `Cutter` then cuts at the tags that
 begin and end entries.
 """
 

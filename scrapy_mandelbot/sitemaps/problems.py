@@ -50,7 +50,7 @@ _SHOWN = 80  # characters of what is quoted
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SitemapProblem:
     """One thing that is wrong with a sitemap, however often it is."""
 
     code: str
@@ -87,9 +87,9 @@ class Problems:
             self._found[code] = (MESSAGES[code].format(shown), where)
         self._times[code] = self._times.get(code, 0) + 1
 
-    def found(self) -> tuple[Problem, ...]:
+    def found(self) -> tuple[SitemapProblem, ...]:
         """Return them; no more than there are codes."""
         return tuple(
-            Problem(code, message, where, self._times[code])
+            SitemapProblem(code, message, where, self._times[code])
             for code, (message, where) in self._found.items()
         )

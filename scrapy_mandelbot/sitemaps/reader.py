@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_mandelbot.sitemaps.entry import SitemapEntry
-    from scrapy_mandelbot.sitemaps.problems import Problem
+    from scrapy_mandelbot.sitemaps.problems import SitemapProblem
 
 _STEP = 50  # entries
 SNIFFED = 32_768  # characters in which the format has to show
@@ -90,7 +90,7 @@ class SitemapReader:
         return f"<SitemapReader {self.kind}, {state}, {self.entries_read} entries, {self.url}>"
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[SitemapProblem, ...]:
         """What was found to be wrong so far, each kind of problem once."""
         return self._problems.found()
 

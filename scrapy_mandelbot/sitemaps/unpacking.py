@@ -25,7 +25,7 @@ _MOST_MEMBERS = 1_000
 """Of gzip data; those of bgzip have 64 KiB each, and so 50 MiB 800 of them."""
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Where bytes come from."""
 
     @property
@@ -100,7 +100,7 @@ class Gunzip:
         "ended",
     )
 
-    def __init__(self, source: Source, head: bytes, max_bytes: int, problems: Problems) -> None:
+    def __init__(self, source: ByteSource, head: bytes, max_bytes: int, problems: Problems) -> None:
         self._source = source
         self._input = head
         self._wanted = max_bytes + 1  # one more, so that who reads sees that there is more
@@ -192,7 +192,7 @@ class Unpacker:
         "is_full",
     )
 
-    def __init__(self, source: Source, max_bytes: int, problems: Problems) -> None:
+    def __init__(self, source: ByteSource, max_bytes: int, problems: Problems) -> None:
         self._source = source
         self._max_bytes = self._left = max_bytes
         self._problems = problems

@@ -28,7 +28,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Pause:
+class KeptPause:
     """Until when a site is left alone, and why: for the next run."""
 
     until: float
@@ -56,10 +56,10 @@ class Store(Protocol):
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, if there is one."""
 
-    def get_pauses(self) -> dict[str, Pause]:
+    def get_pauses(self) -> dict[str, KeptPause]:
         """Return the pauses of all sites, past ones too."""
 
-    def put_pause(self, site: str, pause: Pause | None) -> None:
+    def put_pause(self, site: str, pause: KeptPause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""
 
     def get_turns(self, after: float) -> dict[str, float]:

@@ -12,7 +12,7 @@ from scrapy_mandelbot.stores.recent import Recent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.stores.copies import Copy, Pause
+    from scrapy_mandelbot.stores.copies import Copy, KeptPause
 
 LIMIT = 64 * 1024 * 1024  # bytes; some 100,000 sites
 _TURNS = 100_000  # sites with a pace
@@ -27,7 +27,7 @@ class MemoryStore:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._copies: Recent[Copy] = Recent(limit)
-        self._pauses: dict[str, Pause] = {}
+        self._pauses: dict[str, KeptPause] = {}
         self._turns: Recent[float] = Recent(_TURNS)
         self._runs: dict[str, float] = {}
 
@@ -53,11 +53,11 @@ class MemoryStore:
         """Forget the site's copy, if there is one."""
         self._copies.discard(site)
 
-    def get_pauses(self) -> dict[str, Pause]:
+    def get_pauses(self) -> dict[str, KeptPause]:
         """Return the pauses of all sites."""
         return dict(self._pauses)
 
-    def put_pause(self, site: str, pause: Pause | None) -> None:
+    def put_pause(self, site: str, pause: KeptPause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""
         if pause is None:
             self._pauses.pop(site, None)

@@ -9,7 +9,7 @@ import logging
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy_mandelbot.stores.copies import Copy, Pause
+from scrapy_mandelbot.stores.copies import Copy, KeptPause
 from scrapy_mandelbot.stores.packing import unpack
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def as_copy(row: Row) -> Copy:
     return Copy(unpack(body), int(status), float(fetched_at), _text(url), etag, last_modified)
 
 
-def as_pause(row: Row) -> tuple[str, Pause]:
+def as_pause(row: Row) -> tuple[str, KeptPause]:
     """Return the site and the pause that a row holds: until when, why, failed probes."""
     site, until, reason, failed_probes = row
-    return _text(site), Pause(_moment(until), _text(reason), int(failed_probes))
+    return _text(site), KeptPause(_moment(until), _text(reason), int(failed_probes))
 
 
 def as_turn(row: Row) -> tuple[str, float]:

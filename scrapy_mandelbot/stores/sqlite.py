@@ -20,7 +20,7 @@ from scrapy_mandelbot.stores.rows import NO_ROW_OF_OURS, as_copy, as_pause, as_t
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_mandelbot.stores.copies import Copy, Pause
+    from scrapy_mandelbot.stores.copies import Copy, KeptPause
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class SqliteStore:
         self._later = later
         self._forget_before = forget_before
         self._unsaved = MemoryStore()
-        self._unsaved_pauses: dict[str, Pause | None] = {}
+        self._unsaved_pauses: dict[str, KeptPause | None] = {}
         self._unsaved_runs: dict[str, float] = {}
         self._timer: Timer | None = None
         self._database: sqlite3.Connection | None = None
@@ -159,9 +159,9 @@ class SqliteStore:
             self._complain(error)
             return []
 
-    def get_pauses(self) -> dict[str, Pause]:
+    def get_pauses(self) -> dict[str, KeptPause]:
         """Return the pauses of all sites, those that other processes have saved too."""
-        pauses: dict[str, Pause | None] = {}
+        pauses: dict[str, KeptPause | None] = {}
         try:
             database = self._open()
             if database is not None:
@@ -172,7 +172,7 @@ class SqliteStore:
         pauses.update(self._unsaved_pauses)
         return {site: pause for site, pause in pauses.items() if pause is not None}
 
-    def put_pause(self, site: str, pause: Pause | None) -> None:
+    def put_pause(self, site: str, pause: KeptPause | None) -> None:
         """Keep the site's pause, or that it is over; it is saved about a second later."""
         self._unsaved_pauses[_text(site)] = pause
         self._set_timer(_SAVE_AFTER)

@@ -7,10 +7,11 @@ Metatags"; Yandex, "Robots meta tag and X-Robots-Tag HTTP header".
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.tags.dates import parse_date
+from scrapy_mandelbot.dates import IN_TAGS, read_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,8 +47,13 @@ def _image_preview(text: str) -> str | None:
     return text.lower() if text.lower() in IMAGE_PREVIEWS else None
 
 
+def _moment(text: str) -> datetime | None:
+    date = read_date(text, IN_TAGS)
+    return None if date is None else date.astimezone(timezone.utc)
+
+
 _VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
-    "unavailable-after": ("unavailable_after", parse_date),
+    "unavailable-after": ("unavailable_after", _moment),
     "max-snippet": ("max_snippet", _number),
     "max-image-preview": ("max_image_preview", _image_preview),
     "max-video-preview": ("max_video_preview", _number),

@@ -117,7 +117,7 @@ def robot_tags(
             hears what is said to any of its names, and what is said to all.
     """
     names = _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
-    values = tuple(_header_values(headers))
+    values = tuple(_header_values(headers)) if headers else ()
     metas = meta_tags(body, names)
     if not values and not metas:
         return NO_TAGS

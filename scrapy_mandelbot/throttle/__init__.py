@@ -6,8 +6,9 @@ map of them, one alarm, one waiting room, and what is in flight.
 
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.proxies import in_words, key_of, split_key
+from scrapy_mandelbot.throttle.refusals import REFUSAL_FLAG
 from scrapy_mandelbot.throttle.sites import Sites, site_of_request
-from scrapy_mandelbot.throttle.throttle import REFUSAL_FLAG, SitePausedError, Throttle
+from scrapy_mandelbot.throttle.throttle import SitePausedError, Throttle
 
 __all__ = [
     "REFUSAL_FLAG",

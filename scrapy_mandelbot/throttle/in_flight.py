@@ -16,7 +16,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.politeness import Flight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -31,7 +31,7 @@ class _Was(NamedTuple):
     """What a request that is sent back was when it was handed out."""
 
     dont_filter: bool
-    meta: dict[str, object]
+    meta: Mapping[str, object]
     not_before: float
 
 
@@ -54,7 +54,8 @@ class InFlight:
         """Called with a download slot that has one more or one less, and how many it has."""
         self._flights: dict[Request, Flight] = {}
         self._in_slots: dict[str, set[Flight]] = {}
-        self._limits: dict[str, float] = {}  # of those slots; asked for again where one is full
+        self.limits: dict[str, float] = {}
+        """How many requests those slots may transfer at once, as it was when they were empty."""
         # What each was, and when it may go; not its flight, which would keep the request for ever.
         self.coming_back: WeakKeyDictionary[Request, _Was] = WeakKeyDictionary()
         self._look_at = _FEW
@@ -75,7 +76,7 @@ class InFlight:
         in_slot = self._in_slots.get(slot)
         if in_slot is None:
             in_slot = self._in_slots[slot] = set()
-            self._limits[slot] = engine.slot_concurrency(self._crawler, slot)
+            self.limits[slot] = engine.slot_concurrency(self._crawler, slot)
         in_slot.add(flight)
         for tell in self.slot_changed:
             tell(slot, len(in_slot))
@@ -96,9 +97,9 @@ class InFlight:
     def is_full(self, slot: str) -> bool:
         """Return whether the slot has as many requests as it may transfer at once."""
         flights = self._in_slots.get(slot)
-        if flights is None or len(flights) < self._limits[slot]:
+        if flights is None or len(flights) < self.limits[slot]:
             return False
-        self._limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
+        self.limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
         if len(flights) < most:
             return False
         # Some ends are not told to us: a middleware may swallow a request. Then it is no longer
@@ -159,7 +160,7 @@ class InFlight:
             return
         flights.discard(flight)
         if not flights:
-            del self._in_slots[slot], self._limits[slot]
+            del self._in_slots[slot], self.limits[slot]
         for tell in self.slot_changed:
             tell(slot, len(flights))
 

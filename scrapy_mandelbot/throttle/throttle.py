@@ -15,23 +15,19 @@ from scrapy_mandelbot.politeness import (
     Admission,
     Failure,
     News,
-    Pause,
     Refusal,
-    pace_by_hand,
-    pace_of_file,
-    unreadable_lines,
 )
-from scrapy_mandelbot.stores import Pause as KeptPause
-from scrapy_mandelbot.stores import Recent
 from scrapy_mandelbot.throttle.alarm import Alarm
 from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.proxies import (
     TRY_ANOTHER_AFTER,
     in_words,
-    key_of,
     route_by_proxy,
     split_key,
 )
+from scrapy_mandelbot.throttle.refusals import Refusals
+from scrapy_mandelbot.throttle.reports import Reports
 from scrapy_mandelbot.throttle.sites import Sites, site_of_request
 from scrapy_mandelbot.throttle.waiting import WaitingRoom
 
@@ -44,20 +40,10 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.politeness import Flight, Pace, SiteState
-    from scrapy_mandelbot.robotstxt import RobotsTxt
-    from scrapy_mandelbot.robotstxt.robots import Agent
+    from scrapy_mandelbot.politeness import Flight, SiteState
     from scrapy_mandelbot.stores import Store
 
-REFUSAL_FLAG = "mandelbot_refused"
-"""The flag of a response that answers for a site which was not asked."""
-
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
-_KEPT_FROM = 5.0  # seconds; of a shorter wait little is left when the next run has begun
-_REFUSALS = 16 * 1024 * 1024  # bytes of the last refusals that are kept, of all sites
-_REFUSAL = 64 * 1024  # bytes of the body of one
-_OVERHEAD = 2 * 1024  # bytes of a response without its body
-_NAMED = 5  # of the lines that cannot be read
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
 
@@ -99,10 +85,13 @@ class Throttle:
         )
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
+        self.paces = Paces(config, clock, tell.tell, self._pace_changed)
+        """What the pace of each site is."""
         self.is_simple = not (config.pause_per_proxy or self.is_paced)
         """Whether nothing is to be looked at of a request to a site that nothing is known of."""
         self._queues: list[Queue] = []
-        self._refusals: Recent[Response] = Recent(_REFUSALS)
+        self._refusals = Refusals()
+        self._report = Reports(tell.tell, store, self._waiting)
         self._alarm = Alarm(clock, self.update)
         self._room = WaitingRoom(crawler, clock, self._look)
         self.sites = Sites(config.pause_law)
@@ -213,8 +202,8 @@ class Throttle:
         site.hold(self._now(), until)
         self.sites.settle(site)
         self._evict(site, None)
-        self._keep(site, "", KeptPause(until, reason))
-        self._tell_paused(events.HELD, site, "", until, reason)
+        self._report.keep(site, "", until, reason)
+        self._report.paused(events.HELD, site, "", until, reason)
         self.update(site)
         self._alarm.set(site, until)
 
@@ -236,7 +225,7 @@ class Throttle:
         for site in self.sites.in_trouble():
             if any(True for _ in site.shut_routes(now)):
                 for route in site.give_up(now, reason):
-                    self._tell_given_up(site, route, now)
+                    self._report.given_up(site, route, now, kept=self.keeps_given_up)
                 self.update(site)
 
     # Asked by the middlewares, of a request on its way.
@@ -280,7 +269,7 @@ class Throttle:
             site.slots.add(engine.slot_key(self._crawler, flight.request))
         site.sent(flight, now)
         self._count_wait(site)
-        self._keep_turn(site, now)
+        self._report.keep_turn(site, now)
 
     async def wait(self, flight: Flight, admission: Admission) -> bool:
         """Wait until a request may try again that never was in the queue.
@@ -290,6 +279,7 @@ class Throttle:
             given up, or the crawl is closing. Turns at a pace have no limit, as they come; a visit
             time has.
         """
+        self._ended(flight)  # its turn is another's
         site, now = flight.site, self._now()
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
@@ -318,11 +308,7 @@ class Throttle:
 
     def refusal_for(self, flight: Flight) -> Response | None:
         """Return the site's last refusal, as the answer to a request that is not sent."""
-        refusal = self._refusals.get(key_of(flight.site.name, flight.route))
-        if refusal is None:
-            return None
-        request = flight.request
-        return refusal.replace(url=request.url, request=request, flags=[REFUSAL_FLAG])
+        return self._refusals.answer(flight)
 
     # Told by the middlewares, of what became of it.
 
@@ -344,8 +330,8 @@ class Throttle:
         if news is None or pause is None:
             return
         if news is News.RESUMED:
-            self._keep(site, flight.route, None)
-            self._tell_resumed(events.RESUMED, site, flight.route, pause.lasted(now))
+            self._report.forget(site, flight.route)
+            self._report.resumed(events.RESUMED, site, flight.route, pause.lasted(now))
         self.update(site)
 
     def refused(
@@ -365,7 +351,8 @@ class Throttle:
         """
         site, route, now = flight.site, flight.route, self._now()
         refusal = Refusal(now, reason, retry_after, self._random.uniform(-_JITTER, _JITTER))
-        self._remember(key_of(site.name, route), response)
+        if response is not None:
+            self._refusals.keep(flight, response)
         fingerprint = self._fingerprint(flight.request)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
@@ -377,16 +364,17 @@ class Throttle:
             self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
         elif pause is not None and news is News.PAUSED:
             self._evict(site, route)
-            self._keep(site, route, KeptPause(pause.until, pause.reason))
-            self._tell_paused(events.PAUSED, site, route, pause.until, pause.reason)
+            self._report.keep(site, route, pause.until, reason)
+            self._report.paused(events.PAUSED, site, route, pause.until, pause.reason)
             engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif pause is not None and news is News.PROLONGED:
-            self._keep(site, route, KeptPause(pause.until, pause.reason, pause.failed_probes))
-            self._tell_pause(events.PROLONGED, site, route, pause)
+            self._report.keep(site, route, pause.until, pause.reason, pause.failed_probes)
+            self._report.prolonged(events.PROLONGED, site, route, pause)
             engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif news is News.GAVE_UP:
-            self._tell_given_up(site, route, now)
-        self.update(site)
+            self._report.given_up(site, route, now, kept=self.keeps_given_up)
+        if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
+            self.update(site)
 
     def is_silent(self, flight: Flight, failure: Failure) -> bool:
         """Return whether a request without an answer means that its site is down for a while."""
@@ -430,74 +418,10 @@ class Throttle:
 
     # Paces.
 
-    def learn_pace(self, site: SiteState, robots: RobotsTxt, agent: Agent, until: float) -> bool:
-        """Have a site asked as its robots.txt asks of an agent, or as the project has set.
-
-        Args:
-            site: whose rules are known.
-            robots: what its robots.txt says.
-            agent: the robot that is asked for a pace.
-            until: when the rules are to be looked up again.
-
-        Returns:
-            Whether the site's pace is another one than just now.
-        """
-        by_hand = self._config.delay_by_hand(site.name)
-        if by_hand is None:
-            pace = pace_of_file(robots, agent, self._config.pace_law)
-            lines = unreadable_lines(robots, agent)
-            if lines and self._is_news(site, "unreadable"):
-                named = ", ".join(map(str, lines[:_NAMED]))
-                self._tell(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
-        else:
-            pace = pace_by_hand(by_hand, robots, agent)
-        return self._keep_to(site, pace, until)
-
-    def learn_pace_by_hand(self, site: SiteState) -> bool:
-        """Have a site asked as the project has set, as long as no rules are known."""
-        by_hand = self._config.delay_by_hand(site.name)
-        if by_hand is None:
-            if not self._config.obeys_pace:
-                site.pace_until = inf
-                return False
-            is_left = site.keep_to_what_is_left(self._config.pace_longest, self._now())
-            if is_left:
-                self._tell(events.TURN_RESTORED)
-                self.sites.settle(site)
-            return is_left
-        if site.has_pace:
-            return False
-        until = -inf if self._config.obeys_pace else inf
-        return self._keep_to(site, pace_by_hand(by_hand), until)
-
-    def _keep_to(self, site: SiteState, pace: Pace, until: float) -> bool:
-        now = self._now()
-        is_restored = not site.has_pace and site.resumes_at > now and not pace.is_free
-        if not site.keep_to(pace, until, now):
-            return False
-        if is_restored:
-            self._tell(events.TURN_RESTORED)
-        if not pace.is_free and self._is_news(site, "pace"):
-            self._tell(events.PACE, where=site.name, pace=pace, source=pace.source)
-            if pace.asked > pace.longest:
-                self._tell(
-                    events.PACE_CAPPED, where=site.name, asked=pace.asked, longest=pace.longest
-                )
-        self.sites.settle(site)
-        self._alarm.set(site, now)  # who waits may have to wait no longer
-        return True
-
-    @staticmethod
-    def _is_news(site: SiteState, what: str) -> bool:
-        if what in site.told:
-            return False
-        site.told |= {what}
-        return True
-
     def _note_wait(self, site: SiteState, now: float) -> None:
         opens = site.note_wait(now)
         if opens is not None:
-            self._tell_paused(events.SHUT, site, "", opens, site.pace.visits_in_words)
+            self._report.paused(events.SHUT, site, "", opens, site.pace.visits_in_words)
             for waiter in self._room.of(site):  # they wait for the visit time now
                 self._room.release(waiter, may_go=True)
 
@@ -506,11 +430,9 @@ class Throttle:
         if waited is not None:
             self._tell(events.TURN_WAITED, seconds=waited)
 
-    def _keep_turn(self, site: SiteState, now: float) -> None:
-        """Have the next run know until when the site is left alone, if it might begin before."""
-        due = site.next_turn(now)
-        if due - now >= _KEPT_FROM:
-            self._store.put_turn(site.name, due)
+    def _pace_changed(self, site: SiteState) -> None:
+        self.sites.settle(site)
+        self._alarm.set(site, self._now())  # who waits may have to wait no longer
 
     # The rest is for the above.
 
@@ -519,10 +441,10 @@ class Throttle:
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.end_shut(now)
         if held_for is not None:
-            self._keep(site, "", None)
-            self._tell_resumed(events.RESUMED, site, "", held_for)
+            self._report.forget(site, "")
+            self._report.resumed(events.RESUMED, site, "", held_for)
         if shut_for is not None:
-            self._tell_resumed(events.OPENED, site, "", shut_for)
+            self._report.resumed(events.OPENED, site, "", shut_for)
         self.sites.settle(site)
         if site.held_until > now:
             self._alarm.set(site, site.held_until)
@@ -565,7 +487,7 @@ class Throttle:
         if not site.ended(flight, now):
             return
         if was_sent:
-            self._keep_turn(site, now)
+            self._report.keep_turn(site, now)
         self.update(site)
 
     def _waiting(self, site: SiteState) -> int:
@@ -591,16 +513,6 @@ class Throttle:
         if count:
             self._tell(events.EVICTED, count=count)
 
-    def _remember(self, key: str, response: Response | None) -> None:
-        """Keep what a site said as it refused, for requests that are not sent: bounded in bytes."""
-        if response is None:
-            return
-        body = response.body[:_REFUSAL]
-        if len(body) < len(response.body):
-            response = response.replace(body=body)
-        # Without its request: that would hold meta, and what hangs on it.
-        self._refusals.put(key, response.replace(request=None), _OVERHEAD + len(body))
-
     def _restore(self) -> None:
         """Go on with the pauses and turns that a former run has left."""
         now = self._now()
@@ -610,44 +522,11 @@ class Throttle:
             pause = site.restore(now, route, kept.until, kept.reason, kept.failed_probes)
             self.sites.settle(site)
             if pause is None:
-                self._store.put_pause(key, None)
+                self._report.forget(site, route)
                 continue
             self._alarm.set(site, pause.until)
-            self._tell_pause(events.RESTORED, site, route, pause)
+            self._report.prolonged(events.RESTORED, site, route, pause)
         for name, due in self._store.get_turns(now).items():
             site = self.sites.of(name)
             site.resumes_at = due
             self._alarm.set(site, due)  # and keep the site until then
-
-    def _keep(self, site: SiteState, route: str, pause: KeptPause | None) -> None:
-        self._store.put_pause(key_of(site.name, route), pause)
-
-    def _tell_pause(self, event: events.Event, site: SiteState, route: str, pause: Pause) -> None:
-        where = in_words(site.name, route)
-        tries = pause.failed_probes
-        self._tell(event, where=where, until=pause.until, reason=pause.reason, tries=tries)
-
-    def _tell_paused(
-        self, event: events.Event, site: SiteState, route: str, until: float, reason: str
-    ) -> None:
-        where, waiting = in_words(site.name, route), self._waiting(site)
-        self._tell(event, where=where, site=site.name, until=until, reason=reason, waiting=waiting)
-
-    def _tell_resumed(
-        self, event: events.Event, site: SiteState, route: str, paused_for: float
-    ) -> None:
-        where, waiting = in_words(site.name, route), self._waiting(site)
-        self._tell(event, where=where, site=site.name, paused_for=paused_for, waiting=waiting)
-
-    def _tell_given_up(self, site: SiteState, route: str, now: float) -> None:
-        pause = site.pause(route)
-        assert pause is not None  # noqa: S101 -- what is given up was paused
-        self._tell(
-            events.GIVEN_UP,
-            where=in_words(site.name, route),
-            tries=pause.failed_probes,
-            paused_for=pause.lasted(now),
-            reason=pause.reason,
-            waiting=self._waiting(site),
-            fate="kept for the next run" if self.keeps_given_up else "they fail",
-        )

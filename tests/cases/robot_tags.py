@@ -340,7 +340,7 @@ CASES = (
     ),
     TagCase(
         RFC_9110,
-        "Headers that somebody on the way has joined with commas.",
+        "Headers that a proxy on the way has joined with commas.",
         headers=(JOINED,),
         means={
             "noarchive": True,

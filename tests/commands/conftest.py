@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from functools import partial
 
 import pytest
+from forked import Forked
 from twisted.internet.threads import deferToThread
 
 
-def _run(folder, *arguments, stdin=b"", **environ):
-    import os
-
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "robots", *map(str, arguments)],
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environ},
-    )
+@pytest.fixture(scope="session")
+def forked(tmp_path_factory):
+    """Start what runs the command."""
+    started = Forked(tmp_path_factory.mktemp("forked"))
+    yield started
+    started.stop()
 
 
 @pytest.fixture
-def robots(tmp_path):
+def robots(tmp_path, forked):
     """Run ``scrapy robots`` in a folder, and wait for it."""
-    return partial(_run, tmp_path)
+    return partial(forked.run, tmp_path)
 
 
 @pytest.fixture
-def robots_later(tmp_path):
+def robots_later(tmp_path, forked):
     """Run it while this process serves the sites that it asks."""
-    return partial(deferToThread, _run, tmp_path)
+    return partial(deferToThread, forked.run, tmp_path)
 
 
 @pytest.fixture

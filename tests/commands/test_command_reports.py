@@ -21,7 +21,7 @@ from scrapy_mandelbot.commands.reports import (
 )
 from scrapy_mandelbot.commands.reports.changes import changes
 from scrapy_mandelbot.commands.reports.layout import Paint
-from scrapy_mandelbot.commands.reports.rules import Rules
+from scrapy_mandelbot.commands.reports.rules_in_force import Rules
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import FINDINGS, Delivery

@@ -199,7 +199,7 @@ async def test_the_rest_of_a_long_body_is_not_downloaded(start):
 
 @ensureDeferred
 async def test_a_body_shorter_than_announced(start):
-    """A length that is announced wrongly closes no site: what came counts."""
+    """A length that is announced wrongly pauses no site: what came counts."""
     web = start(WildWeb())
     web.wild = half
     result = await crawl(LinksSpider, QUICK, start_urls=[web.url + "/"])

@@ -12,6 +12,8 @@ from crawling import ensureDeferred
 from twisted.internet.threads import deferToThread
 from webs import Answer
 
+pytestmark = pytest.mark.other_processes
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -88,7 +90,7 @@ async def test_scrapys_commands_show_a_503_at_once(webs, project, command):
 )
 @ensureDeferred
 async def test_scrapys_commands_do_not_wait_for_a_turn(webs, project, command):
-    """Nor for a visit time that begins in half a day: somebody waits for the page."""
+    """Nor for a visit time that begins in half a day: a person waits for the page."""
     web = site(webs)
     far = (time.gmtime().tm_hour + 12) % 24
     robots = f"User-agent: *\nCrawl-delay: 50\nVisit-time: {far:02}00-{far:02}30\n"
@@ -102,7 +104,7 @@ async def test_scrapys_commands_do_not_wait_for_a_turn(webs, project, command):
 
 @ensureDeferred
 async def test_scrapy_parse_shows_what_robot_tags_forbid(webs, project):
-    """Nothing is dropped from what somebody at a terminal has asked for."""
+    """Nothing is dropped from what a person at a terminal has asked for."""
     web = site(webs)
     web.pages["/"].headers["X-Robots-Tag"] = "none"
     options = ("-s", "MANDELBOT_ROBOT_TAGS=obey", "-o", "items.jsonl")

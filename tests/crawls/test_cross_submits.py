@@ -169,7 +169,7 @@ async def test_a_restart_asks_those_that_were_not_asked_yet(webs, tmp_path, monk
 
 @ensureDeferred
 async def test_a_site_that_cannot_say_is_asked_again_after_its_pause(webs):
-    """By its gate, as any site is: its pages wait, and are crawled when it has said yes."""
+    """As any site is: its pages wait, and are crawled when it has said yes."""
     web, busy = site(webs, 1, 1, "/map.xml"), site(webs, 2, 2)
     cite(busy, f"{web.url}/map.xml")
     busy.refuse = Closed(seconds=0.8, retry_after="1")

@@ -1,4 +1,4 @@
-"""Requests that never were in the queue wait at the gate, and do not loop."""
+"""Requests that never were in the queue wait for their site, and do not loop."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_files_of_a_paused_site_arrive(webs, tmp_path):
 
 @ensureDeferred
 async def test_waiting_requests_hold_no_place_of_other_sites(webs, tmp_path):
-    """More files than CONCURRENT_REQUESTS wait at a closed gate; another site goes on meanwhile."""
+    """More files than fit at once wait for a paused site; another one goes on meanwhile."""
     web = files_site(webs, 12)
     web.refuse = closed = Closed(seconds=3, after=1, retry_after="3", robots_too=False)
     healthy = site(webs, 30, "127.0.0.2")

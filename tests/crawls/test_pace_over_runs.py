@@ -6,11 +6,11 @@ Between two runs the clock is turned, so that no test waits for a minute.
 from __future__ import annotations
 
 import sqlite3
-import time
 from contextlib import closing
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from loops import TIME
 from webs import Answer, html
 
 HAIR = 0.05  # seconds; between a site's look at its clock and ours
@@ -18,12 +18,12 @@ COUNTS = tuple(f"mandelbot/pace/{name}" for name in ("sites", "restored", "waite
 
 
 @pytest.fixture
-def turn_clock(monkeypatch):
+def turn_clock():
     """Return what turns the clock of the crawls that begin from now on, by seconds from now."""
-    real = time.time
+    began = TIME.wall() - TIME.now()
 
     def turn(seconds: float) -> None:
-        monkeypatch.setattr("scrapy_mandelbot.clock.time.time", lambda: real() + seconds)
+        TIME.set_wall(began + TIME.now() + seconds)
 
     return turn
 
@@ -146,11 +146,11 @@ async def test_what_was_sent_is_kept_before_it_is_answered(web, store, monkeypat
         return Answer(b"<html></html>", delay=0.4)
 
     web.pages["/"] = page
-    began = time.time()
+    began = TIME.wall()
     await run(web, store, **by_hand(60))
     ((site, due),) = kept
     assert site == web.url
-    assert began + 60 - HAIR < due < time.time() + 60 - 0.4 + HAIR
+    assert began + 60 - HAIR < due < TIME.wall() + 60 - 0.4 + HAIR
 
 
 @pytest.mark.parametrize(

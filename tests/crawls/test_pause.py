@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from email.utils import formatdate
 
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from loops import TIME
 from webs import Answer, Closed, site
 
 
@@ -71,7 +71,7 @@ async def test_one_probe_goes_first(webs):
     late = {}
 
     def slow_probe(request):
-        late.setdefault("first", time.monotonic())
+        late.setdefault("first", TIME.now())
         return Answer(b"<html></html>", delay=0.3, headers={"Content-Type": "text/html"})
 
     for path in list(web.pages):
@@ -81,7 +81,7 @@ async def test_one_probe_goes_first(webs):
     result = await crawl(LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"])
 
     assert result.urls() == web.urls(30)
-    after = [hit for hit in web.hits if hit.at > closed.began + 1]
+    after = [hit for hit in web.hits if hit.at > closed.began + 0.9]
     assert after[1].at - after[0].at >= 0.3, "the second waited for the probe's answer"
 
 
@@ -94,7 +94,7 @@ async def test_one_probe_goes_first(webs):
 async def test_retry_after_in_every_form(webs, retry_after):
     """Seconds and dates are kept; what makes no sense counts as absent. Nothing is lost."""
     web = site(webs, 10)
-    value = formatdate(time.time() + 2, usegmt=True) if retry_after == "date" else retry_after
+    value = formatdate(TIME.wall() + 2, usegmt=True) if retry_after == "date" else retry_after
     web.refuse = closed = Closed(seconds=0.8, after=4, retry_after=value)
 
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])

@@ -5,12 +5,12 @@ The proxies are real, and answer for the site themselves: it needs no address.
 
 from __future__ import annotations
 
-import time
 from itertools import cycle, pairwise
 
 import pytest
 import scrapy
 from crawling import crawl, ensureDeferred
+from loops import TIME
 from webs import Answer, Closed, html
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ class Rotating:
         return cls(crawler)
 
     def process_request(self, request):
-        self.asked.append(time.monotonic())
+        self.asked.append(TIME.now())
         request.meta.setdefault("proxy", next(self._proxies))
 
 
@@ -120,7 +120,7 @@ class Sticky(Rotating):
 
     def process_request(self, request):
         super().process_request(request)
-        if len(self.asked) > 3 and time.monotonic() < self.asked[0] + 2:
+        if len(self.asked) > 3 and TIME.now() < self.asked[0] + 2:
             request.meta["proxy"] = self.first
 
     @property

@@ -97,7 +97,7 @@ async def test_the_spider_says_what_it_wants(webs):
     }
 
     class Spider(scrapy.Spider):
-        name = "wishes"
+        name = "selecting"
         sitemap_rules = [("/shop/", "parse_shop"), ("/blog/", "parse_blog")]
         sitemap_follow = ["/wanted"]
         sitemap_alternate_links = True

@@ -1,14 +1,13 @@
-"""Sites outside of their visit times, over real HTTP, by a clock that the tests turn.
+"""Sites outside of their visit times, over real HTTP, by a clock that the tests set.
 
 "An Extended Standard for Robot Exclusion", Visit-time.
 """
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from loops import TIME
 from scrapy.exceptions import IgnoreRequest
 from webs import Answer
 
@@ -25,12 +24,11 @@ def site(webs, robots: str = "", pages: int = 5, host: str = "127.0.0.1"):
 
 
 @pytest.fixture
-def at_two_seconds_before(monkeypatch):
+def at_two_seconds_before():
     """Turn the crawl's clock to two seconds before a time of the day, UTC."""
 
     def turn(hours: int, minutes: int) -> None:
-        clock = 20_000 * 86_400 + hours * 3600 + minutes * 60 - 2 - time.monotonic()
-        monkeypatch.setattr("scrapy_mandelbot.clock.time.time", lambda: clock + time.monotonic())
+        TIME.set_wall(20_000 * 86_400 + hours * 3600 + minutes * 60 - 2)
 
     return turn
 
@@ -42,7 +40,7 @@ async def test_extended2_outside_of_its_visit_time_a_site_is_left_alone(
     """Its requests wait in the queue until it opens, which the hooks hear; others go on."""
     web, free = site(webs, "Visit-time: 0100-0500\n"), site(webs, "", 20, "127.0.0.2")
     at_two_seconds_before(1, 0)
-    began = time.monotonic()
+    began = TIME.now()
 
     result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/", free.url + "/"])
 

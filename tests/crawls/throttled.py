@@ -6,11 +6,11 @@ download slots, for which every request waits before it comes to the downloader.
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 import scrapy
+from loops import TIME
 from scrapy import signals
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
@@ -55,11 +55,11 @@ class Throttler:
 
     def back_off(self, scopes: str, *, delay: float | None = None, cap: bool = True) -> None:
         self.backed_off.append((scopes, delay, cap))
-        self._held_until[scopes] = time.monotonic() + (delay or 0)
+        self._held_until[scopes] = TIME.now() + (delay or 0)
 
     def _is_ready(self, scope: str) -> bool:
         has_room = self._active[scope] < self.most
-        return has_room and time.monotonic() >= self._held_until[scope]
+        return has_room and TIME.now() >= self._held_until[scope]
 
 
 class ThrottledDownloader:

@@ -6,10 +6,11 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.fetching import RobotsFetcher
-from scrapy_mandelbot.fetching.announcements import _KNOWN_LIMIT, Announcements
 from scrapy_mandelbot.fetching.cited import MOST_CITED, cited_sitemaps
-from scrapy_mandelbot.fetching.rules import _TROUBLES_LIMIT
+from scrapy_mandelbot.fetching.fetcher import _TROUBLES_LIMIT
+from scrapy_mandelbot.fetching.once_per_site import _KNOWN_LIMIT, OncePerSite
 from scrapy_mandelbot.politeness import Answer
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.stores import MemoryStore
@@ -25,7 +26,7 @@ def crawler():
 def test_the_sites_that_fail_are_bounded(crawler):
     """How often a site has answered so is known of those that answered last."""
     config = Config.from_settings(crawler.settings)
-    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0)
+    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0, Events(crawler))
     for name in NAMES:
         fetcher._count(name, Answer(500))
     assert fetcher._count(NAMES[-1], Answer(500)) == 2
@@ -34,13 +35,13 @@ def test_the_sites_that_fail_are_bounded(crawler):
 
 
 def test_the_sites_told_of_are_bounded(crawler):
-    """Of a site that was forgotten the world hears once more, and of no other."""
-    announce = Announcements(crawler, Config.from_settings(crawler.settings))
+    """A site that was forgotten is told of once more, and no other is."""
+    once = OncePerSite(crawler, Config.from_settings(crawler.settings), Events(crawler))
     for name in NAMES:
-        announce._remember(name)
-    assert not announce.is_news(NAMES[-1])
-    assert announce.is_news(NAMES[0])
-    assert announce._known.size <= _KNOWN_LIMIT
+        once._remember(name)
+    assert not once.is_new(NAMES[-1])
+    assert once.is_new(NAMES[0])
+    assert once._known.size <= _KNOWN_LIMIT
 
 
 def test_as_many_sitemaps_are_read_as_any_file_cites():

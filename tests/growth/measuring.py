@@ -1,8 +1,8 @@
-"""How the time of a function grows: at n, 2n, 4n, by processor time, the least of some runs.
+"""How the time of a function grows: at n and 4n, by processor time, the least of some runs.
 
 Cores are shared and clocks vary: what passes at once is believed, what fails is measured again and
 again, and only the least of each counts. Small inputs are first, so that a quadratic function is
-seen before it takes minutes.
+seen before it takes minutes; where one says that a larger is needed, what is between is left out.
 """
 
 from __future__ import annotations
@@ -18,39 +18,46 @@ if TYPE_CHECKING:
 
     from growth import Row
 
-MOST_GROWTH = 2.6  # a doubling; over two of them, because caches and pages make steps
+MOST_GROWTH = 2.6  # a doubling; taken over two of them, because caches and pages make steps
 MEASURABLE = 0.001  # seconds; below, a time says nothing of growth
 ENOUGH = 0.004  # seconds at 4n; where it is less, n is larger
 STARTS = (25_000, 64_000)  # bytes
 ATTEMPTS = 5
 SHARED = 2  # times the bound: a core that others use at the same time is slower
-HOPELESS = 10  # times the bound: not measured again
+HOPELESS = 10  # times the bound: not measured again, nor at a larger size
 
 
 def complaint(row: Row, shape: str) -> str | None:
     """Return what is wrong with how a row's function grows on a shape; None: nothing is."""
-    wrong = None
-    for start in STARTS:
-        sizes = (start, 2 * start, 4 * start)
-        least: dict[int, float] = {}
-        for _ in range(ATTEMPTS):
-            for size in sizes:
-                seconds = seconds_of(row, shape, size)
-                least[size] = min(seconds, least.get(size, seconds))
-                wrong = _too_long(row, size, least[size])
-                if wrong and least[size] > HOPELESS * row.bound * size / 100_000:
-                    return wrong
-            wrong = _complaint(row, least)
-            if wrong is None:
-                break
-        if wrong or least[sizes[-1]] >= ENOUGH:
+    start, larger = STARTS
+    if seconds_of(row, shape, start) >= ENOUGH / 4:
+        least = _least(row, shape, start)
+        wrong = _complaint(row, least)
+        if wrong or least[4 * start] >= ENOUGH:
             return wrong
-    return wrong
+    at_last = seconds_of(row, shape, 4 * larger)
+    if at_last <= MEASURABLE * MOST_GROWTH**2 and not _too_long(row, 4 * larger, at_last):
+        return None  # whatever less took
+    return _complaint(row, _least(row, shape, larger))
+
+
+def _least(row: Row, shape: str, start: int) -> dict[int, float]:
+    """Return the least seconds at n and 4n, measured until nothing is wrong with them."""
+    least: dict[int, float] = {}
+    for _ in range(ATTEMPTS):
+        for size in (start, 4 * start):
+            seconds = seconds_of(row, shape, size)
+            least[size] = min(seconds, least.get(size, seconds))
+            if least[size] > HOPELESS * row.bound * size / 100_000:
+                return least
+        if _complaint(row, least) is None:
+            break
+    return least
 
 
 def _complaint(row: Row, least: dict[int, float]) -> str | None:
     wrong = next(filter(None, (_too_long(row, size, least[size]) for size in least)), None)
-    first, *_, last = least.values()
+    first, last = min(least.values()), max(least.values())
     if not wrong and first > MEASURABLE and last > MOST_GROWTH**2 * first:
         wrong = f"{last / first:.1f} times as long for four times as much"
     times = (f"{1000 * least[size]:.1f} ms at {size // 1000} KB" for size in least)
@@ -79,7 +86,7 @@ def seconds_of(row: Row, shape: str, size: int) -> float:
         gc.enable()
 
 
-@functools.lru_cache(maxsize=12)  # the next row mostly has the same shape
+@functools.lru_cache(maxsize=512)  # the next row mostly has the same shapes
 def _input(make: Callable[[int], Any], size: int) -> Any:
     return make(size)
 

@@ -136,10 +136,12 @@ NOT_FROM_OUTSIDE = {
     "politeness.may_be_misreported": "a status, a number, a yes or no",
     "politeness.outcome_of": "a status, a number, a yes or no",
     "politeness.pace_by_hand": "from the settings",
-    "politeness.Gate": _NUMBERS,
     "politeness.Goodput": _NUMBERS,
     "politeness.Metronome": _NUMBERS,
     "politeness.Outcome": "a status",
+    "politeness.Pause": _NUMBERS,
     "politeness.PauseLaw": _NUMBERS,
     "politeness.Recovery": _NUMBERS,
+    "politeness.RefusedUrls": "fingerprints, a thousand at most",
+    "politeness.SiteState": "numbers, fingerprints, and paces, which are measured",
 }

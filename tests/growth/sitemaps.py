@@ -1,4 +1,4 @@
-"""Sitemaps that are as slow to read as anyone could make them, in pieces; dates."""
+"""Sitemaps that are as slow to read as anyone could make them, in pieces."""
 
 from __future__ import annotations
 
@@ -82,13 +82,6 @@ _BODIES = {
     "gzip of gzip of letters": _packed(repeated(gzip.compress(b"a", mtime=0))),
     "damaged gzip": lambda size: gzip.compress(b"<" * size)[:-20] + b"\xff" * size,
 }
-_DATES = {
-    "digits": repeated(b"1"),
-    "spaces": repeated(b" ", b"2026-11-22", b"08:00"),
-    "words": repeated(b"x ", b"Sun, 22 Nov 2026 "),
-    "fractions": repeated(b"1", b"2026-11-22T08:00:00."),
-    "hyphens": repeated(b"-", b"2026"),
-}
 _PIECE = 65_536
 _IN_STEPS = 0.1
 """Seconds for 100 KB: the sum of turns, of which none is longer than a block or fifty entries."""
@@ -123,7 +116,6 @@ ROWS = (
         _BODIES,
         prepare=_read,
     ),
-    Row("sitemaps.read_date", sitemaps.read_date, _DATES, prepare=bytes.decode),
 )
 
 NOT_FROM_OUTSIDE = {

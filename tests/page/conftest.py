@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_mandelbot.commands.reports import correction, findings
 from scrapy_mandelbot.commands.reports.page import Subject, render
-from scrapy_mandelbot.commands.reports.rules import Rules
+from scrapy_mandelbot.commands.reports.rules_in_force import Rules
 from scrapy_mandelbot.robotstxt import DIALECTS
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.commands.reports.page.lines import page_lines
+from scrapy_mandelbot.commands.reports.page.shown_lines import page_lines
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
 

@@ -6,7 +6,7 @@ import pytest
 from cases.extended2 import FROMMITZ
 
 from scrapy_mandelbot.robotstxt import (
-    Problem,
+    RecordProblem,
     RequestRate,
     RobotsTxt,
     TimeWindow,
@@ -275,12 +275,12 @@ def test_every_line_is_a_record_with_its_number():
         (1, "", "", "", " top", ()),
         (2, "User-Agent", "user-agent", "*", " all", ()),
         (3, "", "", "", None, ()),
-        (4, "Disallow", "disallow", "/%E9", None, (Problem.NOT_UTF8,)),
-        (5, "", "", "", None, (Problem.NO_COLON,)),
-        (6, "", "", "x", None, (Problem.NO_FIELD,)),
-        (7, "Foo", "foo", "bar", None, (Problem.UNKNOWN_FIELD,)),
-        (8, "Crawl-delay", "crawl-delay", "soon", None, (Problem.BAD_VALUE,)),
-        (9, "Sitemap", "sitemap", "", None, (Problem.NO_VALUE,)),
+        (4, "Disallow", "disallow", "/%E9", None, (RecordProblem.NOT_UTF8,)),
+        (5, "", "", "", None, (RecordProblem.NO_COLON,)),
+        (6, "", "", "x", None, (RecordProblem.NO_FIELD,)),
+        (7, "Foo", "foo", "bar", None, (RecordProblem.UNKNOWN_FIELD,)),
+        (8, "Crawl-delay", "crawl-delay", "soon", None, (RecordProblem.BAD_VALUE,)),
+        (9, "Sitemap", "sitemap", "", None, (RecordProblem.NO_VALUE,)),
         (10, "Disallow", "disallow", "", None, ()),
     ]
     assert robots.records[1].raw == " User-Agent : * # all"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.sitemaps.dates import read_date
+from scrapy_mandelbot.dates import read_date
 
 UTC = timezone.utc
 
@@ -40,6 +40,10 @@ RFC_822 = {
     "Sat, 07 Sep 2002 9:42:31 GMT": at(2002, 9, 7, 9, 42, 31),
     "07 Sep 02 00:00 EST": at(2002, 9, 7, hours=-5),
     "Sat, 07 Sep 2002 00:00:01 +0530": at(2002, 9, 7, 0, 0, 1, hours=5.5),
+    "Sat, 07 Sep 2002": at(2002, 9, 7),
+    "Sat, 07 Sep 2002 00:00:01 +0000 (UTC)": at(2002, 9, 7, 0, 0, 1),
+    "Sat, 07 Sep 50 00:00:01 GMT": at(1950, 9, 7, 0, 0, 1),
+    "Sat, 07 Sep 2002 23:59:60 GMT": at(2002, 9, 7, 23, 59, 59),
     "Sat, 07 Sep 2002 00:00:01 -0000": at(2002, 9, 7, 0, 0, 1),
 }
 IN_THE_WILD = {
@@ -49,6 +53,9 @@ IN_THE_WILD = {
     "2020-01-02T03:04:05+0200": at(2020, 1, 2, 3, 4, 5, hours=2),
     "2020-01-02T03:04:05-02": at(2020, 1, 2, 3, 4, 5, hours=-2),
     "2020-01-02 03:04:05 +0200": at(2020, 1, 2, 3, 4, 5, hours=2),
+    "2020-01-02T03+0200": at(2020, 1, 2, 3, hours=2),
+    "2020-01-02Z": at(2020, 1, 2),
+    "2020-01-02 03:04 EST": at(2020, 1, 2, 3, 4, hours=-5),
     "2020-01-02T03:04:05,678Z": at(2020, 1, 2, 3, 4, 5, 678_000),
 }
 NONE = (

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_mandelbot.stores import Copy, MemoryStore, Pause, SqliteStore
+from scrapy_mandelbot.stores import Copy, KeptPause, MemoryStore, SqliteStore
 
 SITE = "https://example.com"
 COPY = Copy(
@@ -108,12 +108,12 @@ def test_closing_twice_is_closing(store):
 def test_a_pause_is_kept_until_it_is_over(store):
     """The newer in place of the older; None ends it."""
     assert store.get_pauses() == {}
-    store.put_pause(SITE, Pause(100.0, "503", 1))
-    store.put_pause("http://other.example", Pause(50.0, "429"))
-    store.put_pause(SITE, Pause(200.5, "503 again", 2))
+    store.put_pause(SITE, KeptPause(100.0, "503", 1))
+    store.put_pause("http://other.example", KeptPause(50.0, "429"))
+    store.put_pause(SITE, KeptPause(200.5, "503 again", 2))
     assert store.get_pauses() == {
-        SITE: Pause(200.5, "503 again", 2),
-        "http://other.example": Pause(50.0, "429", 0),
+        SITE: KeptPause(200.5, "503 again", 2),
+        "http://other.example": KeptPause(50.0, "429", 0),
     }
     store.put_pause(SITE, None)
     assert set(store.get_pauses()) == {"http://other.example"}

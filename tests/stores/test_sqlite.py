@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from scrapy_mandelbot.stores import Copy, Pause, SqliteStore
+from scrapy_mandelbot.stores import Copy, KeptPause, SqliteStore
 from scrapy_mandelbot.stores.packing import unpack
 from scrapy_mandelbot.stores.sqlite import UPGRADES
 
@@ -102,7 +102,7 @@ def test_closing_saves_and_stops_the_timer(path, stores):
 def test_a_kill_9_loses_at_most_the_last_second(path):
     """What was saved before is there, and the file is whole."""
     code = (
-        "import os, sys; from scrapy_mandelbot.stores import Copy, Pause, SqliteStore\n"
+        "import os, sys; from scrapy_mandelbot.stores import Copy, KeptPause, SqliteStore\n"
         "store = SqliteStore(sys.argv[1])\n"
         "for number in range(500):\n"
         "    store.put_copy(f'http://{number}', Copy(b'x' * 5000, 200, 1000.0))\n"
@@ -331,7 +331,7 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
     first = stores(path)
     for name in ("http://a", "http://b"):
         first.put_copy(name, COPY)
-        first.put_pause(name, Pause(2000.0, "503", 2))
+        first.put_pause(name, KeptPause(2000.0, "503", 2))
         first.put_turn(name, 3000.0)
         first.put_run(name, 1.0)
     first.close()
@@ -343,7 +343,7 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
     assert dict(store.copies())["http://b"] == store.get_copy("http://b") == COPY
     assert store.get_copy("http://a") is None or isinstance(store.get_copy("http://a"), Copy)
     pauses, turns = store.get_pauses(), store.get_turns(0.0)
-    assert pauses["http://b"] == Pause(2000.0, "503", 2)
+    assert pauses["http://b"] == KeptPause(2000.0, "503", 2)
     assert turns["http://b"] == 3000.0
     assert all(isinstance(due, float) and due < 1e9 for due in turns.values())
     assert all(isinstance(one.until, float) and one.until < 1e9 for one in pauses.values())

@@ -51,7 +51,7 @@ class World:
 
     def learn(self, lines: str, until: float = 48 * 3600) -> bool:
         robots = RobotsTxt.parse(f"User-agent: *\n{lines}".encode())
-        return self.throttle.learn_pace(self.site, robots, "Mandelbot", self.clock.now() + until)
+        return self.throttle.paces.learn(self.site, robots, "Mandelbot", self.clock.now() + until)
 
     def may_go(self) -> bool:
         may_go = self.throttle.may_hand_out(self.site, "")
@@ -291,8 +291,8 @@ def test_at_times_without_a_delay_no_request_needs_a_turn(world, clock):
 def test_by_hand_until_the_file_is_known_and_beside_it(make_crawler, clock):
     """A delay by hand counts at once; of the file only its visit times are added."""
     world = World(make_crawler(**OBEY, MANDELBOT_CRAWL_DELAYS={"example.com": 3}), clock)
-    assert world.throttle.learn_pace_by_hand(world.site)
-    assert not world.throttle.learn_pace_by_hand(world.site)
+    assert world.throttle.paces.learn_by_hand(world.site)
+    assert not world.throttle.paces.learn_by_hand(world.site)
     assert world.site.pace_until < clock.now(), "the file is still to be looked up"
     world.ask()
     world.learn("Crawl-delay: 50\nVisit-time: 0000-0030\n")
@@ -303,7 +303,7 @@ def test_by_hand_until_the_file_is_known_and_beside_it(make_crawler, clock):
     clock.turn(1900)
     assert not world.may_go()
     other = world.throttle.sites.of("https://www.example.com")
-    assert not world.throttle.learn_pace_by_hand(other), "another host"
+    assert not world.throttle.paces.learn_by_hand(other), "another host"
 
 
 def test_a_crawl_without_paces_looks_at_nothing(make_crawler, clock):

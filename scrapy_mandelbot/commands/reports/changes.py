@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.reports.rules import rule_data
+from scrapy_mandelbot.commands.reports.rules_in_force import rule_data
 from scrapy_mandelbot.robotstxt import RobotsTxt
 from scrapy_mandelbot.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robotstxt.outline import read_outline

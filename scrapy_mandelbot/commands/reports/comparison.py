@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, columns, cut, joined
-from scrapy_mandelbot.commands.reports.rules import VERDICT_COLOURS, verdict_words
+from scrapy_mandelbot.commands.reports.rules_in_force import VERDICT_COLOURS, verdict_words
 from scrapy_mandelbot.robotstxt import DIALECTS
 from scrapy_mandelbot.shown import printable
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_mandelbot.commands.reports.layout import Paint
-    from scrapy_mandelbot.commands.reports.rules import Rules
+    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
 
     Agent = str | Sequence[str]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.changes import changes
 from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, cut, joined, wrapped
-from scrapy_mandelbot.commands.reports.rules import VERDICT_COLOURS, verdict_words
+from scrapy_mandelbot.commands.reports.rules_in_force import VERDICT_COLOURS, verdict_words
 from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_mandelbot.commands.reports.layout import Paint
-    from scrapy_mandelbot.commands.reports.rules import Rules
+    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
     from scrapy_mandelbot.robotstxt import Dialect
 
     Agent = str | Sequence[str]

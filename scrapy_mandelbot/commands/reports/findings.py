@@ -11,7 +11,7 @@ from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.reports.layout import Paint
-    from scrapy_mandelbot.commands.reports.rules import Rules
+    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
     from scrapy_mandelbot.robotstxt.lint import Delivery, Finding
 
 _INDENT = 17

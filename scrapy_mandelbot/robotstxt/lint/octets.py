@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
-from scrapy_mandelbot.robotstxt.records import Problem
+from scrapy_mandelbot.robotstxt.records import RecordProblem
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.lint.source import Check, Source
@@ -113,7 +113,7 @@ def check_characters(record: Record, source: Source) -> Check:
         size = len(raw.encode("utf-8", "surrogatepass"))
         if size > GOOGLES_LINE:
             yield Found("long-line", number, f"The line has {size} bytes.")
-    if Problem.NOT_UTF8 in record.problems:
+    if RecordProblem.NOT_UTF8 in record.problems:
         yield Found(
             "not-utf-8", number, f"The line holds octets that are not UTF-8: {quoted(raw)}."
         )

@@ -9,7 +9,7 @@ from scrapy_mandelbot.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 from scrapy_mandelbot.robotstxt.lint.source import Found, field_of, quoted
 from scrapy_mandelbot.robotstxt.lint.spelling import Spelling
-from scrapy_mandelbot.robotstxt.records import Problem
+from scrapy_mandelbot.robotstxt.records import RecordProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,9 +100,9 @@ def _no_value(record: Record) -> Check:
         yield Found("no-value", record.number, f"{field_of(record)} has no value.")
 
 
-_PROBLEMS: dict[Problem, Callable[[Record], Check]] = {
-    Problem.NO_COLON: _no_colon,
-    Problem.NO_FIELD: _no_field,
-    Problem.UNKNOWN_FIELD: _unknown_field,
-    Problem.NO_VALUE: _no_value,
+_PROBLEMS: dict[RecordProblem, Callable[[Record], Check]] = {
+    RecordProblem.NO_COLON: _no_colon,
+    RecordProblem.NO_FIELD: _no_field,
+    RecordProblem.UNKNOWN_FIELD: _unknown_field,
+    RecordProblem.NO_VALUE: _no_value,
 }

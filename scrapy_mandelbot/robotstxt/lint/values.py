@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
-from scrapy_mandelbot.robotstxt.records import Problem
+from scrapy_mandelbot.robotstxt.records import RecordProblem
 from scrapy_mandelbot.robotstxt.times import read_delay
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ def _check_version(record: Record) -> Check:
 
 
 def _check_rate(record: Record) -> Check:
-    if Problem.BAD_VALUE in record.problems:
+    if RecordProblem.BAD_VALUE in record.problems:
         message = f"{quoted(record.value)} is no rate of documents."
         yield Found("bad-request-rate", record.number, message)
 
 
 def _check_time(record: Record) -> Check:
-    if Problem.BAD_VALUE in record.problems:
+    if RecordProblem.BAD_VALUE in record.problems:
         message = f"{quoted(record.value)} is no time of the day."
         yield Found("bad-visit-time", record.number, message)
 

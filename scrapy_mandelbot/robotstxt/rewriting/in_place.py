@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
-from scrapy_mandelbot.robotstxt.rewriting.lines import Line, spelt
+from scrapy_mandelbot.robotstxt.rewriting.rewritten_lines import RewrittenLine, spelt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,4 +48,6 @@ def _line(record: Record) -> Iterator[str]:
         yield record.raw  # some robots take it for something: then for what it is
         return
     comment = (record.comment or "").rstrip(WHITE_SPACE)
-    yield from Line(spelt(record), record.value, [f"#{comment}"] if comment else []).write()
+    yield from RewrittenLine(
+        spelt(record), record.value, [f"#{comment}"] if comment else []
+    ).write()

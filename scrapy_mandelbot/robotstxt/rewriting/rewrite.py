@@ -18,8 +18,13 @@ from scrapy_mandelbot.robotstxt.grammar import grammar_of
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 from scrapy_mandelbot.robotstxt.outline import name_of, read_outline
 from scrapy_mandelbot.robotstxt.rewriting.blocks import Block, read_blocks
-from scrapy_mandelbot.robotstxt.rewriting.lines import Comments, Line, read_comments, spelt
-from scrapy_mandelbot.robotstxt.rewriting.rules import in_order, never_decides
+from scrapy_mandelbot.robotstxt.rewriting.rewritten_lines import (
+    Comments,
+    RewrittenLine,
+    read_comments,
+    spelt,
+)
+from scrapy_mandelbot.robotstxt.rewriting.rule_order import in_order, never_decides
 from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
@@ -109,7 +114,7 @@ class _Writer:
     # What is where.
 
     def _about_all(self, outline: Outline, field: str) -> list[Record]:
-        """Return the lines of a field that is about all robots; what nobody reads of them is not.
+        """Return the lines of a field that is about all robots; what no robot reads of them is not.
 
         Moderatobot, "Host directive": all but the first are skipped.
         """
@@ -144,7 +149,7 @@ class _Writer:
 
     # Groups.
 
-    def _groups(self) -> Iterator[list[Line]]:
+    def _groups(self) -> Iterator[list[RewrittenLine]]:
         """Yield the groups in order, each as its lines."""
         blocks = self._blocks.blocks
         if not self._dialect.star_stops:
@@ -175,14 +180,14 @@ class _Writer:
         names = (name for block in self._blocks.blocks for name in block.names)
         return any(name != "*" and len(name) < len(new) for name in names)
 
-    def _made_for_yandex(self, pattern: Block) -> list[Line]:
+    def _made_for_yandex(self, pattern: Block) -> list[RewrittenLine]:
         """Moderatobot, "User-agent directive": the group for ``*`` is the pattern."""
         comments, self.comments = self.comments, Comments()
         directives = self._directives(pattern)
         self.comments = comments
-        return [Line("User-agent", "Yandex"), *directives, *self._lines(self._for_yandex)]
+        return [RewrittenLine("User-agent", "Yandex"), *directives, *self._lines(self._for_yandex)]
 
-    def _directives(self, block: Block) -> list[Line]:
+    def _directives(self, block: Block) -> list[RewrittenLine]:
         """Return Robot-version, the rules, and the rest."""
         versions = [r for r in block.directives if r.field == "robot-version"]
         first = versions[:1]
@@ -196,7 +201,7 @@ class _Writer:
         others = [r for r in block.directives if r.field not in _RULES and r not in first]
         lines = self._lines([*first, *ordered])
         if not any(rule.field == "disallow" for rule in ordered):
-            lines.append(Line("Disallow", ""))
+            lines.append(RewrittenLine("Disallow", ""))
         return [*lines, *self._lines(others)]
 
     def _once(self, rules: Iterable[Record]) -> list[Record]:
@@ -217,10 +222,10 @@ class _Writer:
 
     # Lines.
 
-    def _lines(self, records: Iterable[Record]) -> list[Line]:
+    def _lines(self, records: Iterable[Record]) -> list[RewrittenLine]:
         return [self._line(record) for record in records]
 
-    def _agent(self, record: Record) -> Line:
+    def _agent(self, record: Record) -> RewrittenLine:
         """Return a User-agent line: the name is what robots read; what else it says, a comment."""
         line = self._line(record)
         if any(white in line.value for white in WHITE_SPACE):
@@ -228,11 +233,11 @@ class _Writer:
         line.value = name_of(record)
         return line
 
-    def _line(self, record: Record) -> Line:
+    def _line(self, record: Record) -> RewrittenLine:
         """Return a line with the comments above it: these once, should it be written twice."""
         comments = self.comments.above.pop(record.number, [])
-        return Line(spelt(record), record.value, comments)
+        return RewrittenLine(spelt(record), record.value, comments)
 
 
-def _text(lines: Iterable[Line]) -> list[str]:
+def _text(lines: Iterable[RewrittenLine]) -> list[str]:
     return [text for line in lines for text in line.write()]

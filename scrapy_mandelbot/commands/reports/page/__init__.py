@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.reports.findings import counts_told
 from scrapy_mandelbot.commands.reports.layout import counted
-from scrapy_mandelbot.commands.reports.page.lines import page_lines
+from scrapy_mandelbot.commands.reports.page.shown_lines import page_lines
 from scrapy_mandelbot.commands.reports.page.tester import tester_data
 from scrapy_mandelbot.shown import printable
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from scrapy_mandelbot.commands.reports.rules import Rules
+    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
     from scrapy_mandelbot.robotstxt import Dialect
 
 

@@ -18,7 +18,7 @@ from scrapy_mandelbot.robotstxt.agents import BROWSER_WORDS
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.reports.page import Subject
-    from scrapy_mandelbot.commands.reports.rules import Rules
+    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt
 
 _REASONS = ("A_RULE", "NO_RULE", "NOT_LISTED", "NO_GROUP", "ROBOTS_TXT", "NOT_A_URL")

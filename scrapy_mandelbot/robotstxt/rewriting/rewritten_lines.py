@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Line:
+class RewrittenLine:
     """A directive of the new file."""
 
     name: str
@@ -39,7 +39,7 @@ class Line:
 
 
 def spelt(record: Record) -> str:
-    """Return the field as documents write it; one that nobody knows, as the file does."""
+    """Return the field as documents write it; one that no document knows, as the file does."""
     return record.field.capitalize() if record.field in FIELDS else record.name
 
 

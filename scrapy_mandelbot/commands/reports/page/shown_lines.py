@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ShownLine:
     """One line. Its parts together are the whole of it."""
 
     number: int
@@ -32,7 +32,7 @@ class Line:
 
 def page_lines(
     robots: RobotsTxt | None, corrected: dict[str, Any] | None, findings: Iterable[dict[str, Any]]
-) -> tuple[list[Line], list[Line]]:
+) -> tuple[list[ShownLine], list[ShownLine]]:
     """Return the lines of a file and those of its corrected version.
 
     Args:
@@ -59,10 +59,10 @@ def page_lines(
     )
 
 
-def _line(record: Record, findings: Sequence[dict[str, Any]], *, is_changed: bool) -> Line:
+def _line(record: Record, findings: Sequence[dict[str, Any]], *, is_changed: bool) -> ShownLine:
     comment = "" if record.comment is None else f"#{record.comment}"
     text = record.raw[: len(record.raw) - len(comment)]
     field, colon, rest = text.partition(":") if record.name else ("", "", text)
     if not colon:  # some robots do without
         field, rest = "", text
-    return Line(record.number, field + colon, rest, comment, is_changed, findings)
+    return ShownLine(record.number, field + colon, rest, comment, is_changed, findings)

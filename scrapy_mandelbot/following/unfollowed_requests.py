@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.following.books import forget_books
+from scrapy_mandelbot.events import SITEMAP_DROPPED
 from scrapy_mandelbot.following.own_requests import install, is_own
+from scrapy_mandelbot.following.progress import forget_progress
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -13,24 +14,23 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.following.announcements import Announcements
 
 
-class Leftovers:
+class UnfollowedRequests:
     """Drops the requests that only following sitemaps has a use for.
 
-    They are dropped as the site queue is about to hand them out, so that nobody is asked. Of a
-    project's own queue they come out, and it is their answers that nobody reads.
+    They are dropped as the site queue is about to hand them out, so that no site is asked. Of a
+    project's own queue they come out, and it is their answers that are dropped.
 
     Args:
         crawl: whose queue it is.
-        announce: tells the world.
         spider: gets their callbacks; without them Scrapy can read no such request from disk.
-        folder: JOBDIR. Without its requests, the books there are worth nothing.
+        folder: JOBDIR. Without its requests, the progress kept there is worth nothing.
     """
 
-    def __init__(self, crawl: Crawl, announce: Announcements, spider: Spider, folder: str) -> None:
-        self._announce = announce
+    def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:
+        self._events = crawl.events
+        self._is_told = False
         self._folder = folder
         install(spider, read=self._drop_answer, missed=self._drop_answer, heard=self._drop_answer)
         crawl.drops = self._drops
@@ -38,8 +38,12 @@ class Leftovers:
     def _drops(self, request: Request) -> bool:
         if not is_own(request):
             return False
-        forget_books(self._folder)
-        self._announce.dropped(request.url)
+        forget_progress(self._folder)
+        if self._is_told:  # one line will do
+            self._events.count(SITEMAP_DROPPED)
+        else:
+            self._is_told = True
+            self._events.tell(SITEMAP_DROPPED, url=request.url)
         return True
 
     def _drop_answer(self, answer: Response | Failure) -> None:

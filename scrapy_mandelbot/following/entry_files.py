@@ -25,7 +25,7 @@ class Cited:
 
 
 @dataclass
-class Spool:
+class EntryFile:
     """Entries in a file, one JSON document a line, taken from the front."""
 
     cited: Cited

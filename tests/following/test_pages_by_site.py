@@ -5,38 +5,40 @@ from __future__ import annotations
 import pytest
 import scrapy
 
-from scrapy_mandelbot.following.cross_submits import shares_of
-from scrapy_mandelbot.following.wishes import Wishes
+from scrapy_mandelbot.following.cross_submits import pages_by_site
+from scrapy_mandelbot.following.selection import Selection
 from scrapy_mandelbot.throttle import site_of_request
 
 SITE = "https://example.com"
 
 
-def shares(*entries, **attributes) -> dict[str, tuple[int, int]]:
+def by_site(*entries, **attributes) -> dict[str, tuple[int, int]]:
     """Return how many entries and how many pages each site has."""
     spider = type("Spider", (scrapy.Spider,), {"name": "x", **attributes})()
-    found = shares_of(entries, Wishes(spider), SITE)
-    return {site: (len(share.entries), share.pages) for site, share in found.items()}
+    found = pages_by_site(entries, Selection(spider), SITE)
+    return {site: (len(listed.entries), listed.pages) for site, listed in found.items()}
 
 
 def test_each_site_has_its_own():
     """The site that cites the sitemap is there in any case, and comes first."""
-    assert shares() == {SITE: (0, 0)}
+    assert by_site() == {SITE: (0, 0)}
     listed = ({"loc": f"{SITE}/a"}, {"loc": "https://a.example/b"}, {"loc": "https://a.example/c"})
-    assert shares(*listed) == {SITE: (1, 1), "https://a.example": (2, 2)}
+    assert by_site(*listed) == {SITE: (1, 1), "https://a.example": (2, 2)}
 
 
 def test_an_entry_counts_for_every_site_that_it_has_a_page_of():
     """Alternates, where the spider takes them; a site's pages are counted, however many."""
     entry = {"loc": f"{SITE}/a", "alternate": ["http://example.com/b", "http://example.com/c"]}
-    assert shares(entry) == {SITE: (1, 1)}
+    assert by_site(entry) == {SITE: (1, 1)}
     both = {SITE: (1, 1), "http://example.com": (1, 2)}
-    assert shares(entry, sitemap_alternate_links=True) == both
+    assert by_site(entry, sitemap_alternate_links=True) == both
 
 
 def test_what_the_spider_does_not_want_is_nobodys():
     """It has no rule for it."""
-    assert shares({"loc": "https://a.example/b"}, sitemap_rules=[("/c", "parse")]) == {SITE: (0, 0)}
+    assert by_site({"loc": "https://a.example/b"}, sitemap_rules=[("/c", "parse")]) == {
+        SITE: (0, 0)
+    }
 
 
 @pytest.mark.parametrize(
@@ -59,4 +61,4 @@ def test_what_the_spider_does_not_want_is_nobodys():
 def test_the_site_is_that_of_the_request(url):
     """By whatever URL."""
     site = site_of_request(scrapy.Request(url))
-    assert shares({"loc": url})[site] == (1, 1)
+    assert by_site({"loc": url})[site] == (1, 1)

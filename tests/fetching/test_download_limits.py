@@ -9,7 +9,7 @@ import pytest
 from scrapy.http import Response
 
 from scrapy_mandelbot.fetching import failure_of
-from scrapy_mandelbot.fetching.limits import UnreadableBodyError, unpacked, whole_lines
+from scrapy_mandelbot.fetching.download_limits import UnreadableBodyError, unpacked, whole_lines
 from scrapy_mandelbot.politeness import Failure
 
 

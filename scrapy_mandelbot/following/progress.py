@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.following.spool import Cited, Spool
+from scrapy_mandelbot.following.entry_files import Cited, EntryFile
 from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ MOST_WAITING = 100
 """Sitemaps of a site that wait in memory; those behind them wait on disk."""
 
 
-def books_folder(folder: str) -> Path:
-    """Return where books are kept in JOBDIR, or in a folder that takes its place."""
+def progress_folder(folder: str) -> Path:
+    """Return where progress is kept in JOBDIR, or in a folder that takes its place."""
     return Path(folder, _FOLDER)
 
 
-def forget_books(folder: str) -> None:
-    """Have the next run begin anew: what books of a former one say is not so any more."""
-    (books_folder(folder) / _STATE).unlink(missing_ok=True)
+def forget_progress(folder: str) -> None:
+    """Have the next run begin anew: what a former one has kept is not so any more."""
+    (progress_folder(folder) / _STATE).unlink(missing_ok=True)
 
 
 def digest(url: str) -> str:
@@ -55,7 +55,7 @@ class Abroad:
 
 
 @dataclass
-class SiteBook:
+class SiteProgress:
     """The sitemaps of one site.
 
     One is asked for at a time, when no entry of the last one is left: of a site with a thousand
@@ -65,13 +65,13 @@ class SiteBook:
     to_ask: deque[Cited] = field(default_factory=deque)
     asked: Cited | None = None
     """The one whose request is in the crawl."""
-    spools: list[Spool] = field(default_factory=list)
+    files: list[EntryFile] = field(default_factory=list)
     """Those with entries left."""
     known: set[str] = field(default_factory=set)
     """Digests of the URLs of all that the site or its indexes cite, so that none is asked for
     twice."""
     abroad: Abroad = field(default_factory=Abroad)
-    in_doubt: list[Spool] = field(default_factory=list)
+    in_doubt: list[EntryFile] = field(default_factory=list)
     """Pages of this site in sitemaps of others, until its robots.txt says whether they count."""
     robots_asked: bool = False
     """Whether the request that asks for that robots.txt is in the crawl."""
@@ -83,13 +83,13 @@ class SiteBook:
     @property
     def is_done(self) -> bool:
         """Whether nothing of the site is left to ask for or to feed."""
-        return not (self.to_ask or self.asked or self.spools or self.in_doubt)
+        return not (self.to_ask or self.asked or self.files or self.in_doubt)
 
     @property
-    def next_spool(self) -> Spool | None:
-        """The spool that is used up next: the last one, but an index after what it lists."""
-        pages = (spool for spool in reversed(self.spools) if not spool.is_index)
-        return next(pages, self.spools[-1] if self.spools else None)
+    def next_file(self) -> EntryFile | None:
+        """The file that is used up next: the last one, but an index after what it lists."""
+        pages = (file for file in reversed(self.files) if not file.is_index)
+        return next(pages, self.files[-1] if self.files else None)
 
     def has_come(self, cited: Cited) -> None:
         """Note that a sitemap that was asked for is being read, or cannot be had."""
@@ -97,45 +97,45 @@ class SiteBook:
             self.asked = None
 
 
-class Books:
-    """The books of all sites, in a folder; with JOBDIR they outlast the run.
+class Progress:
+    """The progress of all sites, in a folder; with JOBDIR it outlasts the run.
 
-    They are written when the crawl closes and gone when it has begun again, as is what Scrapy
+    It is written when the crawl closes and gone when it has begun again, as is what Scrapy
     writes of its queues: after a kill -9 both begin from nothing, and the dupe filter knows what
     is done.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._sites: dict[str, SiteBook] = {}
+        self._sites: dict[str, SiteProgress] = {}
         self._begun: set[str] = set()
         self._number = 0
         folder.mkdir(parents=True, exist_ok=True)
         self._load()
 
-    def __getitem__(self, site: str) -> SiteBook:
-        return self._sites.setdefault(site, SiteBook())
+    def __getitem__(self, site: str) -> SiteProgress:
+        return self._sites.setdefault(site, SiteProgress())
 
     def forget_done(self, site: str) -> None:
         """Hold nothing any more of a site of which nothing is left to do."""
-        book = self._sites.get(site)
-        if book is not None and book.is_done and not book.elsewhere:
+        progress = self._sites.get(site)
+        if progress is not None and progress.is_done and not progress.elsewhere:
             del self._sites[site]
 
     def put_behind(self, site: str, urls: list[str]) -> None:
         """Have sitemaps that a site's robots.txt cites asked for when the others have been."""
-        spool = self.new_spool(Cited("", site, "", depth=-1), is_index=True)
-        spool.write({"loc": url} for url in urls)
-        spool.is_complete = True
-        self[site].spools.insert(0, spool)
+        file = self.new_file(Cited("", site, "", depth=-1), is_index=True)
+        file.write({"loc": url} for url in urls)
+        file.is_complete = True
+        self[site].files.insert(0, file)
 
-    def get(self, site: str) -> SiteBook | None:
-        """Return a site's book, if it has one."""
+    def get(self, site: str) -> SiteProgress | None:
+        """Return a site's progress, if it has one."""
         return self._sites.get(site)
 
     def unfinished(self) -> list[str]:
         """Return the sites of which something is left to do."""
-        return [site for site, book in self._sites.items() if not book.is_done]
+        return [site for site, progress in self._sites.items() if not progress.is_done]
 
     def begin(self, cited: Cited) -> bool:
         """Note that a sitemap is about to be asked for; return whether that is to be.
@@ -151,32 +151,36 @@ class Books:
     def reopen(self, sitemap: str) -> None:
         """Let the next site that cites a sitemap have it read once more.
 
-        Some of what it lists was left out, though nobody has said that it does not count.
+        Some of what it lists was left out, though no robots.txt has said that it does not count.
         """
         self._begun.discard(digest(sitemap))
 
-    def new_spool(self, cited: Cited, *, is_index: bool) -> Spool:
-        """Return a new, empty spool, to which entries are about to be added."""
+    def new_file(self, cited: Cited, *, is_index: bool) -> EntryFile:
+        """Return a new, empty file, to which entries are about to be added."""
         self._number += 1
         path = self._folder / f"{self._number}.jsonl"
         path.touch()
-        return Spool(cited, is_index, path, is_complete=False)
+        return EntryFile(cited, is_index, path, is_complete=False)
 
     def save(self) -> None:
-        """Write the books to their folder."""
+        """Write the progress to its folder."""
         sites = {
             site: {
-                "to_ask": [asdict(one) for one in book.to_ask],
-                "asked": book.asked and asdict(book.asked),
-                "spools": [_spool_data(one) for one in book.spools],
-                "in_doubt": [_spool_data(one) for one in book.in_doubt],
-                "known": sorted(book.known),
-                "abroad": [book.abroad.cited, sorted(book.abroad.hosts), book.abroad.misses],
-                "robots_asked": book.robots_asked,
-                "strangers": sorted(book.strangers),
-                "elsewhere": sorted(book.elsewhere),
+                "to_ask": [asdict(one) for one in progress.to_ask],
+                "asked": progress.asked and asdict(progress.asked),
+                "spools": [_file_data(one) for one in progress.files],
+                "in_doubt": [_file_data(one) for one in progress.in_doubt],
+                "known": sorted(progress.known),
+                "abroad": [
+                    progress.abroad.cited,
+                    sorted(progress.abroad.hosts),
+                    progress.abroad.misses,
+                ],
+                "robots_asked": progress.robots_asked,
+                "strangers": sorted(progress.strangers),
+                "elsewhere": sorted(progress.elsewhere),
             }
-            for site, book in self._sites.items()
+            for site, progress in self._sites.items()
         }
         state = {"number": self._number, "begun": sorted(self._begun), "sites": sites}
         new = self._folder / f"{_STATE}.new"
@@ -188,7 +192,7 @@ class Books:
         try:
             state = json.loads(path.read_text(encoding="ascii"))
             self._number, self._begun = state["number"], _digests(state["begun"])
-            self._sites = {site: self._book(data) for site, data in state["sites"].items()}
+            self._sites = {site: self._site_progress(data) for site, data in state["sites"].items()}
         except FileNotFoundError:
             pass
         except (OSError, ValueError, LookupError, TypeError) as error:
@@ -197,26 +201,28 @@ class Books:
             self._sites, self._begun = {}, set()
         path.unlink(missing_ok=True)
         files = {
-            spool.path for book in self._sites.values() for spool in (*book.spools, *book.in_doubt)
+            file.path
+            for progress in self._sites.values()
+            for file in (*progress.files, *progress.in_doubt)
         }
         for left in set(self._folder.glob("*.jsonl")) - files:  # by a run that was killed
             left.unlink()
 
-    def _book(self, data: dict[str, Any]) -> SiteBook:
-        return SiteBook(
+    def _site_progress(self, data: dict[str, Any]) -> SiteProgress:
+        return SiteProgress(
             to_ask=deque(Cited(**one) for one in data["to_ask"]),
             asked=Cited(**data["asked"]) if data["asked"] else None,
-            spools=[self._spool(one) for one in data["spools"]],
+            files=[self._file(one) for one in data["spools"]],
             known=_digests(data["known"]),
             abroad=_abroad(*data.get("abroad", (0, (), 0))),
-            in_doubt=[self._spool(one) for one in data["in_doubt"]],
+            in_doubt=[self._file(one) for one in data["in_doubt"]],
             robots_asked=data["robots_asked"],
             strangers=set(data["strangers"]),
             elsewhere=set(data["elsewhere"]),
         )
 
-    def _spool(self, data: dict[str, Any]) -> Spool:
-        return Spool(
+    def _file(self, data: dict[str, Any]) -> EntryFile:
+        return EntryFile(
             Cited(**data["cited"]),
             data["is_index"],
             self._folder / data["file"],
@@ -234,11 +240,11 @@ def _abroad(cited: int, hosts: Iterable[str], misses: int) -> Abroad:
     return Abroad(cited, set(hosts), misses)
 
 
-def _spool_data(spool: Spool) -> dict[str, Any]:
+def _file_data(file: EntryFile) -> dict[str, Any]:
     return {
-        "cited": asdict(spool.cited),
-        "is_index": spool.is_index,
-        "file": spool.path.name,
-        "offset": spool.offset,
-        "pages": spool.pages,
+        "cited": asdict(file.cited),
+        "is_index": file.is_index,
+        "file": file.path.name,
+        "offset": file.offset,
+        "pages": file.pages,
     }

@@ -29,7 +29,7 @@ _INFLATED = 20  # times the size limit
 
 
 @dataclass
-class Reading:
+class Download:
     """A download as far as it has come."""
 
     most_bytes: int
@@ -44,7 +44,7 @@ class Reading:
     """The response as it came, if it was compressed."""
 
 
-class Limits:
+class DownloadLimits:
     """Ends downloads of our own that are longer than anyone means.
 
     Signals are sent for every piece of every page: they are heard only while we have a download.
@@ -53,11 +53,11 @@ class Limits:
     def __init__(self, crawler: Crawler, now: Callable[[], float]) -> None:
         self._crawler = crawler
         self._now = now
-        self._readings: WeakKeyDictionary[Request, Reading] = WeakKeyDictionary()
+        self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
 
     async def download(
         self, request: Request, most_bytes: int, seconds: float
-    ) -> tuple[Response, Reading]:
+    ) -> tuple[Response, Download]:
         """Download a request, held to a size and a time; 0 bytes: headers only.
 
         A compressed body that comes to more than anyone means is cut as another one is.
@@ -65,22 +65,22 @@ class Limits:
         Raises:
             Exception: whatever the downloader and its middlewares raise.
         """
-        with self.watch(request, most_bytes, seconds) as reading:
+        with self.watch(request, most_bytes, seconds) as download:
             if self._crawler.engine is None:  # it is there while a spider is
                 raise RuntimeError("no engine")
             try:
-                return await self._crawler.engine.download_async(request), reading
+                return await self._crawler.engine.download_async(request), download
             except IgnoreRequest:
-                if reading.packed is None:
+                if download.packed is None:
                     raise
-                response = unpacked(reading.packed, most_bytes + 1)
+                response = unpacked(download.packed, most_bytes + 1)
                 if len(response.body) <= most_bytes:  # it was dropped for something else
                     raise
-                reading.cut = f"is longer than {most_bytes} bytes"
-                return response, reading
+                download.cut = f"is longer than {most_bytes} bytes"
+                return response, download
 
     @contextmanager
-    def watch(self, request: Request, most_bytes: int, seconds: float) -> Iterator[Reading]:
+    def watch(self, request: Request, most_bytes: int, seconds: float) -> Iterator[Download]:
         """Hold a request that is downloaded within to a size and a time; 0 bytes: headers only."""
         try:
             yield self.begin(request, most_bytes, seconds, _INFLATED * most_bytes)
@@ -89,18 +89,18 @@ class Limits:
 
     def begin(
         self, request: Request, most_bytes: int, seconds: float, most_inflated: int
-    ) -> Reading:
+    ) -> Download:
         """Hold a request to a size and a time from now on."""
-        if not self._readings:
+        if not self._downloads:
             for signal, handler in self._handlers():
                 self._crawler.signals.connect(handler, signal=signal)
-        reading = Reading(most_bytes, seconds, most_inflated, self._now())
-        self._readings[request] = reading
-        return reading
+        download = Download(most_bytes, seconds, most_inflated, self._now())
+        self._downloads[request] = download
+        return download
 
     def end(self, request: Request) -> None:
         """Hold it no longer: it has its answer, or never gets one."""
-        if self._readings.pop(request, None) is not None and not self._readings:
+        if self._downloads.pop(request, None) is not None and not self._downloads:
             for signal, handler in self._handlers():
                 self._crawler.signals.disconnect(handler, signal=signal)
 
@@ -112,40 +112,40 @@ class Limits:
         )
 
     def _headers_received(self, request: Request) -> None:
-        reading = self._readings.get(request)
-        if reading is None:
+        download = self._downloads.get(request)
+        if download is None:
             return
         # Waiting for its turn in the download slot is no slowness of the site.
         if "download_latency" in request.meta:
-            reading.began = self._now() - request.meta["download_latency"]
-        if not reading.most_bytes:
+            download.began = self._now() - request.meta["download_latency"]
+        if not download.most_bytes:
             raise StopDownload(fail=False)
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
-        reading = self._readings.get(request)
-        if reading is None:
+        download = self._downloads.get(request)
+        if download is None:
             return
-        reading.received += len(data)
+        download.received += len(data)
         # The handler has read it by now, for the size on the wire; what inflates will read it.
-        request.meta["download_maxsize"] = reading.most_inflated
-        if reading.received > reading.most_bytes:
-            reading.cut = f"is longer than {reading.most_bytes} bytes"
-        elif self._now() - reading.began >= _PART_FOR_THE_BODY * reading.seconds:
-            reading.cut = f"does not end within {reading.seconds:g} s"
-        if reading.cut:
+        request.meta["download_maxsize"] = download.most_inflated
+        if download.received > download.most_bytes:
+            download.cut = f"is longer than {download.most_bytes} bytes"
+        elif self._now() - download.began >= _PART_FOR_THE_BODY * download.seconds:
+            download.cut = f"does not end within {download.seconds:g} s"
+        if download.cut:
             raise StopDownload(fail=False)
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
-        reading = self._readings.get(request)
-        if reading is not None and "Content-Encoding" in response.headers:
-            reading.packed = response
+        download = self._downloads.get(request)
+        if download is not None and "Content-Encoding" in response.headers:
+            download.packed = response
 
 
 _ANY_HEADER = 32 + zlib.MAX_WBITS  # of gzip or of zlib, whichever is there
 
 
 class UnreadableBodyError(ConnectionError):
-    """An answer has come, and nobody knows what it says: as if the connection had been lost."""
+    """An answer has come that cannot be unpacked: as if the connection had been lost."""
 
 
 def unpacked(response: Response, most_bytes: int) -> Response:

@@ -64,7 +64,7 @@ class Rules:
     def decide(
         self, url: str, agent: Agent, dialect: str | Dialect, max_bytes: int
     ) -> dict[str, Any]:
-        """Return the verdict on a URL as plain data; ``allowed`` None: nobody knows now."""
+        """Return the verdict on a URL as plain data; ``allowed`` None: not known now."""
         robots, reason = self.read(dialect, max_bytes)
         if robots is not None:
             verdict = robots.verdict(url, agent)

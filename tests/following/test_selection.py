@@ -10,14 +10,14 @@ import pytest
 import scrapy
 
 from scrapy_mandelbot import SitemapReader
-from scrapy_mandelbot.following.wishes import Wishes, entry_data
+from scrapy_mandelbot.following.selection import Selection, entry_data
 
 PAGE = "https://example.com/page"
 ENTRY = {"loc": PAGE, "alternate": ["https://example.com/de/page"]}
 
 
 class Spider(scrapy.Spider):
-    name = "wishes"
+    name = "selecting"
 
     def other(self, response): ...
 
@@ -31,12 +31,12 @@ def spider(**attributes) -> Spider:
 def test_a_spider_that_says_nothing_has_all_in_parse():
     """Every sitemap is followed, every page goes to parse(), alternates are not crawled."""
     plain = spider()
-    wishes = Wishes(plain)
-    (request,) = wishes.requests(ENTRY)
+    selection = Selection(plain)
+    (request,) = selection.requests(ENTRY)
     assert (request.url, request.callback) == (PAGE, plain.parse)
     assert request.meta == {"sitemap_entry": ENTRY}
-    assert wishes.follows("https://example.com/any.xml")
-    assert list(wishes.chosen([ENTRY])) == [ENTRY]
+    assert selection.follows("https://example.com/any.xml")
+    assert list(selection.chosen([ENTRY])) == [ENTRY]
 
 
 def test_the_first_rule_that_matches_decides():
@@ -45,24 +45,24 @@ def test_the_first_rule_that_matches_decides():
     made.sitemap_rules = [(re.compile("/de/"), made.other), ("/page", "parse")]
     made.sitemap_alternate_links = True
     made.sitemap_follow = ["wanted"]
-    wishes = Wishes(made)
-    callbacks = [request.callback for request in wishes.requests(ENTRY)]
+    selection = Selection(made)
+    callbacks = [request.callback for request in selection.requests(ENTRY)]
     assert callbacks == [made.parse, made.other]
-    assert list(wishes.requests({"loc": "https://example.com/"})) == []
-    assert not wishes.follows("https://example.com/any.xml")
-    assert wishes.follows("https://example.com/wanted.xml")
+    assert list(selection.requests({"loc": "https://example.com/"})) == []
+    assert not selection.follows("https://example.com/any.xml")
+    assert selection.follows("https://example.com/wanted.xml")
 
 
 @pytest.mark.parametrize("result", [iter(()), [], None])
 def test_a_filter_may_let_nothing_through(result):
     """An empty iterable, or None from a filter that forgot to return one."""
-    assert list(Wishes(spider(sitemap_filter=lambda _: result)).chosen([ENTRY])) == []
+    assert list(Selection(spider(sitemap_filter=lambda _: result)).chosen([ENTRY])) == []
 
 
 def test_a_callback_that_is_not_there_is_an_error_at_start():
     """As it is for SitemapSpider."""
     with pytest.raises(AttributeError, match="missing"):
-        Wishes(spider(sitemap_rules=[("", "missing")]))
+        Selection(spider(sitemap_rules=[("", "missing")]))
 
 
 SITEMAP = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"

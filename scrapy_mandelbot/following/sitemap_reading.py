@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.following.wishes import entry_data
+from scrapy_mandelbot.following.selection import entry_data
 from scrapy_mandelbot.sitemaps import SitemapReader
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PIECE = 65_536  # bytes
 
 
-class Reading:
+class SitemapReading:
     """One sitemap, while it is read.
 
     Args:

@@ -10,9 +10,15 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from scrapy_mandelbot.fetching.announcements import Announcements
-from scrapy_mandelbot.fetching.asking import Asked, RobotsAsker
+from scrapy_mandelbot.events import (
+    ROBOTS_FROM_CACHE,
+    ROBOTS_READ,
+    ROBOTS_STALE,
+    ROBOTS_UNREADABLE,
+)
+from scrapy_mandelbot.fetching.asking import Asked, RobotsAsker, tell_of_answer
 from scrapy_mandelbot.fetching.cited import cited_sitemaps
+from scrapy_mandelbot.fetching.once_per_site import OncePerSite
 from scrapy_mandelbot.politeness import (
     Answer,
     Known,
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
     from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.events import Events
     from scrapy_mandelbot.stores import Store
 
 _UNASKED_TTL = 300.0  # seconds; a name that does not resolve is not looked up for every request
@@ -58,7 +65,7 @@ class SiteRules:
     robots: RobotsTxt
     """All that the file says."""
     parser: RobotParser | None
-    """What decides; None: nobody could be asked."""
+    """What decides; None: the site could not be asked."""
     until: float
     response: Response | None = None
     """Of a site that could not say, if it said anything."""
@@ -91,7 +98,12 @@ class RobotsFetcher:
     """
 
     def __init__(
-        self, crawler: Crawler, config: Config, store: Store, now: Callable[[], float]
+        self,
+        crawler: Crawler,
+        config: Config,
+        store: Store,
+        now: Callable[[], float],
+        events: Events,
     ) -> None:
         self._crawler = crawler
         self._config = config
@@ -99,7 +111,8 @@ class RobotsFetcher:
         self._store = store
         self._now = now
         self._asker = RobotsAsker(crawler, config, now)
-        self._announce = Announcements(crawler, config)
+        self._events = events
+        self._once_per_site = OncePerSite(crawler, config, events)
         self._parser_class = load_object(crawler.settings.get("ROBOTSTXT_PARSER"))
         # A parser that cannot work is an error at start, not at the first site.
         build_from_crawler(self._parser_class, crawler, b"")
@@ -116,7 +129,7 @@ class RobotsFetcher:
         until = None if copy is None else self._serves_until(site, copy)
         if copy is None or until is None:
             return None
-        self._announce.from_cache()
+        self._events.count(ROBOTS_FROM_CACHE)
         return self._remember(site, kept_outcome(copy.status, self._law), copy.body, until)
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
@@ -134,8 +147,8 @@ class RobotsFetcher:
         """
         rules = self.known(site)
         if rules is not None:
-            if self._announce.is_news(site):
-                await self._announce.known(site, request, rules)
+            if self._once_per_site.is_new(site):
+                await self._once_per_site.tell(site, request, rules)
             return rules
         if site in self._under_way:
             waiter: Deferred[SiteRules] = Deferred()
@@ -187,7 +200,7 @@ class RobotsFetcher:
         try:
             parser: RobotParser = build_from_crawler(self._parser_class, self._crawler, body)
         except Exception as error:  # noqa: BLE001 -- ours raises nothing, others may raise anything
-            self._announce.unreadable(site, error)
+            self._events.tell(ROBOTS_UNREADABLE, site=site, error=repr(error))
             return None  # the request goes on, as with Scrapy's own middleware
         return parser
 
@@ -196,10 +209,10 @@ class RobotsFetcher:
         asked = await self._asker.ask(site, request, priority, copy)
         outcome = await self._outcome(site, request, priority, asked, copy)
         rules = self._rules(site, asked, outcome, copy)
-        self._announce.asked(site, asked, outcome)
+        tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)
         if outcome.kind is not OutcomeKind.UNASKED:
-            await self._announce.known(site, request, rules)
-            self._announce.fetched(site, rules)
+            await self._once_per_site.tell(site, request, rules)
+            self._events.tell(ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
         return rules
 
     async def _outcome(
@@ -241,7 +254,14 @@ class RobotsFetcher:
             trouble.ask_again_at = now + wait
             if not trouble.is_told:
                 trouble.is_told = True
-                self._announce.stale(site, outcome, copy, trouble.ask_again_at)
+                self._events.tell(
+                    ROBOTS_STALE,
+                    site=site,
+                    reason=outcome.reason,
+                    since=copy.fetched_at,
+                    until=copy.fetched_at + self._config.cache_stale,
+                    next=trouble.ask_again_at,
+                )
             return self._remember(site, outcome, copy.body, trouble.ask_again_at)
         self._troubles.discard(site)
         if outcome.kind is OutcomeKind.UNASKED:

@@ -1,0 +1,111 @@
+"""The paces of sites: what their owners ask for, or the project has set, as far as it is known."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.politeness import pace_by_hand, pace_of_file, unreadable_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.clock import Clock
+    from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.politeness import Pace, SiteState
+    from scrapy_mandelbot.robotstxt import RobotsTxt
+    from scrapy_mandelbot.robotstxt.robots import Agent
+
+_NAMED = 5  # of the lines that cannot be read
+
+
+class Paces:
+    """Has sites asked at their pace.
+
+    Args:
+        config: what the project set.
+        clock: of the crawl.
+        tell: tells of an event, as ``Events.tell`` does.
+        pace_changed: called with a site whose pace is another one than just now.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        tell: Callable[..., None],
+        pace_changed: Callable[[SiteState], None],
+    ) -> None:
+        self._config = config
+        self._now = clock.now
+        self._tell = tell
+        self._pace_changed = pace_changed
+
+    def learn(self, site: SiteState, robots: RobotsTxt, agent: Agent, until: float) -> bool:
+        """Have a site asked as its robots.txt asks of an agent, or as the project has set.
+
+        Args:
+            site: whose rules are known.
+            robots: what its robots.txt says.
+            agent: the robot that is asked for a pace.
+            until: when the rules are to be looked up again.
+
+        Returns:
+            Whether the site's pace is another one than just now.
+        """
+        by_hand = self._config.delay_by_hand(site.name)
+        if by_hand is not None:
+            return self._keep_to(site, pace_by_hand(by_hand, robots, agent), until)
+        lines = unreadable_lines(robots, agent)
+        if lines and _is_news(site, "unreadable"):
+            named = ", ".join(map(str, lines[:_NAMED]))
+            self._tell(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
+        return self._keep_to(site, pace_of_file(robots, agent, self._config.pace_law), until)
+
+    def learn_by_hand(self, site: SiteState) -> bool:
+        """Have a site asked as the project has set, as long as no rules are known.
+
+        Returns:
+            Whether the site's pace is another one than just now.
+        """
+        by_hand = self._config.delay_by_hand(site.name)
+        if by_hand is None:
+            return self._keep_to_what_is_left(site)
+        if site.has_pace:
+            return False
+        until = -inf if self._config.obeys_pace else inf
+        return self._keep_to(site, pace_by_hand(by_hand), until)
+
+    def _keep_to(self, site: SiteState, pace: Pace, until: float) -> bool:
+        now = self._now()
+        is_restored = not site.has_pace and site.resumes_at > now and not pace.is_free
+        if not site.keep_to(pace, until, now):
+            return False
+        if is_restored:
+            self._tell(events.TURN_RESTORED)
+        if not pace.is_free and _is_news(site, "pace"):
+            self._tell(events.PACE, where=site.name, pace=pace, source=pace.source)
+            if pace.asked > pace.longest:
+                asked, longest = pace.asked, pace.longest
+                self._tell(events.PACE_CAPPED, where=site.name, asked=asked, longest=longest)
+        self._pace_changed(site)
+        return True
+
+    def _keep_to_what_is_left(self, site: SiteState) -> bool:
+        """Leave a site alone as long as the pace that a former run knew lets it be."""
+        if not self._config.obeys_pace:
+            site.pace_until = inf
+            return False
+        if not site.keep_to_what_is_left(self._config.pace_longest, self._now()):
+            return False
+        self._tell(events.TURN_RESTORED)
+        self._pace_changed(site)
+        return True
+
+
+def _is_news(site: SiteState, what: str) -> bool:
+    if what in site.told:
+        return False
+    site.told |= {what}
+    return True

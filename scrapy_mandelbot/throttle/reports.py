@@ -1,0 +1,100 @@
+"""What is told of the pauses of sites, and what of them is kept for the next run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.stores import KeptPause
+from scrapy_mandelbot.throttle.proxies import in_words, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.politeness import Pause, SiteState
+    from scrapy_mandelbot.stores import Store
+
+_KEPT_FROM = 5.0  # seconds; of a shorter wait little is left when the next run has begun
+
+
+class Reports:
+    """Tells of pauses, and writes them down.
+
+    Args:
+        tell: tells of an event, as ``Events.tell`` does.
+        store: what the next run reads.
+        waiting: returns how many requests for a site are in the queues.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[..., None],
+        store: Store,
+        waiting: Callable[[SiteState], int],
+    ) -> None:
+        self._tell = tell
+        self._store = store
+        self._waiting = waiting
+
+    def paused(
+        self, event: events.Event, site: SiteState, route: str, until: float, reason: str
+    ) -> None:
+        """Tell that a site is left alone from now on."""
+        self._tell(
+            event,
+            where=in_words(site.name, route),
+            site=site.name,
+            until=until,
+            reason=reason,
+            waiting=self._waiting(site),
+        )
+
+    def prolonged(self, event: events.Event, site: SiteState, route: str, pause: Pause) -> None:
+        """Tell that a site is left alone for longer than was said, or since a former run."""
+        self._tell(
+            event,
+            where=in_words(site.name, route),
+            until=pause.until,
+            reason=pause.reason,
+            tries=pause.failed_probes,
+        )
+
+    def resumed(self, event: events.Event, site: SiteState, route: str, paused_for: float) -> None:
+        """Tell that a site is asked again, after so many seconds."""
+        self._tell(
+            event,
+            where=in_words(site.name, route),
+            site=site.name,
+            paused_for=paused_for,
+            waiting=self._waiting(site),
+        )
+
+    def given_up(self, site: SiteState, route: str, now: float, *, kept: bool) -> None:
+        """Tell that a site is not asked again in this run."""
+        pause = site.pause(route)
+        assert pause is not None  # noqa: S101 -- what is given up was paused
+        self._tell(
+            events.GIVEN_UP,
+            where=in_words(site.name, route),
+            tries=pause.failed_probes,
+            paused_for=pause.lasted(now),
+            reason=pause.reason,
+            waiting=self._waiting(site),
+            fate="kept for the next run" if kept else "they fail",
+        )
+
+    def keep(
+        self, site: SiteState, route: str, until: float, reason: str, failed_probes: int = 0
+    ) -> None:
+        """Have the next run know until when a site is left alone."""
+        self._store.put_pause(key_of(site.name, route), KeptPause(until, reason, failed_probes))
+
+    def forget(self, site: SiteState, route: str) -> None:
+        """Have the next run know of no pause."""
+        self._store.put_pause(key_of(site.name, route), None)
+
+    def keep_turn(self, site: SiteState, now: float) -> None:
+        """Have the next run know when the next turn of a site is, if it might begin before."""
+        due = site.next_turn(now)
+        if due - now >= _KEPT_FROM:
+            self._store.put_turn(site.name, due)

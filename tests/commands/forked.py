@@ -1,0 +1,123 @@
+"""Runs ``scrapy robots`` in a process of its own, which need not import Scrapy first.
+
+That takes most of a second, and the command itself next to nothing. So one process imports both and
+nothing else, and is forked for each run: no run knows of another. It is this file, as a program.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from scrapy.settings import default_settings
+
+LONGEST = 60  # seconds of a run
+IMPORTED = (
+    "scrapy.__main__",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.core.engine",
+    "scrapy.logformatter",
+    "scrapy.statscollectors",
+    "scrapy_mandelbot.commands.reports.page",
+    "scrapy_mandelbot.commands.running",
+    "scrapy_mandelbot.commands.terminal",
+    "scrapy_mandelbot.commands.verbs",
+    "scrapy_mandelbot.stores.sqlite",
+)
+COMPONENTS = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
+
+
+class Forked:
+    """What runs the command."""
+
+    def __init__(self, folder: Path) -> None:
+        self._address = str(folder / "forked")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self._address)
+            listener.listen()
+            number = listener.fileno()
+            self._server = subprocess.Popen(
+                [sys.executable, __file__, str(number)], pass_fds=[number]
+            )
+
+    def run(
+        self, folder: Path, *arguments: object, stdin: bytes = b"", **environ: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run the command in a folder, and wait for it."""
+        words = [str(argument) for argument in arguments]
+        with TemporaryDirectory() as files, socket.socket(socket.AF_UNIX) as connection:
+            given, out, err = (Path(files) / name for name in ("in", "out", "err"))
+            given.write_bytes(stdin)
+            connection.settimeout(LONGEST)
+            connection.connect(self._address)
+            asked = {
+                "folder": str(folder),
+                "arguments": words,
+                "environ": {**os.environ, **environ},
+                "files": [str(given), str(out), str(err)],
+            }
+            connection.sendall(json.dumps(asked).encode() + b"\n")
+            code = int(connection.makefile().read())
+            return subprocess.CompletedProcess(words, code, out.read_bytes(), err.read_bytes())
+
+    def stop(self) -> None:
+        """End the server."""
+        self._server.kill()
+        self._server.wait()
+
+
+def serve(listener: socket.socket) -> None:
+    """Fork for each run, for ever. Returns in the process of a run only, which is to run it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            asked = json.loads(connection.makefile().readline())
+            run = os.fork()
+            if run == 0:
+                listener.close()
+                connection.close()
+                return become(**asked)
+            _, status = os.waitpid(run, 0)
+            connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+            os._exit(0)
+        connection.close()
+
+
+def become(folder: str, arguments: list[str], environ: dict[str, str], files: list[str]) -> None:
+    """Be as a process that was started so."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environ)
+    modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_CREAT] * 2)
+    for number, (file, mode) in enumerate(zip(files, modes, strict=True)):
+        os.dup2(os.open(file, mode), number)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8")
+    sys.argv = [sys.modules["scrapy.__main__"].__file__, "robots", *arguments]
+    sys.path[0] = folder
+
+
+if __name__ == "__main__":
+    for module in IMPORTED:
+        importlib.import_module(module)
+    for one in pkgutil.iter_modules(importlib.import_module("scrapy.commands").__path__):
+        importlib.import_module(f"scrapy.commands.{one.name}")
+    for setting in COMPONENTS:
+        for path in getattr(default_settings, setting):
+            importlib.import_module(path.rpartition(".")[0])
+    assert "twisted.internet.reactor" not in sys.modules, "each run has to choose its own"
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as here:
+        serve(here)
+    sys.modules["scrapy.__main__"].execute()

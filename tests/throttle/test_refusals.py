@@ -1,0 +1,54 @@
+"""What sites said as they refused last."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse
+
+from scrapy_mandelbot.politeness import Flight, PauseLaw, SiteState
+from scrapy_mandelbot.throttle.refusals import REFUSAL_FLAG, REFUSAL_LIMIT, Refusals
+
+
+def flight(site: str, path: str = "/", route: str = "") -> Flight:
+    return Flight(Request(site + path), SiteState(site, PauseLaw()), route)
+
+
+def refusal(request: Request, body: bytes) -> HtmlResponse:
+    return HtmlResponse(request.url, 503, {"Retry-After": "9"}, body, request=request)
+
+
+def test_a_request_that_is_not_sent_gets_what_its_site_said_last():
+    """With its own URL, itself as the request, and a flag that says so."""
+    refusals = Refusals()
+    one, other = flight("https://a.example", "/1"), flight("https://a.example", "/2")
+    for body in (b"first", b"last"):
+        refusals.keep(one, refusal(one.request, body))
+    answer = refusals.answer(other)
+    assert (answer.status, answer.body, answer.url) == (503, b"last", "https://a.example/2")
+    assert answer.request is other.request
+    assert answer.flags == [REFUSAL_FLAG]
+    assert answer.headers["Retry-After"] == b"9"
+
+
+@pytest.mark.parametrize(("site", "route"), [("https://b.example", ""), ("https://a.example", "p")])
+def test_nothing_is_said_for_another_site_or_route(site, route):
+    """Each speaks for itself."""
+    refusals = Refusals()
+    one = flight("https://a.example")
+    refusals.keep(one, refusal(one.request, b"no"))
+    assert refusals.answer(flight(site, route=route)) is None
+
+
+def test_large_error_pages_of_many_sites_cost_little():
+    """Two hundred sites with 5 MB each: 64 KiB of each at most, 16 MiB in all."""
+    refusals = Refusals()
+    page = b"x" * 5_000_000
+    for number in range(400):
+        one = flight(f"https://{number}.example")
+        refusals.keep(one, refusal(one.request, page))
+    assert refusals.answer(flight("https://0.example")) is None, "those of longest ago are gone"
+    answers = [refusals.answer(flight(f"https://{number}.example")) for number in range(400)]
+    kept = [answer.body for answer in answers if answer is not None]
+    assert {len(body) for body in kept} == {REFUSAL_LIMIT}
+    assert sum(map(len, kept)) <= 16 * 1024 * 1024
