@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.outline import Outline
 
 # A decision, where no pattern is tried, takes as long as these:
-_PATTERNS = 500  # bytes of patterns that are tried
+_PATTERNS = 250  # bytes of patterns that are tried
 _SEARCH = 80  # bytes that are searched for a robot's groups
 _READING = 4  # lines that are read
 _OTHERS = 10  # rules of others that each robot is asked about
