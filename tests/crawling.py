@@ -44,6 +44,8 @@ class Crawled:
     items: list[Any]
     heard: list[tuple[str, dict[str, Any]]]
     messages: list[str]
+    seconds: float
+    """How long it took, as `TIME` has it."""
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -143,12 +145,13 @@ async def crawl(
     level = root.level
     root.addHandler(log)
     root.setLevel(logging.DEBUG)
+    began = TIME.now()
     try:
         await CrawlerRunner().crawl(crawler, **arguments)
     finally:
         root.removeHandler(log)
         root.setLevel(level)
-    return Crawled(crawler, items, heard, log.messages)
+    return Crawled(crawler, items, heard, log.messages, TIME.now() - began)
 
 
 _NOISE = {"signal", "sender", "spider"}

@@ -21,7 +21,7 @@ from scrapy_mandelbot.clock import Clock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_ON_ITS_WAY = 0.005  # seconds of the machine; what this process sent to itself has come by then
+_ON_ITS_WAY = 0.002  # seconds of the machine; what this process sent to itself has come by then
 
 
 class LoopTime:

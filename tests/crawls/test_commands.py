@@ -12,8 +12,6 @@ from crawling import ensureDeferred
 from twisted.internet.threads import deferToThread
 from webs import Answer
 
-pytestmark = pytest.mark.other_processes
-
 if TYPE_CHECKING:
     from pathlib import Path
 

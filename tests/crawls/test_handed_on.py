@@ -12,6 +12,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 from webs import Answer, Closed, html, site
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_is_handed_on(webs):

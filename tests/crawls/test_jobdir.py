@@ -7,8 +7,6 @@ from crawling import ensureDeferred
 from jobs import SPIDER
 from webs import Closed, site
 
-pytestmark = pytest.mark.other_processes
-
 
 @ensureDeferred
 async def test_interrupted_in_a_pause_and_resumed(webs, job):

@@ -12,7 +12,6 @@ from webs import site
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.other_processes,
     pytest.mark.skipif(not IS_THERE, reason="nginx is not installed (Debian: nginx-light)"),
 ]
 

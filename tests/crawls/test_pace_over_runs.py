@@ -13,6 +13,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from loops import TIME
 from webs import Answer, html
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 HAIR = 0.05  # seconds; between a site's look at its clock and ours
 COUNTS = tuple(f"mandelbot/pace/{name}" for name in ("sites", "restored", "waited"))
 

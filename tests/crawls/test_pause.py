@@ -11,6 +11,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from loops import TIME
 from webs import Answer, Closed, site
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 
 @ensureDeferred
 async def test_mandelbot_503_pauses_one_site_and_slows_no_other(webs):

@@ -12,8 +12,6 @@ from crawling import ensureDeferred
 from twisted.internet.threads import deferToThread
 from webs import Answer, Closed
 
-pytestmark = pytest.mark.other_processes
-
 SPIDER = """
 import scrapy
 from scrapy.http.request import NO_CALLBACK

@@ -95,7 +95,6 @@ FOLLOWING = SPIDER.replace('"DOWNLOAD_DELAY": 0,', '"DOWNLOAD_DELAY": 0, **SITEM
 )
 
 
-@pytest.mark.other_processes
 @ensureDeferred
 async def test_a_restart_goes_on_where_it_stopped(webs, job):
     """Interrupted in the middle of a sitemap: over both runs every page exactly once."""

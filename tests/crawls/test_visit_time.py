@@ -11,7 +11,7 @@ from loops import TIME
 from scrapy.exceptions import IgnoreRequest
 from webs import Answer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 
 OBEY = {"MANDELBOT_PACE": "obey"}
 

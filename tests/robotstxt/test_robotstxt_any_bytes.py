@@ -63,22 +63,22 @@ LONG = "https://www.example.com/" + "a" * 8000
 @pytest.mark.parametrize("name", sorted(EVIL))
 def test_no_file_is_slow(name, dialect):
     """Reading, deciding by both ways, explaining and listing are linear, whatever the bytes."""
-    start = time.perf_counter()
+    start = time.process_time()
     robots = RobotsTxt.parse(EVIL[name], dialect=dialect, max_bytes=None)
     for url in (LONG, LONG + "b"):
         assert robots.allowed(url, "bot7") == robots.verdict(url, "bot7").allowed
     assert robots.crawl_delay("bot7") is None
     assert len(robots.sitemaps) < len(EVIL[name])
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize("name", sorted(EVIL))
 def test_records_of_any_file_are_listed(name):
     """The whole file can be listed in linear time."""
-    start = time.perf_counter()
+    start = time.process_time()
     records = RobotsTxt.parse(EVIL[name]).records
     assert [record.number for record in records] == list(range(1, len(records) + 1))
-    assert time.perf_counter() - start < SECONDS * 4
+    assert time.process_time() - start < SECONDS * 4
 
 
 @pytest.mark.parametrize("name", ["20,000 groups", "wildcards on all heads", "nested prefixes"])

@@ -251,9 +251,9 @@ SECONDS = 10.0
 @pytest.mark.parametrize("name", sorted(EVIL_HERE))
 def test_no_file_is_slow_to_check(name):
     """Checks are linear, whatever the bytes; the limit is several times what is needed."""
-    start = time.perf_counter()
+    start = time.process_time()
     found = lint(EVIL_HERE[name], max_bytes=700_000)
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     assert len(found) < 50 * len(FINDINGS)
 
 
