@@ -3,7 +3,8 @@
     MANDELBOT_CORPUS=/path/to/corpus python benchmarks/robotstxt_findings.py
 
 The corpus is a folder with real files in ``robots/``. Printed are, for each finding, the files that
-have it and how often it is there; then for each dialect how many files were corrected and proved to
+have it and how often it is there; the files in which two dialects decide a URL differently and no
+finding says so; then for each dialect how many files were corrected and proved to
 decide as before, over how many decisions; and what the checks and the correcting cost
 in seconds of processor time.
 """
@@ -20,6 +21,7 @@ from textwrap import fill
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import FINDINGS
+from scrapy_mandelbot.robotstxt.lint.differences import unexplained
 from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", "corpus")) / "robots"
@@ -62,6 +64,15 @@ def corrections(bodies: list[bytes]) -> None:
           "something from being as the document recommends\n")  # fmt: skip
 
 
+def silences(bodies: list[bytes]) -> None:
+    """Print what dialects decide differently without a finding."""
+    found = [one for body in bodies for one in [list(unexplained(body))] if one]
+    print(f"{len(found)} of {len(bodies)} files have a difference of dialects without a finding")
+    for one in found:
+        print(f"  {one[0].dialect}: {one[0].url} for {one[0].agent}")
+    print()
+
+
 def large_files() -> None:
     numbers = random.Random(1).sample(range(10**9), 47_000)
     literal = b"".join(b"Disallow: /some/%d/path\n" % number for number in numbers)
@@ -73,7 +84,7 @@ def large_files() -> None:
         start = time.process_time()
         robots.findings()
         checked = time.process_time()
-        robots.rewrite()
+        rewrite(robots, max_bytes=None)
         corrected = time.process_time()
         row = f"{len(body) / 1e6:>6.1f}{checked - start:>10.2f}{corrected - checked:>12.2f}"
         print(f"{name:<30}{row}")
@@ -85,6 +96,7 @@ def main() -> None:
     bodies = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
     print(f"Python {sys.version.split()[0]}, {len(bodies)} files\n")
     findings(bodies)
+    silences(bodies)
     corrections(bodies)
     large_files()
 

@@ -12,6 +12,7 @@ MORE_DIALECTS = {
     "old text": replace(DIALECTS["extended2"], name="old text", precedence="kind"),
     "no allow": replace(DIALECTS["rep1994"], name="no allow", honours_allow=False),
     "contains": replace(DIALECTS["rep2008"], name="contains", agent_match="contains"),
+    "inside first": replace(DIALECTS["rep2008"], name="in first", agent_match="inside-first"),
     "star stops": replace(DIALECTS["rep2008"], name="star stops", star_stops=True),
     "merged globs": replace(DIALECTS["extended2"], name="merged globs", repeated_agent="merged"),
     "ordered": replace(DIALECTS["mandelbot"], name="ordered", precedence="first"),
@@ -30,7 +31,10 @@ values = st.one_of(
 )
 spaces = st.sampled_from(["", "", "", " ", "\t", " \v"])
 agents = st.sampled_from(
-    ["*", "*", "bot", "Bot", "robot", "bo", "bot/2.1", "* x", "other", "", "b-t x"]
+    [
+        *("*", "*", "bot", "Bot", "robot", "bo", "bot/2.1", "* x", "other", "", "b-t x"),
+        *("ob", "bot+", "bot*", "o,t", "*,", "bot;x", "*bot"),
+    ]
 )
 fields = st.one_of(
     st.tuples(st.sampled_from(["Disallow", "Disallow", "Allow", "dissallow", "Allowed"]), values),

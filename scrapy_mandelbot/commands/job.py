@@ -38,8 +38,9 @@ class Job(NamedTuple):
     @property
     def dialect(self) -> Dialect:
         """The dialect of the call, else of the project."""
-        if self.opts.dialect:
-            return DIALECTS[self.opts.dialect]
+        named = self.opts.only or self.opts.dialect
+        if named:
+            return DIALECTS[named]
         dialect: Dialect = read_setting(self.settings, "dialect")
         return dialect
 
@@ -94,6 +95,8 @@ class Result:
     """For standard error."""
     page: Callable[[], str] | None = None
     """Makes what ``--format html`` prints; None: there is no page of this."""
+    is_file: bool = False
+    """Whether the text is a file: into a pipe go its very octets."""
 
 
 def body_of(fetched: Fetched) -> bytes:

@@ -3,7 +3,7 @@
 Usage::
 
     scrapy robots check FILE|URL|-
-    scrapy robots fix FILE|URL|- [--diff] [--output FILE] [--dialect NAME]
+    scrapy robots fix FILE|URL|- [--diff] [--output FILE] [--dialect NAME] [--only NAME]
     scrapy robots explain URL... [--urls FILE] [--agent NAME] [--file FILE] [--dialect NAME]
     scrapy robots compare URL... [--urls FILE] [--agent NAME] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
@@ -108,6 +108,12 @@ class Command(ScrapyCommand):
             "--dialect",
             choices=_DIALECTS,
             help="fix, explain: how the file is read, else as MANDELBOT_DIALECT says",
+        )
+        group.add_argument(
+            "--only",
+            choices=_DIALECTS,
+            metavar="DIALECT",
+            help="fix: for robots of this dialect alone, though it may open something to others",
         )
         group.add_argument(
             "--agent",

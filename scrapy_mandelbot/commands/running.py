@@ -44,7 +44,7 @@ def run(
         elif opts.format == "html" and result.page is not None:
             terminal.write(result.page())
         else:
-            terminal.write(result.text)
+            terminal.write(result.text, is_file=result.is_file)
     except (CannotBeHadError, SettingsError) as error:
         terminal.tell(str(error))
         return _CANNOT_BE_HAD

@@ -28,9 +28,15 @@ class Terminal:
         self._shows_progress = err.isatty() and environ.get("TERM") != "dumb"
         self._has_progress = False
 
-    def write(self, text: str) -> None:
-        """Write a report."""
+    def write(self, text: str, *, is_file: bool = False) -> None:
+        """Write a report. A file goes into a pipe as UTF-8, whatever the locale: robots read it."""
         self._clear()
+        octets = None if self.is_screen or not is_file else getattr(self._out, "buffer", None)
+        if octets is not None:
+            self._out.flush()
+            octets.write(text.encode())
+            octets.flush()
+            return
         # A terminal or pipe that is not UTF-8 gets escapes for what it cannot show.
         encoding = self._out.encoding or "utf-8"
         self._out.write(text.encode(encoding, "backslashreplace").decode(encoding))

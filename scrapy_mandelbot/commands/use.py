@@ -25,7 +25,9 @@ class Verb(NamedTuple):
 
 VERBS = {
     "check": Verb("FILE|URL|-", 1, 1, frozenset(), has_page=True),
-    "fix": Verb("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect"}), has_page=True),
+    "fix": Verb(
+        "FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect", "only"}), has_page=True
+    ),
     "explain": Verb(
         "URL...", 1, None, frozenset({"agent", "file", "urls", "dialect"}), has_page=True
     ),
@@ -49,9 +51,7 @@ def check_use(args: list[str], opts: Namespace) -> None:
     unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
     if unknown:
         raise UsageError(f"there is no option {unknown[0]}")
-    for option in ("agent", "all", "dialect", "diff", "file", "output", "read", "urls"):
-        if getattr(opts, option) and option not in verb.options:
-            raise UsageError(f"{args[0]} takes no --{option}")
+    _check_options(args[0], verb, opts)
     count = len(args) - 1
     if count + bool(opts.urls) < verb.least or (verb.most is not None and count > verb.most):
         raise UsageError(f"it is: scrapy robots {args[0]} {verb.takes}")
@@ -61,6 +61,14 @@ def check_use(args: list[str], opts: Namespace) -> None:
         _check_cache_use(args[1], count - 1, all_of_them=opts.all)
     if [*args, opts.file, opts.urls].count("-") > 1:
         raise UsageError("standard input can be read once only")
+
+
+def _check_options(name: str, verb: Verb, opts: Namespace) -> None:
+    for option in ("agent", "all", "dialect", "diff", "file", "only", "output", "read", "urls"):
+        if getattr(opts, option) and option not in verb.options:
+            raise UsageError(f"{name} takes no --{option}")
+    if opts.only and opts.dialect not in {None, opts.only}:
+        raise UsageError("--only and --dialect name two dialects")
 
 
 def _check_cache_use(what: str, urls: int, *, all_of_them: bool) -> None:

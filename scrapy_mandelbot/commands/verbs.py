@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,23 +29,39 @@ from scrapy_mandelbot.robotstxt.lint import Delivery
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_mandelbot.commands.fetching import Fetched
+    from scrapy_mandelbot.commands.fetching import Fetched, Wanted
     from scrapy_mandelbot.commands.job import Job
 
+_NOT_FOUND = frozenset({404, 410})
 _NOBODY_WAITS = 10  # seconds (Moderatobot, "Robots.txt timeout")
 
 
 def _check(job: Job) -> Result:
     source = job.args[0]
     if is_url(source):
-        fetched = job.fetch_one(url_to_check(source))
-        rules = _rules_from(fetched, _delivery(fetched))
+        fetched, in_capitals = _fetch_to_check(job, url_to_check(source))
+        rules = _rules_from(fetched, replace(_delivery(fetched), in_capitals=in_capitals))
     else:
         rules = _rules_on_disk(source)
     report = findings.check_rules(rules, job.max_bytes)
     text = findings.text(report, job.terminal.paint)
     page = partial(page_of, job, rules, checked=report)
     return Result(findings.exit_code(report), report, text, page=page)
+
+
+def _fetch_to_check(job: Job, url: str) -> tuple[Fetched, bool]:
+    """Ask for a robots.txt; where it is not there, whether it is there in capitals."""
+    found: list[Fetched] = []
+
+    def visit(fetched: Fetched) -> list[Wanted]:
+        found.append(fetched)
+        is_missing = len(found) == 1 and fetched.status in _NOT_FOUND
+        if not is_missing or not url.endswith("/robots.txt"):
+            return []
+        return [job.wanted_robots(url.removesuffix("robots.txt") + "ROBOTS.TXT")]
+
+    job.fetch([job.wanted_robots(url)], visit)
+    return found[0], any(one.status in SUCCESS for one in found[1:])
 
 
 def _rules_on_disk(source: str) -> Rules:
@@ -85,7 +102,9 @@ def _fix(job: Job) -> Result:
     else:
         rules = _rules_on_disk(source)
     job.terminal.progress(f"correcting {rules.source}")
-    report = correction.fix(rules.source, rules.body, job.dialect, job.max_bytes)
+    report = correction.fix(
+        rules.source, rules.body, job.dialect, job.max_bytes, alone=bool(job.opts.only)
+    )
     code = correction.exit_code(report)
     remarks = correction.remarks(report)
     text = _corrected(job, report)
@@ -93,7 +112,8 @@ def _fix(job: Job) -> Result:
         remarks.append(_write(job.opts.output, report["text"], is_proved=not code))
         text = text if job.opts.diff else ""
     page = partial(page_of, job, rules, corrected=report)
-    return Result(code, report, text, remarks if job.opts.format == "text" else [], page)
+    told = remarks if job.opts.format == "text" else []
+    return Result(code, report, text, is_file=True, remarks=told, page=page)
 
 
 def _corrected(job: Job, report: dict[str, Any]) -> str:

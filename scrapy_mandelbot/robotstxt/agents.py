@@ -60,22 +60,57 @@ def header_text(value: str | bytes) -> str:
         return value.decode("latin-1")
 
 
-def _equal(name: str, robot: tuple[str, ...]) -> int | None:
-    return robot.index(name) if name in robot else None
+Rank = tuple[int, int]
+"""How well a name in the file fits a robot: which of the robot's names it is, the preferred first;
+then, where a part will do, the longer part first: the exact name is the longest. The smallest rank
+is taken, of equals the first in the file."""
 
 
-def _inside(name: str, robot: tuple[str, ...]) -> int | None:
-    return next((place for place, own in enumerate(robot) if name in own), None)
+def _equal(name: str, robot: tuple[str, ...]) -> Rank | None:
+    return (robot.index(name), 0) if name in robot else None
 
 
-def _contains(name: str, robot: tuple[str, ...]) -> int | None:
-    return next((place for place, own in enumerate(robot) if own in name), None)
+def _inside(name: str, robot: tuple[str, ...]) -> Rank | None:
+    return next(((place, -len(name)) for place, own in enumerate(robot) if name in own), None)
 
 
-#: Which of the robot's names a name in the file is, both in lower case; None: none of them.
-NAMES: dict[str, Callable[[str, tuple[str, ...]], int | None]] = {
+def _inside_first(name: str, robot: tuple[str, ...]) -> Rank | None:
+    return next(((place, 0) for place, own in enumerate(robot) if name in own), None)
+
+
+def _contains(name: str, robot: tuple[str, ...]) -> Rank | None:
+    return next(((place, 0) for place, own in enumerate(robot) if own in name), None)
+
+
+#: How well a name in the file fits a robot, both in lower case; None: not at all.
+NAMES: dict[str, Callable[[str, tuple[str, ...]], Rank | None]] = {
     "token": _equal,
     "google": _equal,
     "inside": _inside,
+    "inside-first": _inside_first,
     "contains": _contains,
 }
+
+#: The crawlers that take the group of another one where the file has none for them, and whose: as
+#: Google's "List of Google crawlers and fetchers" gives each one's tokens, in the order in which it
+#: looks for them (moderatobot: "If the group is not found, it will search for Googlebot").
+GOOGLES_CRAWLERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("googlebot-image", ("googlebot",)),
+    ("googlebot-mobile", ("googlebot",)),
+    ("googlebot-news", ("googlebot",)),
+    ("googlebot-video", ("googlebot",)),
+    ("google-cloudvertexbot", ("googlebot",)),
+    ("google-inspectiontool", ("googlebot",)),
+    ("googleother-image", ("googleother",)),
+    ("googleother-video", ("googleother",)),
+)
+
+
+def with_fallbacks(
+    names: tuple[str, ...], fallbacks: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[str, ...]:
+    """Return a robot's names, each with those by which it is looked for where it is not found."""
+    if not fallbacks:
+        return names
+    others = dict(fallbacks)
+    return tuple(dict.fromkeys(one for name in names for one in (name, *others.get(name, ()))))

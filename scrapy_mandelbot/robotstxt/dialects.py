@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from scrapy_mandelbot.robotstxt.agents import GOOGLES_CRAWLERS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -32,6 +34,11 @@ FIELDS = (
     "host",
     "clean-param",
 )
+
+#: Those of a group besides its rules: they are about the agents whose lines stand right before.
+OWN_FIELDS = ("crawl-delay", "request-rate", "visit-time", "comment")
+#: Those that are about the agents of a group, and so end a run of their lines for what follows.
+GROUP_FIELDS = ("allow", "disallow", "robot-version", *OWN_FIELDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +64,14 @@ class Dialect:
     """Bytes of a line that are read; None: all."""
 
     # Groups.
-    agent_match: Literal["token", "google", "inside", "contains"] = "token"
-    """When a User-agent value names the robot, in any case: they are equal up to ``/`` or white
-    space; equal up to the first character that is no letter, ``-`` or ``_``; the value is found
-    inside the robot's name; the value contains the robot's name."""
+    agent_match: Literal["token", "google", "inside", "inside-first", "contains"] = "token"
+    """When the name in a User-agent line is the robot's, in any case: they are equal; equal up to
+    the first character that is no letter, ``-`` or ``_``; the name is found inside the robot's,
+    the longest one if several are, or the first in the file; the name contains the robot's. A name
+    ends at white space and at each of ``/ * + , ;``, but that a lone ``*`` is everybody."""
+    fallbacks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Robots that are looked for under other names where no group is about their own:
+    ``(("googlebot-news", ("googlebot",)),)``, in lower case."""
     repeated_agent: Literal["merged", "first"] = "merged"
     """Several groups for one agent: all count, or the first only."""
     star_stops: bool = False
@@ -117,6 +128,7 @@ _ROWS = (
         nul_ends_line=True,
         line_limit=16_663,
         agent_match="google",
+        fallbacks=GOOGLES_CRAWLERS,
         escapes="google",
         paths_as_written=True,
         empty_rules_decide=True,

@@ -17,7 +17,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.dialects import DIALECTS, Dialect
+from scrapy_mandelbot.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Grammar:
         "any_rule",
         "dialect",
         "directive",
+        "member",
         "rule",
         "run_end",
     )
@@ -66,6 +67,8 @@ class Grammar:
         name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s]{name}:", re.ASCII)
         """Any line with a field."""
+        self.member = _line(_field(_members(dialect), dialect), "")
+        """A line with a field that is about the agents of a group: Allow, Crawl-delay."""
         self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
         """What ends a run of User-agent lines."""
 
@@ -127,6 +130,10 @@ def _line(field: str, value: str) -> re.Pattern[str]:
     return re.compile(rf"[\r\n]{_WS}{field}{_WS}{value}", re.ASCII)
 
 
+def _members(dialect: Dialect) -> Iterable[str]:
+    return (name for field in GROUP_FIELDS for name in _spellings(field, dialect))
+
+
 def _spellings(field: str, dialect: Dialect) -> tuple[str, ...]:
     return (field, *dict(dialect.spellings).get(field, ()))
 
@@ -173,4 +180,7 @@ def _value(dialect: Dialect) -> str:
 def _agent_name(dialect: Dialect) -> str:
     if dialect.agent_match == "google":
         return r"\*(?=[\s#]|\Z)|[A-Za-z_\-]*"
-    return r"[^\s/]*" if dialect.comment_needs_space else r"[^\s/#]*"
+    # After a hash, where it begins no comment, a name goes on; all else that ends one does so in
+    # every dialect: "Baiduspider+", "Examplebot, Otherbot", "Examplebot*".
+    ends = r"\s/*+,;" if dialect.comment_needs_space else r"\s/*+,;#"
+    return rf"\*(?=[{ends}]|\Z)|[^{ends}]*"

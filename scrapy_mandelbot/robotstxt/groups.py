@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from itertools import zip_longest
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robotstxt.agents import NAMES
@@ -18,6 +19,7 @@ from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE, decode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy_mandelbot.robotstxt.agents import Rank
     from scrapy_mandelbot.robotstxt.grammar import Grammar
 
 
@@ -69,25 +71,51 @@ def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> Select
     """Return the groups for a robot known by these names, in lower case, the preferred first."""
     dialect = grammar.dialect
     place_of = NAMES[dialect.agent_match]
-    everyone = len(robot)  # after all its own names
-    found: dict[int, tuple[str, list[Span]]] = {}
+    everyone = (len(robot), 0)  # after all its own names
+    found: dict[tuple[Rank, str], tuple[str, list[Span]]] = {}
     for names, start, after_names, end in read_groups(text, grammar):
         for name in map(decode, names):
-            place = everyone if name == "*" else place_of(name.lower(), robot) if name else None
-            if place is None:
+            lower = name.lower()
+            rank = everyone if name == "*" else place_of(lower, robot) if name else None
+            if rank is None:
                 continue
             version = version_of(text, after_names, end, grammar) if dialect.robot_version else 1
             if version is None:
                 continue
-            spans = found.setdefault(place, (name, []))[1]
+            spans = found.setdefault((rank, lower), (name, []))[1]
             if not spans or spans[-1].start != start:
                 spans.append(Span(start, end, version))
         if found and dialect.star_stops:
             break
     if not found:
         return Selection(None, [])
-    agent, spans = found[min(found)]
+    agent, spans = found[min(found, key=itemgetter(0))]
     return Selection(agent, spans[:1] if dialect.repeated_agent == "first" else spans)
+
+
+def own_spans(text: str, selection: Selection, grammar: Grammar) -> Iterator[Span]:
+    """Yield the parts of a robot's groups in which delays and rates are about the robot.
+
+    Rules may follow several runs of User-agent lines, with delays between them. A delay belongs to
+    the agents whose lines stand right before it, as all robots read it that know the field.
+    """
+    if selection.agent is None:
+        return
+    wanted = selection.agent.lower()
+    for start, end, version in selection.spans:
+        part = text[start:end]
+        lines = list(grammar.agent_lines(part))
+        run: list[str] = []
+        begins = 0
+        for line, following in zip_longest(lines, lines[1:]):
+            begins = begins if run else line.start()
+            run.append(decode(line[1]).lower())
+            after = following.start() if following else len(part)
+            if following and not grammar.member.search(part, line.end(), after):
+                continue
+            if wanted in run:
+                yield Span(start + begins, start + after, version)
+            run = []
 
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.[0-9]+)*")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WHITE_SPACE = " \t\v\f"
 
 _UTF8_MARK = b"\xef\xbb\xbf"
-_UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _NOT_UTF8 = {0xDC00 + octet: f"%{octet:02X}" for octet in range(0x80, 0x100)}
 _LINE_END = re.compile(r"\r\n?|\n")
 _FROM_NUL = re.compile(rb"(?<=\r)(\0)[^\r\n]*(?=\n)|\0[^\r\n]*")
@@ -31,8 +31,8 @@ def clean_bytes(body: bytes, dialect: Dialect, max_bytes: int | None) -> bytes:
     too_long = max_bytes is not None and len(body) > max_bytes
     if max_bytes is not None and too_long:
         body = body[: max_bytes + 1]  # one more, to see whether a line ends here
-    if dialect.utf16 and body[:2] in _UTF16_MARKS:
-        body = body[2:].decode(_UTF16_MARKS[body[:2]], "replace").encode()
+    if dialect.utf16 and body[:2] in UTF16_MARKS:
+        body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
     elif body[:1] == _UTF8_MARK[:1]:  # a mark that was cut short is skipped as well, as Google does
         body = body[next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :]
     if too_long:

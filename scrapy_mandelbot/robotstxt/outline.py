@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robotstxt.dialects import GROUP_FIELDS, OWN_FIELDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,12 +24,23 @@ ABOUT_ALL = frozenset({"sitemap", "host", "clean-param"})
 
 
 @dataclass(slots=True)
+class Run:
+    """User-agent lines with nothing of a group between them, and the delays right after them."""
+
+    agents: list[Record] = field(default_factory=list)
+    own: list[Record] = field(default_factory=list)
+    """What is about these agents alone, and no others of the group: delays, rates, times."""
+
+
+@dataclass(slots=True)
 class Group:
     """User-agent lines and what follows them."""
 
     agents: list[Record] = field(default_factory=list)
     directives: list[Record] = field(default_factory=list)
     """All lines with a field in it but the User-agent lines, in order; unknown fields too."""
+    runs: list[Run] = field(default_factory=list)
+    """One, where all that the group says is about all its agents."""
 
     def rules(self) -> list[Record]:
         """Return its Allow and Disallow lines."""
@@ -48,7 +61,7 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
     """Sort the lines into groups, as the dialect does."""
     outline = Outline(tuple(records))
     group: Group | None = None
-    run_is_open = False
+    run_is_open = names_are_open = False
     for record in outline.records:
         if record.is_blank:
             if dialect.blank_line_ends_group:
@@ -57,9 +70,17 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
             if group is None or not run_is_open:
                 group, run_is_open = Group(), True
                 outline.groups.append(group)
+                names_are_open = False
+            if not names_are_open:
+                group.runs.append(Run())
+                names_are_open = True
             group.agents.append(record)
+            group.runs[-1].agents.append(record)
         elif record.field:
+            names_are_open = names_are_open and record.field not in GROUP_FIELDS
             (outline.outside if group is None else group.directives).append(record)
+            if group is not None and record.field in OWN_FIELDS:
+                group.runs[-1].own.append(record)
             if dialect.run_ends_at == "directive" or _is_rule(record, dialect):
                 run_is_open = False
     return outline
@@ -69,10 +90,10 @@ def _is_rule(record: Record, dialect: Dialect) -> bool:
     return record.field == "disallow" or (record.field == "allow" and dialect.honours_allow)
 
 
-_NAME = re.compile(r"[^\s/]*", re.ASCII)
+_NAME = re.compile(r"\*(?=[\s/*+,;]|\Z)|[^\s/*+,;]*", re.ASCII)
 
 
 def name_of(agent: Record) -> str:
-    """Return the robot's name in a User-agent line: it ends at a slash or white space."""
+    """Return the robot's name in a User-agent line, as Mandelbot reads it: see `Dialect`."""
     name = _NAME.match(agent.value)
     return name[0] if name else ""

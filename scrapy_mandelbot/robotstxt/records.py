@@ -58,6 +58,9 @@ class Record:
 def read_records(body: bytes, dialect: Dialect) -> Iterator[Record]:
     """Yield the lines of a body that `clean_bytes` returned."""
     for number, octets in enumerate(body.splitlines(), start=1):
+        if not octets:
+            yield Record(number, "", "", "", "", None)
+            continue
         line = octets.decode("latin-1")
         text, comment = _cut_comment(line, dialect)
         name, value = _split(text.strip(WHITE_SPACE), dialect)

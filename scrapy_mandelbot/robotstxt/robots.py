@@ -6,9 +6,11 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robotstxt import verdict as reasons
-from scrapy_mandelbot.robotstxt.agents import names_in_order
+from scrapy_mandelbot.robotstxt.agents import names_in_order, with_fallbacks
 from scrapy_mandelbot.robotstxt.decider import ROBOTS_TXT, Decider
+from scrapy_mandelbot.robotstxt.dialects import OWN_FIELDS
 from scrapy_mandelbot.robotstxt.grammar import grammar_of
+from scrapy_mandelbot.robotstxt.groups import own_spans
 from scrapy_mandelbot.robotstxt.lines import (
     WHITE_SPACE,
     clean_bytes,
@@ -129,7 +131,7 @@ class RobotsTxt:
         if decider is None:
             if len(self._deciders) >= _AGENTS_KEPT:
                 self._deciders.clear()
-            names = names_in_order(key)
+            names = with_fallbacks(names_in_order(key), self.dialect.fallbacks)
             decider = self._deciders.get(names) or Decider(self._body, self._grammar, names)
             self._deciders[names] = self._deciders[key] = decider
         return decider
@@ -177,7 +179,10 @@ class RobotsTxt:
         return self._values(field, self._group_spans(field, agent))
 
     def _group_spans(self, field: str, agent: Agent) -> list[tuple[int, int]]:
-        spans = self._decider(agent).selection.spans
+        selection = self._decider(agent).selection
+        spans = selection.spans
+        if field in OWN_FIELDS:
+            spans = list(own_spans(searchable(self._body), selection, self._grammar))
         if self.dialect.robot_version and field in _VERSION_2:
             spans = [span for span in spans if span.version > 1]
         return [(span.start, span.end) for span in spans]
@@ -213,10 +218,15 @@ class RobotsTxt:
         return lint(self._fetched, max_bytes=self._max_bytes)
 
     def rewrite(self) -> str:
-        """Return the corrected file, which decides alike in this dialect: see `rewriting`."""
-        from scrapy_mandelbot.robotstxt.rewriting import rewrite  # noqa: PLC0415
+        """Return the corrected file, which opens nothing to any robot: see `rewriting`.
 
-        return rewrite(self, max_bytes=self._max_bytes).text
+        The whole file, past the bytes that robots read, too. It decides alike in this dialect.
+        """
+        from scrapy_mandelbot.robotstxt.rewriting import correct  # noqa: PLC0415
+
+        return correct(
+            self._fetched, self.dialect, max_bytes=self._max_bytes, max_decisions=2_000
+        ).text
 
     def tables(self) -> dict[str, Any]:
         """Return what decides, as plain data for a program in another language: see `tables`."""

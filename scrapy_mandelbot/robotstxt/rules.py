@@ -111,7 +111,8 @@ _Found = tuple[int, int, bool, "re.Match[str]"]  # weight, place, whether it all
 def _is_hopeless(value: str, target: str) -> bool:
     """Whether a value cannot match, at a glance: by what must follow its last star."""
     piece = value[value.rfind("*") + 1 :].rstrip("$" + WHITE_SPACE)
-    return piece not in target and value[0] in "/*" and "%" not in piece and piece.isascii()
+    is_plain = piece.isascii() and "%" not in piece and "#" not in piece
+    return piece not in target and value[0] in "/*" and is_plain
 
 
 def rule_of(line: re.Match[str]) -> Rule:
@@ -148,6 +149,8 @@ def _read_path(
         if path is None or not dialect.empty_rules_decide:
             return []
         return [(weigh(0, allow, False), place, True, Pattern(""))]  # noqa: FBT003 - it allows
+    if "#" in path:  # a URL has it as an escape: what follows it there is a fragment
+        path = path.replace("#", "%23")
     pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
     length = len(path) if path.isascii() else len(escape_non_ascii(path))
     rules: list[_PatternMatcher] = [(weigh(length, allow, pattern.exact), place, allow, pattern)]

@@ -14,8 +14,9 @@ The page of ``scrapy robots … --format html`` does it in a browser. In the tab
 ============================  ======================================================================
 ``dialect``                   its name
 ``escapes``                   ``rfc3986`` or ``google``: how a URL becomes a target
-``agent_match``               ``equal``, ``inside`` or ``contains``: when a name in the file is one
-                              of the agent's
+``agent_match``               ``equal``, ``inside``, ``inside-first`` or ``contains``: when a name
+                              in the file is one of the agent's; ``inside`` prefers the longest
+``fallbacks``                 names, each with those by which its robot is looked for after it
 ``repeated_agent``            ``merged`` or ``first``: of several groups for a name, all or one
 ``star_stops``                whether the first group that applies is taken even when it is ``*``
 ``robots_txt_allowed``        whether /robots.txt is allowed whatever the rules say
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.patterns import Pattern
 
-_MATCHES = {"token": "equal", "google": "equal", "inside": "inside", "contains": "contains"}
+_MATCHES = {"token": "equal", "google": "equal"}
+"""What a browser needs to know less of: where the names end is told by the tables."""
 
 
 def tables_of(text: str, grammar: Grammar) -> dict[str, Any]:
@@ -74,7 +76,8 @@ def tables_of(text: str, grammar: Grammar) -> dict[str, Any]:
     return {
         "dialect": dialect.name,
         "escapes": dialect.escapes,
-        "agent_match": _MATCHES[dialect.agent_match],
+        "agent_match": _MATCHES.get(dialect.agent_match, dialect.agent_match),
+        "fallbacks": {name: list(others) for name, others in dialect.fallbacks},
         "repeated_agent": dialect.repeated_agent,
         "star_stops": dialect.star_stops,
         "robots_txt_allowed": dialect.robots_txt_allowed,

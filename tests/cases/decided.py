@@ -68,7 +68,11 @@ CASES = (
             f"User-agent: {value}\nDisallow: /a\n",
             forbidden=("/a",),
         )
-        for value in ("Mandelbot/2.1", "Mandelbot 2.1", "mandelbot\tor so", "Mandelbot/")
+        for value in (
+            *("Mandelbot/2.1", "Mandelbot 2.1", "mandelbot\tor so", "Mandelbot/"),
+            *("Mandelbot*", "Mandelbot+", "Mandelbot+(+https://example.com/bot)"),
+            *("Mandelbot,Other", "Mandelbot, Other", "Mandelbot;", "mandelbot *"),
+        )
     ),
     *(
         Case(
@@ -77,9 +81,126 @@ CASES = (
             f"User-agent: {value}\nDisallow: /a\n",
             allowed=("/a",),
         )
-        for value in ("Mandelbots", "Mandel", "x Mandelbot", "", "Mandelbot,Other", "Mandel*")
+        for value in (
+            *("Mandelbots", "Mandel", "x Mandelbot", "", "Other,Mandelbot", "Mandel*"),
+            *("*Mandelbot", "+Mandelbot", "*bot"),
+        )
     ),
-    Case("Groups", "* x names everyone.", "User-agent: * x\nDisallow: /a\n", forbidden=("/a",)),
+    *(
+        Case(
+            "Groups",
+            f"{value!r} names everyone.",
+            f"User-agent: {value}\nDisallow: /a\n",
+            forbidden=("/a",),
+        )
+        for value in ("* x", "*, Other", "*/1", "**", "*;")
+    ),
+    *(
+        Case(
+            "Groups",
+            "A name that ends at a sign is found inside the robot's as well.",
+            f"User-agent: mandel{sign}x\nDisallow: /a\n",
+            forbidden=("/a",),
+            dialect=dialect,
+        )
+        for sign in "*+,; /"
+        for dialect in ("rep1994", "rep2008", "extended2")
+    ),
+    *(
+        Case(
+            "Groups",
+            f"{dialect}: of names inside the robot's the exact one wins, else the longest.",
+            """
+            User-agent: bot
+            Disallow: /a
+
+            User-agent: examplebot
+            Disallow: /b
+
+            User-agent: examplebot-news
+            Disallow: /c
+            """,
+            agent=agent,
+            forbidden=(closed,),
+            allowed=tuple(sorted({"/a", "/b", "/c"} - {closed})),
+            dialect=dialect,
+        )
+        for agent, closed in (
+            *(("Examplebot", "/b"), ("Examplebot-News", "/c")),
+            *(("Examplebot-Images", "/b"), ("Otherbot", "/a")),
+        )
+        for dialect in ("rep1994", "rep2008", "extended2")
+    ),
+    Case(
+        "Groups",
+        "Of names inside the robot's that are as long, the first in the file wins.",
+        "User-agent: xyz\nDisallow: /a\n\nUser-agent: abc\nDisallow: /b\n",
+        agent="abcxyz",
+        forbidden=("/a",),
+        allowed=("/b",),
+        dialect="rep2008",
+    ),
+    Case(
+        "Groups",
+        "A field: of names inside the robot's the first in the file wins.",
+        "User-agent: bot\nDisallow: /a\n\nUser-agent: examplebot\nDisallow: /b\n",
+        agent="Examplebot",
+        forbidden=("/a",),
+        allowed=("/b",),
+        dialect="inside first",
+    ),
+    *(
+        Case(
+            "Agents",
+            f"A field: {agent} is looked for as {other} where no group is about it.",
+            f"""
+            User-agent: {other}
+            Disallow: /a
+
+            User-agent: *
+            Disallow: /b
+            """,
+            agent=agent,
+            forbidden=("/a",),
+            allowed=("/b",),
+            dialect="google",
+        )
+        for agent, other in (
+            *(("Googlebot-Image", "Googlebot"), ("googlebot-news", "googlebot")),
+            *(("Google-InspectionTool/1.0", "Googlebot"), ("GoogleOther-Image", "GoogleOther")),
+        )
+    ),
+    Case(
+        "Agents",
+        "A group of its own goes before that of the robot that it is looked for as.",
+        """
+        User-agent: Googlebot
+        Disallow: /a
+
+        User-agent: Googlebot-Image
+        Disallow: /b
+        """,
+        agent="Googlebot-Image",
+        forbidden=("/b",),
+        allowed=("/a",),
+        dialect="google",
+    ),
+    *(
+        Case(
+            "Agents",
+            f"{dialect}: {agent} is nobody else.",
+            "User-agent: Googlebot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n",
+            agent=agent,
+            forbidden=("/b",),
+            allowed=("/a",),
+            dialect=dialect,
+        )
+        for agent, dialect in (
+            *(("Googlebot-Image", "mandelbot"), ("Googlebot-Image", "rfc9309")),
+            *(("Storebot-Google", "google"), ("Google-Extended", "google")),
+            *(("AdsBot-Google", "google"), ("GoogleOther", "google")),
+        )
+    ),
     Case(
         "Groups",
         "Any field but Allow and Disallow leaves a run of User-agent lines open.",

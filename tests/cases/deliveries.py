@@ -41,6 +41,24 @@ DELIVERIES = (
         (("url", "https://example.com/robot.txt"),),
         ("wrong-location",),
     ),
+    Comes(
+        PLACE,
+        "With a query it is another URL.",
+        (("url", f"{ROOT}?x=1"),),
+        ("wrong-location",),
+    ),
+    Comes(
+        PLACE,
+        "Only the name in capitals is there.",
+        (("url", ROOT), ("status", 404), ("in_capitals", True)),
+        ("only-in-capitals", "status-not-found"),
+    ),
+    Comes(
+        ACCESS,
+        "Ten redirects that lead on.",
+        (("redirects", 10), ("status", 302)),
+        ("too-many-redirects", "unfinished-redirect"),
+    ),
     Comes(PLACE, "A file on disk may be anywhere.", (("url", "/srv/www/robots.txt"),)),
     Comes(PLACE, "On any disk.", (("url", "C:\\www\\robots.txt"),)),
     Comes(
@@ -79,7 +97,8 @@ DELIVERIES = (
             (4, ()),
             (5, ("many-redirects",)),
             (9, ("many-redirects",)),
-            (10, ("too-many-redirects",)),
+            (10, ("many-redirects",)),
+            (11, ("too-many-redirects",)),
             (25, ("too-many-redirects",)),
         )
     ),

@@ -391,7 +391,7 @@ CASES = (
             agent,
             f"{_IMAGES} /order.shtml /order.cgi {_BLACKHOLE}",
         )
-        for agent in ("fredsbot", "pandabot", "chives")
+        for agent in ("fredsbot", "pandabot", "chives", "megachives")
     ),
     _open(
         "popularsite knows 1.0 only and gets a longer rule set.",
@@ -401,12 +401,7 @@ CASES = (
     ),
     *(
         _site(f"{agent} knows 2.0: in order of appearance.", agent, f"{_INDEX} {_INFO}")
-        for agent in ("alfred", "oscarbot")
-    ),
-    _open(
-        "newchives is found as chives, whose group is the first that names a part of it.",
-        "newchives",
-        f"{_IMAGES} /order.shtml /order.cgi {_BLACKHOLE}",
+        for agent in ("alfred", "newchives", "oscarbot")
     ),
     *(
         _site(

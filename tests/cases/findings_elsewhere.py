@@ -203,4 +203,168 @@ OTHER_DOCUMENTS = (
     ),
 )
 
-CASES = SEARCHTOOLS_EXAMPLES + OTHER_DOCUMENTS
+
+def _differs(section: str, says: str, body: str, *codes: tuple[str, int | None]) -> Finds:
+    """Return a case about what some robots read otherwise."""
+    return Finds("dialects", section, says, body, codes)
+
+
+def _same(section: str, says: str, body: str, *absent: str) -> Finds:
+    return Finds("dialects", section, says, body, absent=absent)
+
+
+LINES = "Lines between"
+ORDER = "Order"
+NAMES = "Names within names"
+LENGTH = "Length"
+VERSION = "Version 2.0"
+OWN = "Own groups"
+_STAR = "User-agent: *\nDisallow: /a\nDisallow: /b\n"
+
+READ_OTHERWISE = (
+    _differs(
+        LINES,
+        "A blank line between two User-agent lines.",
+        "User-agent: a\n\n# b\nUser-agent: b\nDisallow: /\n",
+        ("blank-line-between-agents", 4),
+    ),
+    _same(
+        LINES,
+        "A comment is no blank line.",
+        "User-agent: a\n#\nUser-agent: b\nDisallow: /\n",
+        "blank-line-between-agents",
+        "agents-apart",
+    ),
+    _same(
+        LINES,
+        "Groups apart.",
+        "User-agent: a\nDisallow:\n\nUser-agent: b\nDisallow:\n",
+        "blank-line-between-agents",
+        "agents-apart",
+    ),
+    *(
+        _differs(
+            LINES,
+            f"{line} between two User-agent lines.",
+            f"User-agent: a\n{line}\n\nUser-agent: b\nDisallow: /\n",
+            ("agents-apart", 4),
+            ("blank-line-between-agents", 4),
+        )
+        for line in ("Crawl-delay: 1", "Sitemap: https://example.com/s.xml", "Nonsense: x")
+    ),
+    _differs(
+        ORDER,
+        "A broad Allow before a Disallow that it covers.",
+        "User-agent: *\nAllow: /\nDisallow: /r/\n",
+        ("allow-before-disallow", 3),
+    ),
+    _same(ORDER, "Behind it.", "User-agent: *\nDisallow: /r/\nAllow: /\n", "allow-before-disallow"),
+    _same(ORDER, "Apart.", "User-agent: *\nAllow: /a\nDisallow: /b\n", "allow-before-disallow"),
+    *(
+        _differs(
+            NAMES,
+            f"{one} before {other}.",
+            f"User-agent: {one}\nDisallow: /a\n\nUser-agent: {other}\nDisallow: /b\n",
+            (code, line),
+        )
+        for one, other, code, line in (
+            ("Yandex", "YandexImages", "wide-name-first", 1),
+            ("YandexImages", "Yandex", "wide-name-last", 4),
+            ("bot", "Examplebot", "wide-name-first", 1),
+            ("Examplebot", "bot", "wide-name-last", 4),
+            ("Googlebot-News", "Googlebot", "wide-name-last", 4),
+            ("ample", "Examplebot", "wide-name-first", 1),
+        )
+    ),
+    _same(
+        NAMES,
+        "Names that only begin alike.",
+        "User-agent: Yandexa\nDisallow: /a\n\nUser-agent: Yandexb\nDisallow: /b\n",
+        "wide-name-first",
+        "wide-name-last",
+    ),
+    *(
+        _differs(
+            VERSION,
+            "A path without a pattern character is one page.",
+            f"User-agent: *\nRobot-version: {version}\nDisallow: /\n",
+            ("explicit-match", 3),
+        )
+        for version in ("2.0", "2.0.0", "2.2")
+    ),
+    _same(
+        VERSION,
+        "In 1.0 it is a prefix.",
+        "User-agent: *\nRobot-version: 1.0\nDisallow: /\n",
+        "explicit-match",
+    ),
+    _same(
+        VERSION,
+        "So is it where the version does not follow at once.",
+        "User-agent: *\nDisallow: /\nRobot-version: 2.0\n",
+        "explicit-match",
+    ),
+    _differs(
+        OWN,
+        "What is closed to * is open to a robot with a group of its own.",
+        f"{_STAR}\nUser-agent: one\nDisallow: /a\n\nUser-agent: two\nDisallow: /\n",
+        ("own-group-drops-rules", 5),
+    ),
+    _same(
+        OWN,
+        "Not where it says that all is allowed.",
+        f"{_STAR}\nUser-agent: one\nDisallow:\n",
+        "own-group-drops-rules",
+    ),
+    _same(
+        OWN,
+        "Nor where all is repeated, in one group or two.",
+        f"{_STAR}\nUser-agent: one\nDisallow: /a\n\nUser-agent: one\nDisallow: /b\n",
+        "own-group-drops-rules",
+    ),
+    *(
+        _differs(
+            LENGTH,
+            f"Allow: {path} is no longer than a Disallow with wildcards.",
+            f"User-agent: *\nDisallow: /*.pdf\nAllow: {path}\n",
+            ("allow-loses", 3),
+        )
+        for path in ("/files", "/doc")
+    ),
+    _same(
+        LENGTH,
+        "A longer Allow.",
+        "User-agent: *\nDisallow: /*.pdf\nAllow: /a/docs\n",
+        "allow-loses",
+    ),
+    _same(
+        LENGTH,
+        "One that it does not meet.",
+        "User-agent: *\nDisallow: /a/*.pdf\nAllow: /b\n",
+        "allow-loses",
+    ),
+    _differs(
+        "Index pages",
+        "Google's robots take it for its directory.",
+        "User-agent: *\nDisallow: /a\nAllow: /a/index.html\n",
+        ("index-page", 3),
+    ),
+    _differs(
+        "The name to Google",
+        "A name ends at a digit.",
+        "User-agent: MJ12bot/v1.4.5\nDisallow: /\n",
+        ("agent-with-version", 1),
+        ("agent-characters", 1),
+    ),
+    _differs(
+        "The end", "The file breaks off.", "User-agent: *\nDisallow: /a\nUser-ag", ("broken-off", 3)
+    ),
+    _same(
+        "The end",
+        "A last line without an end is whole.",
+        "User-agent: *\nDisallow: /a",
+        "broken-off",
+    ),
+)
+
+CASES = SEARCHTOOLS_EXAMPLES + OTHER_DOCUMENTS + READ_OTHERWISE

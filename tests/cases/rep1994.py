@@ -87,7 +87,7 @@ CASES = (
     ),
     Case(
         ARTICLE,
-        "The first group that names a part of the robot's name is its group.",
+        "Only the news service: the longest name that is a part of the robot's is its group's.",
         """
         User-agent: googlebot        # all Google services
         Disallow: /private/          # disallow this directory
@@ -99,8 +99,7 @@ CASES = (
         Disallow: /something/        # disallow this directory
         """,
         agent="Googlebot-News",
-        forbidden=("/private/",),
-        allowed=("/", "/something/"),
+        forbidden=("/private/", "/", "/something/"),
     ),
     Case(
         "Robots exclusion standard, Crawl-delay directive",

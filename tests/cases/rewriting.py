@@ -296,13 +296,15 @@ CASES = (
         """,
         """
         User-agent: one
-        Allow: /a
         Disallow:
 
+        # Allow: /a
         User-agent: two
-        User-agent: three
         Disallow:
         Crawl-delay: 1
+
+        User-agent: three
+        Disallow:
         """,
     ),
     Rewrite(

@@ -86,6 +86,28 @@ CASES = (
         """,
         "google",
     ),
+    Rewrite(
+        DECIDED,
+        "A delay stays with the agents whose lines stand right before it.",
+        """
+        User-agent: one
+        User-agent: two
+        Crawl-delay: 10
+        User-agent: *
+        Crawl-delay: 1
+        Disallow: /a
+        """,
+        """
+        User-agent: one
+        User-agent: two
+        Disallow: /a
+        Crawl-delay: 10
+
+        User-agent: *
+        Disallow: /a
+        Crawl-delay: 1
+        """,
+    ),
     Rewrite(DECIDED, "A file of comments stays.", "# a\n\n# b\n# c", "# a\n\n# b\n# c"),
     Rewrite(DECIDED, "An empty file stays empty.", "", ""),
 )

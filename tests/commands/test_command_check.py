@@ -14,7 +14,7 @@ TEXT = {"Content-Type": "text/plain"}
 SEVERITIES = [
     (0, RULES, "nothing is wrong"),
     (0, b"User-agent: *\nAllow: /a\n", "1 note"),
-    (1, b"User-agent: *\nUser-agent: a\nAllow: /\n\nDisallow: /a$b\n", "2 warnings"),
+    (1, b"User-agent: *\nUser-agent: a\nAllow: /\n\nDisallow: /a$b\n", "3 warnings"),
     (3, b"User-agent: *\nDisallow /\n", "1 error"),
 ]
 
@@ -185,7 +185,7 @@ async def test_moderatobot_redirects_are_counted(webs, robots_later, hops):
         4: [],
         5: ["many-redirects"],
         9: ["many-redirects"],
-        10: ["too-many-redirects"],
+        10: ["many-redirects"],
         15: ["too-many-redirects", "unfinished-redirect"],
     }
     assert found == expected[hops]
@@ -227,7 +227,18 @@ async def test_moderatobot_statuses(  # noqa: PLR0917
     assert run.returncode == exit_code
     assert [one for one in codes(run) if one.startswith("status")] == [code]
     assert "misspelt-field" not in codes(run)
-    assert web.statuses() == [status]
+    assert web.statuses() == [status] * (1 if status != 404 else 2)  # the second time in capitals
+
+
+@pytest.mark.parametrize("status", [404, 410])
+@ensureDeferred
+async def test_a_file_that_is_there_in_capitals_alone_is_no_file(webs, robots_later, status):
+    """Every robot asks for it in lower case. (Moderatobot, File name and location)"""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"", status)
+    web.pages["/ROBOTS.TXT"] = Answer(RULES, headers=TEXT)
+    run = await robots_later("check", web.url, "--format", "json")
+    assert (codes(run), run.returncode) == (["only-in-capitals", "status-not-found"], 3)
 
 
 @ensureDeferred

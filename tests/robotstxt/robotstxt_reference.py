@@ -109,13 +109,15 @@ def read_name(value, dialect):
         if value == "*" or value[:2] in ("* ", "*\t", "*\v", "*\f"):
             return "*"
         return re.match("[a-zA-Z_-]*", value)[0].lower()
-    return re.split(f"[{WHITE}/]", value)[0].lower()
+    if value == "*" or (value[:1] == "*" and value[1] in WHITE + "/*+,;"):
+        return "*"
+    return re.split(f"[{WHITE}/*+,;]", value)[0].lower()
 
 
 def names(name, robot, dialect):
     if name == "":
         return False
-    if dialect.agent_match == "inside":
+    if dialect.agent_match in ("inside", "inside-first"):
         return name in robot
     if dialect.agent_match == "contains":
         return robot in name
@@ -141,6 +143,10 @@ def groups_for(robot, groups, dialect):
         applying = [g for g in groups if g in own or g in everyone]
         if applying and applying[0] not in own:
             own = []
+    if own and dialect.agent_match == "inside":
+        fitting = [n for g in own for n in g.names if names(n, robot, dialect)]
+        longest = max(fitting, key=len)
+        own = [g for g in own if longest in g.names]
     chosen = own or everyone
     return chosen[:1] if dialect.repeated_agent == "first" else chosen
 
@@ -168,7 +174,7 @@ def normalise(text):
 
 def comparable(text, dialect):
     if dialect.escapes == "rfc3986":
-        return normalise(text)
+        return normalise(text.replace("#", "%23"))
     out = "".join(c if c < "\x80" else "".join(f"%{o:02X}" for o in c.encode()) for c in text)
     return re.sub("%[0-9a-fA-F]{2}", lambda escape: escape[0].upper(), out)
 

@@ -18,6 +18,7 @@ MADE = {
     "extended2 old text": replace(DIALECTS["extended2"], precedence="kind"),
     "no allow": replace(DIALECTS["rep1994"], honours_allow=False),
     "star stops": replace(DIALECTS["rep2008"], star_stops=True),
+    "inside first": replace(DIALECTS["rep2008"], agent_match="inside-first"),
     "contains": replace(DIALECTS["rep2008"], agent_match="contains"),
 }
 """Dialects that the tables use, made by changing a field."""

@@ -64,6 +64,63 @@ def test_crawl_delay_is_the_longest_that_the_agents_groups_ask_for(robots):
     assert RobotsTxt.parse(b"").crawl_delay("Other") is None
 
 
+RUNS = """
+User-agent: one
+User-agent: two
+Crawl-delay: 10
+Request-rate: 1/10
+User-agent: three
+Sitemap: https://example.com/sitemap.xml
+Nonsense: x
+User-agent: *
+Crawl-delay: 1
+Disallow: /a
+Crawl-delay: 2
+
+User-agent: four
+Disallow: /b
+Crawl-delay: 4
+User-agent: ONE
+Crawl-delay: 20
+User-agent: five
+Visit-time: 0600-0700
+Comment: hello
+"""
+
+
+@pytest.mark.parametrize("dialect", ["mandelbot", "rfc9309", "google"])
+def test_a_delay_belongs_to_the_agents_whose_lines_stand_right_before_it(dialect):
+    """Though the rules that follow are for all of them: no robot gets another one's delay."""
+    robots = RobotsTxt.parse(RUNS.encode(), dialect=dialect)
+    agents = ("one", "two", "three", "nobody", "four", "five")
+    assert {agent: robots.crawl_delay(agent) for agent in agents} == {
+        "one": 20.0,
+        "two": 10.0,
+        "three": 2.0,
+        "nobody": 2.0,
+        "four": 4.0,
+        "five": None,
+    }
+    assert [a for a in agents if robots.request_rates(a)] == ["one", "two"]
+    assert [a for a in agents if robots.visit_times(a)] == ["five"]
+    assert [a for a in agents if robots.comments(a)] == ["five"]
+    closed = {agent for agent in agents if not robots.allowed("/a", agent)}
+    assert closed == {"one", "two", "three", "nobody"}
+    assert robots.group_lines("crawl-delay", "three") == ((10, "1"), (12, "2"))
+
+
+def test_extended2_a_hash_within_a_value_is_the_escape_of_a_url():
+    """What follows a raw # in a URL is its fragment, which no rule can be about."""
+    for version in ("", "Robot-version: 2.0\n"):
+        body = f"User-agent: *\n{version}Disallow: /a#b\n"
+        robots = RobotsTxt.parse(body.encode(), dialect="extended2")
+        for _ in range(3):
+            assert not robots.allowed("https://example.com/a%23b", "x")
+            assert robots.allowed("https://example.com/a#b", "x")
+            assert robots.allowed("https://example.com/ab", "x")
+        assert robots.verdict("/a%23b", "x").rule.path == "/a#b"
+
+
 @pytest.mark.parametrize("value", ["-1", "1e3", "5s", "1,5", "inf", "nan", "", "9" * 99, "\u0663"])
 def test_a_crawl_delay_that_is_no_number_of_seconds_is_none(value):
     """Only plain decimal numbers count."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from collections import Counter
 from itertools import product
@@ -57,6 +58,7 @@ User-agent: Examplebot
 User-agent: Otherbot
 Allow: /private/press/
 Disallow: /private/
+Disallow: /tmp/
 
 User-agent: *
 Disallow: /private/
@@ -66,6 +68,37 @@ Sitemap: https://www.example.com/sitemap.xml
 """
     assert codes(good) == []
     assert codes(good.replace("\n", "\r\n")) == []
+
+
+RULES = "User-agent: *\nDisallow: /a\n" * 40
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (gzip.compress(RULES.encode()), "a gzip file"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9, "a PNG image"),
+        (RULES.encode("utf-32"), "UTF-32"),
+        (RULES.encode("utf-32-le"), "UTF-32"),
+        (RULES.encode("utf-16-le"), "UTF-16 without its mark"),
+        (RULES.encode("utf-16-be"), "UTF-16 without its mark"),
+        (b"%PDF-1.7\n" + bytes(range(256)), "a PDF file"),
+        (bytes(range(32)) * 99, "no text"),
+    ],
+)
+def test_a_body_that_is_no_text_is_one_error(body, kind):
+    """Not a finding for each of its lines."""
+    (finding,) = lint(body)
+    assert (finding.code, finding.message) == ("binary-file", f"The file is {kind}.")
+    assert finding.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1251"])
+def test_text_is_text_in_any_encoding(encoding):
+    """Whatever else is found in it."""
+    body = ("User-agent: *\nDisallow: /" + "é" * 40 + "\n").encode(encoding, "replace")
+    assert "binary-file" not in {one.code for one in lint(body)}
+    assert lint(b"User-agent: *\nDisallow: /a\0\x01\n")[0].code != "binary-file"
 
 
 def test_findings_of_a_parsed_file_are_those_of_its_bytes_in_every_dialect():

@@ -20,8 +20,9 @@ from scrapy_mandelbot.robotstxt import lint as lint_package
 from scrapy_mandelbot.robotstxt import rewriting as rewriting_package
 from scrapy_mandelbot.robotstxt.lint import FINDINGS, lint
 from scrapy_mandelbot.robotstxt.paths import read_url
-from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
+from scrapy_mandelbot.robotstxt.rewriting import correct, prove, rewrite
 from scrapy_mandelbot.robotstxt.rewriting.probes import meetings
+from scrapy_mandelbot.robotstxt.rewriting.readers import READERS
 
 
 def rewritten(text, dialect="mandelbot"):
@@ -37,8 +38,9 @@ def test_the_file_is_corrected_as_the_document_says(case):
     """The corrected file is this, decides as the original, and correcting it changes nothing."""
     before = cleandoc(case.before) + "\n"
     after = cleandoc(case.after) + "\n" if case.after else ""
-    assert rewritten(before, case.dialect) == after, case.says
-    assert rewritten(after, case.dialect) == after
+    for text in (before, after):
+        robots = RobotsTxt.parse(text.encode(), dialect=case.dialect)
+        assert rewrite(robots, alone=True).text == after, case.says
     assert prove(before.encode(), after, case.dialect).holds
 
 
@@ -59,11 +61,14 @@ def test_what_conflicts_with_the_decisions_is_left_and_said():
     """Where the first rule decides, Allow stays behind a Disallow that it meets."""
     text = "User-agent: one\nDisallow: /a\nAllow: /a/b\n"
     robots = RobotsTxt.parse(text.encode(), dialect="rep1994")
-    assert rewrite(robots).text == text
+    assert rewrite(robots).text == rewrite(robots, alone=True).text == text
     assert rewrite(robots).remarks == (
-        "Allow and Disallow stay in their order in the group for one: the dialect decides by it.",
+        "Allow stays behind Disallow in the group for one: some robots decide by it.",
     )
-    assert rewrite(RobotsTxt.parse(text.encode())).remarks == ()
+    modern = RobotsTxt.parse(text.encode())
+    assert rewrite(modern).text == text
+    assert rewrite(modern, alone=True).text == "User-agent: one\nAllow: /a/b\nDisallow: /a\n"
+    assert rewrite(modern, alone=True).remarks == ()
     wider = "User-agent: one\nDisallow: /a/b\nAllow: /a\n"
     assert rewritten(wider, "rep1994") == wider
     apart = "User-agent: one\nDisallow: /a\nAllow: /b\n"
@@ -102,6 +107,75 @@ def test_a_file_that_would_be_too_long_loses_its_comments_first():
         f"Comments are left out: with them the file has over {size} bytes.",
     )
     assert prove(text.encode(), robots.rewrite(), max_bytes=size).holds
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Disallow: /r/|Allow: /", "Disallow: /r/"),
+        ("Allow: /|Disallow: /r/", "Disallow: /r/"),
+        ("Disallow: /|Allow: /", "Disallow: /|Allow: /"),
+        ("Disallow: /a/b|Allow: /a|Disallow: /", "Disallow: /a/b|Allow: /a|Disallow: /"),
+        ("Disallow: /a|Allow: /a/b", "Disallow: /a|Allow: /a/b"),
+        ("Disallow: /a|Allow: /a/b|Disallow: /c|Allow: /c/d",) * 2,
+        ("Disallow: /b|Disallow: /a*x|Allow: /a", "Disallow: /b|Disallow: /a*x"),
+        ("Disallow: /a|Disallow: /b|Allow: /b/c", "Disallow: /a|Disallow: /b|Allow: /b/c"),
+        ("Disallow: /a|Allow: /*.js$|Disallow: /b", "Disallow: /a|Allow: /*.js$|Disallow: /b"),
+        ("Disallow: /a|Allow: /%62|Disallow: /b", "Disallow: /a|Allow: /%62|Disallow: /b"),
+        ("Disallow: /a|Disallow: /b|Disallow: /b/x|Allow: /c/d|Disallow: /c",
+         "Allow: /c/d|Disallow: /a|Disallow: /b|Disallow: /b/x|Disallow: /c"),
+    ],
+)  # fmt: skip
+def test_an_allow_goes_before_no_disallow_that_it_meets_and_goes_where_it_never_decides(
+    before, after
+):
+    """So that robots that take the first rule that matches are let in nowhere."""
+    text = "User-agent: one|{}|".replace("|", "\n")
+    correction = correct(text.format(before.replace("|", "\n")).encode())
+    assert [line for line in correction.text.splitlines() if line[:1] not in {"#", "U", ""}] == (
+        after.split("|")
+    )
+    gone = before.count("Allow") - after.count("\nAllow") - after.count("Allow")
+    assert correction.text.count("# Allow: ") == max(0, gone)
+    assert correction.is_harmless
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        # A name with a version is no part of the robot's to Python's own.
+        (b"User-agent: *\nDisallow: /\n\nUser-agent: one/2\nDisallow:/a\n", "one/2"),
+        # To Google a line without a colon is a rule.
+        (b"User-agent: *\nDisallow: /a\nDisallow /b\n", "Disallow /b"),
+        # And this is a User-agent line to it.
+        (b"User-agent: *\nDisallow: /a\nUseragent: one\nDisallow: /b\n", "Useragent: one"),
+        # To Python's own a group for no name is for everyone.
+        (b"User-agent:\nDisallow: /\n", "User-agent:"),
+        # Where a # needs a space, this is another path: as a shorter one it were opened.
+        (b"User-agent: *\nAllow: /a#x\nDisallow: /\n", "Allow: /a#x"),
+    ],
+)
+def test_what_some_robot_reads_otherwise_stays_where_correcting_it_would_let_it_in(body, kept):
+    """The lines stay then, and it is said to whom what would open."""
+    correction = correct(body)
+    assert kept in correction.text.splitlines() or f"User-agent: {kept}" in correction.text
+    assert correction.is_harmless
+    assert correction.remarks[0].startswith("Put in order, the file opens ")
+    alone = correct(body, alone=True)
+    assert any(effect.opened for effect in alone.effects)
+
+
+def test_what_comes_after_the_bytes_that_are_read_is_corrected_too():
+    """And no rule moves past the border, where it were not read."""
+    own = b"".join(b"User-agent: r%d\nDisallow:/%d\n" % (n, n) for n in range(60))
+    body = b"user-agent: *\ndisallow: /a\n" + own
+    for limit in (100, 500, 1000):
+        correction = correct(body, max_bytes=limit)
+        assert correction.is_harmless
+        assert "isallow: /59" in correction.text.replace(":/", ": /")
+        assert correction.remarks[0].startswith(f"Robots that read {limit} bytes stop after line ")
+        assert correction.text.casefold().index("user-agent: *") < limit - 20
+    assert correct(body).text.endswith("User-agent: *\nDisallow: /a\n")
 
 
 LINES = """
@@ -149,15 +223,18 @@ files = st.one_of(files, files, bodies)
 @given(body=files, dialect=dialects)
 def test_correcting_twice_is_correcting_once(body, dialect):
     """In every dialect, whatever the file."""
-    once = rewritten(body, dialect)
-    assert rewritten(once, dialect) == once
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    for alone in (False, True):
+        once = rewrite(robots, alone=alone).text
+        again = RobotsTxt.parse(once.encode(), dialect=dialect)
+        assert rewrite(again, alone=alone).text == once
 
 
 @settings(max_examples=700)
 @given(body=files, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
 def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, dialect, targets):
     """The slow obvious reader, too, comes to the same decisions, for every robot named."""
-    after = rewritten(body, dialect).encode()
+    after = rewrite(RobotsTxt.parse(body, dialect=dialect)).text.encode()
     for target in targets:
         url = read_url("https://www.example.com" + target, dialect)[1]
         for robot in ("bot", "robot", "other", "b-t", "nobody", "yandex"):
@@ -168,8 +245,25 @@ def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, di
 @settings(max_examples=400)
 @given(body=files, dialect=dialects)
 def test_the_corrected_file_is_proved(body, dialect):
-    """The proof holds, fields and all."""
-    assert str(prove(body, rewritten(body, dialect), dialect)).startswith("proved")
+    """The proof holds, fields and all, of the file as the document describes it, too."""
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    for alone in (False, True):
+        assert str(prove(body, rewrite(robots, alone=alone).text, dialect)).startswith("proved")
+
+
+@settings(max_examples=300)
+@given(body=files, dialect=st.sampled_from(sorted(DIALECTS)), targets=st.lists(rooted, max_size=9))
+def test_nothing_opens_to_anyone(body, dialect, targets):
+    """In every dialect, and to Python's own, for every robot named, whatever the file."""
+    correction = correct(body, dialect)
+    assert correction.is_harmless
+    after = correction.text.encode()
+    for read in READERS.values():
+        before, now = read(body, None), read(after, None)
+        for target in targets if before and now else ():
+            for robot in ("bot", "robot", "other", "b-t", "nobody", "yandex"):
+                url = "https://www.example.com" + target
+                assert before(url, robot) or not now(url, robot), robot
 
 
 MENDED = frozenset(
@@ -189,7 +283,8 @@ MENDED = frozenset(
 @given(body=files)
 def test_what_the_document_mends_is_not_found_again(body):
     """The corrected file has none of the findings that it is there to correct."""
-    assert not {one.code for one in lint(rewritten(body).encode())} & MENDED
+    text = rewrite(RobotsTxt.parse(body), alone=True).text
+    assert not {one.code for one in lint(text.encode())} & MENDED
     assert FINDINGS.keys() >= MENDED
 
 
@@ -322,7 +417,7 @@ def test_rules_with_wildcards_meet_all_others_in_turn():
     wildcards = [f"/a/*x{n}" for n in range(10)]
     others = [f"/a/{n}" for n in range(60)]
     met = list(meetings([*wildcards, *others, "/b/1", "/c$"]))
-    assert len(met) == 10 * 8
+    assert len(met) == 10 * 8 * 2  # each, and a little past it
     assert set(others) <= {target.partition("x")[0] for target in met}
     assert all(target.startswith("/a/") for target in met)
     assert set(meetings(["/*a$", "/b*", "/#c"])) >= {"/ba", "/%23ca"}
@@ -349,7 +444,7 @@ def test_there_is_always_a_robot_that_no_group_names(name):
 def test_several_dialects_can_be_proved():
     """What is alike in one dialect may differ in another."""
     text = "User-agent: one\nDisallow: /a\nAllow: /a/b\n"
-    after = rewritten(text)
+    after = rewrite(RobotsTxt.parse(text.encode()), alone=True).text
     assert prove(text.encode(), after).holds
     assert prove(text.encode(), after, "rep2008").holds
     assert not prove(text.encode(), after, "rep1994").holds

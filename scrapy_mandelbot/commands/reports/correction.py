@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.diff import unified_diff
 from scrapy_mandelbot.robotstxt import RobotsTxt
-from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
+from scrapy_mandelbot.robotstxt.rewriting import correct, prove
 from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
@@ -14,11 +14,19 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt import Dialect
 
 
-def fix(source: str, body: bytes, dialect: str | Dialect, max_bytes: int) -> dict[str, Any]:
-    """Return the corrected file, and whether it is proved to decide as the original does."""
-    robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
-    rewritten = rewrite(robots, max_bytes=max_bytes)
-    proof = prove(body, rewritten.text, dialect, max_bytes=max_bytes)
+def fix(
+    source: str, body: bytes, dialect: str | Dialect, max_bytes: int, *, alone: bool = False
+) -> dict[str, Any]:
+    """Return the corrected file, whether it is proved to decide as the original does, for whom not.
+
+    Of the whole file: what comes after `max_bytes`, which robots do not read, too. With `alone` it
+    is corrected for the robots of the dialect, whatever that opens to others.
+    """
+    robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
+    rewritten = correct(body, dialect, alone=alone, max_bytes=max_bytes)
+    proof = prove(
+        body, rewritten.text, dialect, max_bytes=None
+    )  # asks more than is needed to choose
     before = [record.raw for record in robots.records]
     return {
         "source": source,
@@ -29,6 +37,19 @@ def fix(source: str, body: bytes, dialect: str | Dialect, max_bytes: int) -> dic
             before, rewritten.text.split("\n")[:-1], source, f"{source} (corrected)"
         ),
         "remarks": list(rewritten.remarks),
+        "harmless": rewritten.is_harmless,
+        "effects": [
+            {
+                "reader": effect.reader,
+                "bytes_read": effect.bytes_read,
+                "decisions": effect.decisions,
+                "opened": len(effect.opened),
+                "closed": len(effect.closed),
+                "lost": len(effect.lost),
+                "summary": list(effect.sentences()),
+            }
+            for effect in rewritten.effects
+        ],
         "proof": {
             "holds": proof.holds,
             "is_whole": proof.is_whole,
@@ -75,4 +96,5 @@ def remarks(report: dict[str, Any]) -> list[str]:
         f"{one['before']}, and is {one['after']}"
         for one in differences
     ]
-    return [*report["remarks"], report["proof"]["summary"], *told]
+    effects = [sentence for effect in report["effects"] for sentence in effect["summary"]]
+    return [*report["remarks"], report["proof"]["summary"], *told, *effects]

@@ -20,9 +20,10 @@ from scrapy_mandelbot.robotstxt.lint.agents import check_agent
 from scrapy_mandelbot.robotstxt.lint.catalogue import FINDINGS, Finding, FindingKind, Severity
 from scrapy_mandelbot.robotstxt.lint.clashes import check_clashes
 from scrapy_mandelbot.robotstxt.lint.delivery import Delivery, check_delivery
-from scrapy_mandelbot.robotstxt.lint.octets import check_characters, check_octets
+from scrapy_mandelbot.robotstxt.lint.octets import check_characters, check_octets, kind_of_binary
 from scrapy_mandelbot.robotstxt.lint.paths import check_path
-from scrapy_mandelbot.robotstxt.lint.source import Source, read_source
+from scrapy_mandelbot.robotstxt.lint.priority import check_priority
+from scrapy_mandelbot.robotstxt.lint.source import Found, Source, read_source
 from scrapy_mandelbot.robotstxt.lint.structure import check_structure
 from scrapy_mandelbot.robotstxt.lint.syntax import check_syntax
 from scrapy_mandelbot.robotstxt.lint.values import check_value
@@ -30,7 +31,7 @@ from scrapy_mandelbot.robotstxt.lint.values import check_value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_mandelbot.robotstxt.lint.source import Check, Found
+    from scrapy_mandelbot.robotstxt.lint.source import Check
 
 __all__ = [
     "FINDINGS",
@@ -49,9 +50,12 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
     Any bytes do. Costs time linear in the size of the file. Of findings of one kind as many are
     listed as its row of the table says; the last of them knows how many more there are.
     """
+    kind = kind_of_binary(body)
+    if kind is not None:  # of its lines there is nothing to say
+        return _sorted([Found("binary-file", None, f"The file is {kind}.")])
     source = read_source(body, max_bytes)
-    whole = (check_octets(source), check_structure(source), check_clashes(source))
-    return _sorted(chain(*whole, _check_lines(source)))
+    groups = (check_structure(source), check_clashes(source), check_priority(source))
+    return _sorted(chain(check_octets(source), *groups, _check_lines(source)))
 
 
 def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:

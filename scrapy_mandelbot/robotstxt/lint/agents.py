@@ -22,7 +22,7 @@ _GOOGLES_NAME = re.compile(r"[A-Za-z_\-]*")
 
 
 def check_agent(record: Record) -> Check:
-    """What is wrong with a User-agent line: one thing at most, the worst."""
+    """What is wrong with a User-agent line: the worst, and what Google makes of the name."""
     value, number = record.value, record.number
     name = name_of(record)
     if not value:
@@ -45,7 +45,11 @@ def check_agent(record: Record) -> Check:
         message = f"There is a space in {quoted(value)}; what is read is {quoted(name)}."
         yield Found("space-in-agent", number, message)
     else:
-        yield from _check_name(name, number)
+        yield from _check_spelling(name, number)
+    read = _GOOGLES_NAME.match(name)
+    if read and read[0] != name and name != "*":
+        message = f"Of {quoted(name)} Google's parser reads {quoted(read[0])}."
+        yield Found("agent-characters", number, message)
 
 
 def _is_several(value: str) -> bool:
@@ -56,12 +60,8 @@ def _is_several(value: str) -> bool:
     return len(words) > 1 and all(word in _KNOWN or word == "*" for word in words)
 
 
-def _check_name(name: str, number: int) -> Check:
+def _check_spelling(name: str, number: int) -> Check:
     meant = None if name.lower() in _KNOWN else _SPELLING.surely_corrected(name)
     if meant:
         message = f"No robot is known as {quoted(name)}: {quoted(meant)} is meant, most likely."
         yield Found("misspelt-agent", number, message)
-    read = _GOOGLES_NAME.match(name)
-    if read and read[0] != name:
-        message = f"Of {quoted(name)} Google's parser reads {quoted(read[0])}."
-        yield Found("agent-characters", number, message)

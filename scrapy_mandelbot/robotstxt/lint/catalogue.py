@@ -78,13 +78,16 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
       "nowhere else.")),
     ("name-in-capitals", _W, "The file's name is not in lower case.",
      "Robots ask for /robots.txt; a server that tells capitals apart answers 404."),
+    ("only-in-capitals", _E, "The file is there under a name in capitals alone.",
+     "Every robot asks for /robots.txt, in lower case: to all of them there is no file."),
     ("other-site", _N, "The file came from another site.",
      ("Mandelbot and RFC 9309 follow redirects to other sites, and the file is about the site "
       "that was asked; some robots do not follow.")),
     ("many-redirects", _W, "There are five redirects or more.",
      "Some robots, Google's too, give up after five and take it that there is no file."),
-    ("too-many-redirects", _E, "There are ten redirects or more.",
-     "Robots give up, Mandelbot too, and take it that there is no file: everything is allowed."),
+    ("too-many-redirects", _E, "There are more than ten redirects.",
+     ("Robots give up, Mandelbot too, which follows ten, and take it that there is no file: "
+      "everything is allowed.")),
     ("unfinished-redirect", _E, "The last answer is a redirect that leads nowhere.",
      "Robots take it that there is no file: everything is allowed."),
     ("status-not-200", _W, "The status is a success, but not 200.",
@@ -119,6 +122,10 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     # The whole file.
     ("empty-file", _N, "The file says nothing.",
      "To all robots the whole site is allowed."),
+    ("binary-file", _E, "The file is no text.",
+     "Robots find no line in it that they can read: the whole site is allowed."),
+    ("broken-off", _W, "The file breaks off in the middle of a line.",
+     "It was cut on the way, or when it was written: rules are missing."),
     ("html-page", _E, "The file is a web page.",
      ("An error page with status 200, most likely. Robots ignore its lines: the whole site is "
       "allowed.")),
@@ -174,6 +181,12 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("blank-line-in-group", _W, "A directive follows a blank line within a group.",
      ("To robots of the 1994 standard and Moderatobot the group ended there, and they ignore it; "
       "Mandelbot and Google read on.")),
+    ("blank-line-between-agents", _W, "There is a blank line between User-agent lines of a group.",
+     ("To robots of the 1994 and the extended standard the group ended there: the robots named "
+      "before the line have no rules.")),
+    ("agents-apart", _W, "A directive stands between User-agent lines of a group.",
+     ("To Mandelbot and Google the rules that follow are for all of these robots; to others the "
+      "group ended at the directive, and the robots named before it have no rules.")),
     ("no-blank-line-before-group", _N, "There is no blank line before a group.",
      "Robots of the 1994 standard may read both groups as one; Mandelbot and Google do not.", 1),
     ("repeated-agent", _W, "A robot is named more than once.",
@@ -181,9 +194,17 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
       "standards take the first one only.")),
     ("star-before-robots", _W, "The group for * is not the last.",
      "Robots that read from the top stop at the first group that applies, and * always does."),
-    ("wide-name-first", _N, "A group's name is the beginning of a later group's name.",
+    ("wide-name-first", _N, "A group's name is a part of a later group's name.",
      ("Robots that look for the first name inside their own take the first group, not the more "
-      "specific one. Mandelbot and Google compare whole names.")),
+      "specific one; those of the older standards take it where no name is theirs. Mandelbot and "
+      "Google compare whole names."), 10),
+    ("wide-name-last", _N, "A group's name is a part of an earlier group's name.",
+     ("Robots that look for the first value that holds their own name take the earlier group "
+      "(Moderatobot); robots of the older standards take this one where no name is theirs. "
+      "Mandelbot and Google compare whole names."), 10),
+    ("own-group-drops-rules", _N, "A robot's own group leaves open what is closed to *.",
+     ("A robot with a group of its own does not read the one for *: what is to hold for it must "
+      "be repeated (SearchTools)."), 10),
     ("group-without-rules", _W, "A group has no rules.",
      ("To Mandelbot and Google it allows everything; some robots take it for part of the next "
       "group, or ignore it.")),
@@ -195,8 +216,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("empty-agent", _E, "A User-agent has no name.",
      "The group is about no robot."),
     ("star-in-agent", _W, "A User-agent mixes * with other signs.",
-     ("The standard knows * alone; Mandelbot and Google take the sign for part of a name, so "
-      "that no robot is meant.")),
+     ("The standard knows * alone; to Mandelbot and Google a name ends there, and where nothing "
+      "is before the sign, no robot is meant.")),
     ("agent-is-header", _W, "A User-agent holds a whole header.",
      "Robots look for their name: to Mandelbot and Google it ends at the first slash or space."),
     ("several-names", _E, "A User-agent names several robots.",
@@ -236,6 +257,9 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("robots-txt-in-rule", _W, "A rule is about /robots.txt itself.",
      ("The file is always allowed and must not appear in rules; Google's robots read what is "
       "forbidden here as a rule like any other.")),
+    ("index-page", _N, "An Allow is about an index page.",
+     ("Google's robots take it for the directory, too: /a/index.html allows /a/. To all others it "
+      "is the page."), 10),
     ("space-in-path", _W, "There is a space in a path.",
      "A URL has %20 instead: to many robots the path ends at the space or matches nothing."),
     ("unescaped-character", _N, "A path holds characters that must be escaped.",
@@ -248,10 +272,20 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "The second changes nothing."),
     ("tie", _W, "An Allow and a Disallow have the same path.",
      "Allow wins with Mandelbot and Google; with robots of the 1994 standard, the first."),
+    ("allow-loses", _N, "An Allow is no longer than a Disallow with wildcards that it may meet.",
+     ("Of two rules that match, the longer decides, and wildcards count (Mandelbot, Google): the "
+      "Allow loses, or wins a tie by its kind alone; with robots that do not know wildcards it "
+      "always holds."), 10),
+    ("explicit-match", _W, "A path in a group of version 2.0 has no pattern character.",
+     ("To robots of the extended standard it is one page: Disallow: / closes the root alone, "
+      "Disallow: /* the site. To all others it closes what begins with it."), 10),
     ("unreachable-rule", _N, "A rule never decides.",
      "Another, which is longer or as long, matches all that it matches (Mandelbot, Google)."),
     ("allow-after-disallow", _N, "An Allow follows a Disallow that covers it.",
      "Robots that take the first rule that matches never reach it: Allow first serves all.", 10),
+    ("allow-before-disallow", _W, "An Allow covers a Disallow that comes after it.",
+     ("Robots that take the first rule that matches never come to the Disallow: what it closes is "
+      "open to them."), 10),
     # Crawl-delay.
     ("bad-crawl-delay", _E, "A Crawl-delay is no number of seconds.",
      "Robots ignore it."),

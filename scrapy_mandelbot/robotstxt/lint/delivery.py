@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robotstxt.lint.source import Check
 
-_MANY_REDIRECTS, _TOO_MANY_REDIRECTS = 5, 10
+_MANY_REDIRECTS, _FOLLOWED = 5, 10  # "makes up to 10 redirections" (Moderatobot)
 _SLOW, _TOO_SLOW = 5.0, 10.0  # seconds
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 _CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd", "identity"})
@@ -41,16 +41,21 @@ class Delivery:
     """The header's value; empty: there was none."""
     content_encoding: str | None = None
     """The header's value; empty: there was none."""
+    in_capitals: bool = False
+    """Whether there is a /ROBOTS.TXT where this one is not there."""
 
 
 def check_delivery(delivery: Delivery) -> Check:
     """What is wrong with how the file came."""
     yield from _check_place(delivery)
     redirects, seconds = delivery.redirects, delivery.seconds
-    if redirects >= _TOO_MANY_REDIRECTS:
+    is_redirect = delivery.status is not None and delivery.status // 100 == 3  # noqa: PLR2004
+    if redirects > _FOLLOWED or (redirects == _FOLLOWED and is_redirect):
         yield Found("too-many-redirects", None, f"There are {redirects} redirects.")
     elif redirects >= _MANY_REDIRECTS:
         yield Found("many-redirects", None, f"There are {redirects} redirects.")
+    if delivery.in_capitals:
+        yield Found("only-in-capitals", None, "There is a /ROBOTS.TXT, and no /robots.txt.")
     if delivery.status is not None:
         yield from _check_status(delivery.status)
     if seconds is not None and seconds >= _SLOW:
@@ -77,6 +82,9 @@ def _check_place(delivery: Delivery) -> Check:
         yield Found("wrong-location", None, f"The file's name is {quoted(name)}, not robots.txt.")
     elif site and directory:
         message = f"The file is in {quoted(directory)}, not in the root directory."
+        yield Found("wrong-location", None, message)
+    elif site and urlsplit(delivery.url).query:
+        message = f"{quoted(delivery.url)} has a query, which no robot asks for."
         yield Found("wrong-location", None, message)
     elif name != "robots.txt":
         yield Found("name-in-capitals", None, f"The file's name is {quoted(name)}.")

@@ -35,6 +35,9 @@ def check_path(record: Record) -> Check:
     yield from _check_beginning(path, field, number)
     yield from _check_wildcards(path, field, number)
     yield from _check_characters(path, field, number)
+    if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
+        message = f"{field}: {_shown(path)} is about an index page."
+        yield Found("index-page", number, message)
     if path.rstrip("*$").lower() == "/robots.txt":
         yield Found(
             "robots-txt-in-rule", number, f"{field}: {_shown(path)} is about the file itself."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robotstxt.lint.names import check_wide_names
 from scrapy_mandelbot.robotstxt.lint.source import Found, field_of, quoted
 from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.robotstxt.lint.source import Check, Source
     from scrapy_mandelbot.robotstxt.outline import Group, Outline
     from scrapy_mandelbot.robotstxt.records import Record
@@ -29,6 +29,7 @@ def check_structure(source: Source) -> Check:
             message = f"{field_of(record)} stands before any User-agent."
             yield Found("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
+    yield from _check_between_agents(outline)
     yield from _check_names(outline)
     for group in outline.groups:
         yield from _check_group(group)
@@ -58,6 +59,26 @@ def _check_blank_lines(outline: Outline) -> Check:
             part = _DIRECTIVES
 
 
+def _check_between_agents(outline: Outline) -> Check:
+    """Moderatobot, "Groups": blank lines inside the group are prohibited."""
+    blank = {record.number for record in outline.records if record.is_blank}
+    for group in outline.groups:
+        for one, other in pairwise(group.agents):
+            if any(number in blank for number in range(one.number + 1, other.number)):
+                message = f"There is a blank line between this User-agent and line {one.number}."
+                yield Found("blank-line-between-agents", other.number, message)
+    for group in outline.groups:
+        others = {record.number: record for record in group.directives}
+        for one, other in pairwise(group.agents):
+            between = next(filter(None, map(others.get, range(one.number + 1, other.number))), None)
+            if between:
+                message = (
+                    f"{field_of(between)} of line {between.number} stands between this User-agent "
+                    f"and line {one.number}."
+                )
+                yield Found("agents-apart", other.number, message)
+
+
 # Where the strict reader of blank lines is: before any group, in the two parts of one, or after a
 # blank line that closed it.
 _START, _AGENTS, _DIRECTIVES, _CLOSED = range(4)
@@ -82,24 +103,7 @@ def _check_names(outline: Outline) -> Check:
             first_line.setdefault(name, agent.number)
         if star is None:
             star = next((a.number for a in group.agents if name_of(a) == "*"), None)
-    yield from _check_wide_names(first_line)
-
-
-def _check_wide_names(first_line: dict[str, int]) -> Check:
-    """Moderatobot, "User-agent directive": put groups in order, the most specific first."""
-    for name, line in first_line.items():
-        for wide in _starts_of(name):
-            if first_line.get(wide, line) < line:
-                message = f"{quoted(wide)} comes before {quoted(name)}, line {line}."
-                yield Found("wide-name-first", first_line[wide], message)
-                break
-
-
-def _starts_of(name: str) -> Iterator[str]:
-    """Yield what a name begins with, up to a hyphen or dot: ``googlebot`` of googlebot-news."""
-    for at, character in enumerate(name[:100]):
-        if character in "-._" and at > 2:  # noqa: PLR2004 - no name is that short
-            yield name[:at]
+    yield from check_wide_names(first_line)
 
 
 def _check_group(group: Group) -> Check:

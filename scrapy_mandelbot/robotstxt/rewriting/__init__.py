@@ -1,18 +1,33 @@
 r"""The corrected version of a robots.txt, and the proof that it decides as the original does.
 
 >>> from scrapy_mandelbot.robotstxt import RobotsTxt
->>> body = b"User-agent: *\nDisallow: /a # drafts\nAllow: /a/b\n"
->>> text = RobotsTxt.parse(body).rewrite()
->>> print(text, end="")
+>>> body = b"User-agent: *\nDisallow: /a # drafts\nAllow: /b\n\nDisallow: /c\n"
+>>> correction = correct(body)
+>>> print(correction.text, end="")
 User-agent: *
-Allow: /a/b
 # drafts
 Disallow: /a
->>> print(prove(body, text))
-proved: 14 decisions in mandelbot are alike
+# Allow: /b
+Disallow: /c
+>>> print(correction.proof)
+proved: 16 decisions in mandelbot are alike
+>>> print(next(correction.effects[0].sentences()))
+closes 3 of 16 URLs to rep1994, as they are to mandelbot; first /c for others
 """
 
+from scrapy_mandelbot.robotstxt.rewriting.correction import Correction, correct
+from scrapy_mandelbot.robotstxt.rewriting.effects import Effect, effects
 from scrapy_mandelbot.robotstxt.rewriting.proof import Difference, Proof, prove
 from scrapy_mandelbot.robotstxt.rewriting.rewrite import Rewritten, rewrite
 
-__all__ = ["Difference", "Proof", "Rewritten", "prove", "rewrite"]
+__all__ = [
+    "Correction",
+    "Difference",
+    "Effect",
+    "Proof",
+    "Rewritten",
+    "correct",
+    "effects",
+    "prove",
+    "rewrite",
+]

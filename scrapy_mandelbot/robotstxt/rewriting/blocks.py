@@ -10,15 +10,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.dialects import FIELDS
+from scrapy_mandelbot.robotstxt.dialects import FIELDS, OWN_FIELDS
 from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robotstxt.outline import Group, Outline
+    from scrapy_mandelbot.robotstxt.outline import Group, Outline, Run
     from scrapy_mandelbot.robotstxt.records import Record
 
 _GROWTH = 3  # times as many lines as before: more and groups are left apart
@@ -60,10 +60,10 @@ def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
     if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
         found.left_apart = True
         memberships = {}
-    by_groups: dict[tuple[_Groups, bool], Block] = {}
-    written: set[tuple[str, _Groups]] = set()
+    by_groups: dict[tuple[_Membership, bool], Block] = {}
+    written: set[tuple[str, _Membership]] = set()
     for place, group in enumerate(outline.groups):
-        alone = _Groups((place,))
+        alone = _Membership((place,), None)
         for agent in group.agents:
             name = key_of(agent, grammar)
             groups = memberships.get(name, alone)
@@ -80,8 +80,7 @@ def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
                 block.names.append(name)
                 written.add((name, groups))
     for (groups, _), block in by_groups.items():
-        for place in groups.places:
-            block.directives += _own(outline.groups[place])
+        block.directives = list(_directives(outline, groups))
     found.blocks = list(by_groups.values())
     _set_aside(outline, found)
     return found
@@ -93,38 +92,57 @@ def key_of(agent: Record, grammar: Grammar) -> str:
     return name[0].lower() if name else ""
 
 
-class _Groups:
-    """The places of groups that are about a name: names that share all share one of these.
+class _Membership:
+    """What of a file is about a name: names of which that is the same share one of these.
 
     It is equal to itself alone. A name of many groups is looked up in each of them, and must not
     be compared with all each time.
     """
 
-    __slots__ = ("places",)
+    __slots__ = ("own", "places")
 
-    def __init__(self, places: Iterable[int]) -> None:
+    def __init__(self, places: Iterable[int], own: Iterable[Run] | None) -> None:
         self.places = dict.fromkeys(places)
+        """Of its groups."""
+        self.own = None if own is None else {record.number for run in own for record in run.own}
+        """The lines with delays and the like that are about it; None: all."""
 
 
-def _memberships(outline: Outline, grammar: Grammar) -> dict[str, _Groups]:
-    """Return which groups are about a name."""
-    places: dict[str, dict[int, None]] = {}
+def _memberships(outline: Outline, grammar: Grammar) -> dict[str, _Membership]:
+    """Return what is about each name."""
+    counts_first = grammar.dialect.repeated_agent == "first"
+    found: dict[str, dict[int, dict[int, Run]]] = {}
     for place, group in enumerate(outline.groups):
-        for agent in group.agents:
-            places.setdefault(key_of(agent, grammar), {})[place] = None
-    only_first = grammar.dialect.repeated_agent == "first"
-    shared: dict[tuple[int, ...], _Groups] = {}
+        for run in group.runs:
+            own = {id(run): run} if run.own else {}
+            for agent in run.agents:
+                places = found.setdefault(key_of(agent, grammar), {})
+                if place in places or not places or not counts_first:
+                    places.setdefault(place, {}).update(own)
+    shared: dict[tuple[tuple[int, ...], tuple[int, ...]], _Membership] = {}
     memberships = {}
-    for name, found in places.items():
-        these = tuple(found)[: 1 if only_first else None]
-        memberships[name] = shared.setdefault(these, _Groups(these))
+    for name, places in found.items():
+        runs = {key: run for own in places.values() for key, run in own.items()}
+        key = (tuple(places), tuple(runs))
+        if key not in shared:
+            shared[key] = _Membership(places, runs.values())
+        memberships[name] = shared[key]
     return memberships
 
 
-def _size(outline: Outline, memberships: dict[str, _Groups]) -> int:
-    """Return how many directives the new file would have."""
+def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
+    """Return how many directives the new file would have, about."""
     sizes = [len(group.directives) for group in outline.groups]
-    return sum(sizes[place] for one in set(memberships.values()) for place in one.places)
+    return sum(sizes[place] for member in set(memberships.values()) for place in member.places)
+
+
+def _directives(outline: Outline, membership: _Membership) -> Iterator[Record]:
+    """Yield the lines about a robot but those that are about all robots."""
+    own = membership.own
+    for place in membership.places:
+        for record in _own(outline.groups[place]):
+            if own is None or record.field not in OWN_FIELDS or record.number in own:
+                yield record
 
 
 def _order_matters(dialect: Dialect) -> bool:

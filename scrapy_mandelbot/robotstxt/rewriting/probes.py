@@ -47,7 +47,9 @@ def meetings(values: Iterable[str]) -> Iterator[str]:
         first, last = bisect_left(literals, head), bisect_left(literals, f"{head}\U0010ffff")
         for place in range(turn, turn + min(_MEETINGS, last - first)):
             other = literals[first + place % (last - first)]
-            yield other + _filled(rest.removesuffix("$"), "")
+            both = other + _filled(rest.removesuffix("$"), "")
+            yield both
+            yield f"{both}x"  # past a $
         turn += _MEETINGS
 
 

@@ -1,21 +1,16 @@
 """The proof: a file and its corrected version, asked the same, answer the same.
 
-Who asks is every robot that a group of either file names, and one that none names. Each is asked
-about URLs near every rule of its groups, and about those near the rules of others. And what either
-file says besides rules is compared: delays, rates, times, comments, sitemaps, Clean-params, and the
-first Host, which is the only one that counts (Moderatobot, "Host directive").
+What is asked is in `questions.py`. And what either file says besides rules is compared: delays,
+rates, times, comments, sitemaps, Clean-params, and the first Host, which is the only one that
+counts (Moderatobot, "Host directive"). What others make of the two files is in `effects.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.grammar import grammar_of
-from scrapy_mandelbot.robotstxt.outline import read_outline
-from scrapy_mandelbot.robotstxt.rewriting.probes import ALWAYS, meetings, probes
+from scrapy_mandelbot.robotstxt.rewriting.questions import SITE, Questions
 from scrapy_mandelbot.robotstxt.robots import RobotsTxt
 from scrapy_mandelbot.shown import shown
 
@@ -24,12 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robotstxt.dialects import Dialect
 
-SITE = "https://www.example.com"
-
-_PROBES = 20  # as many URLs there are of a rule, about
-_FEWEST = 1000  # URLs that a robot is asked about at least, where there are as many
 _LISTED = 50  # differences that are told one by one
-_READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,40 +89,30 @@ def prove(
     """
     if isinstance(rewritten, str):
         rewritten = rewritten.encode()
-    files = [
-        RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
-        for body in (original, rewritten)
-    ]
-    return _Comparison(files[0], files[1], max_decisions).proof(len(original) + len(rewritten))
+    before = RobotsTxt.parse(original, dialect=dialect, max_bytes=max_bytes)
+    after = RobotsTxt.parse(rewritten, dialect=dialect, max_bytes=max_bytes)
+    size = len(original) + len(rewritten)
+    return prove_by(Questions((before, after), size, max_decisions), before, after)
+
+
+def prove_by(questions: Questions, before: RobotsTxt, after: RobotsTxt) -> Proof:
+    """Compare what two files answer to these questions."""
+    return _Comparison(before, after).proof(questions)
 
 
 class _Comparison:
     """Asks two files, and counts."""
 
-    def __init__(self, before: RobotsTxt, after: RobotsTxt, max_decisions: int) -> None:
+    def __init__(self, before: RobotsTxt, after: RobotsTxt) -> None:
         self._before = before
         self._after = after
-        self._max_decisions = max_decisions
-        self._own: dict[str, list[list[str]]] = {}
-        """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
-        self._everything: dict[str, None] = {}
         self._decisions = self._fields = self._different = 0
         self._differences: list[Difference] = []
-        self._is_whole = True
 
-    def proof(self, size: int) -> Proof:
+    def proof(self, questions: Questions) -> Proof:
         """Ask both files everything."""
-        for robots in (self._before, self._after):
-            self._read(robots)
-        names = [name for name in self._own if name and name != "*"]
-        most = min(_READ // (size + 1), self._max_decisions // _FEWEST)
-        agents = self._some([*names, *self._blended(names)], max(20, most))
-        agents.append(self._nobody())
-        quota = max(_FEWEST, self._max_decisions // len(agents))
-        everywhere = self._urls(list(self._everything), quota)
-        for agent in agents:
-            own = self._urls(list(chain(*self._own.get(agent, ()))), quota)
-            self._compare_decisions(agent, dict.fromkeys([*own, *everywhere]))
+        for agent, targets in questions.asked():
+            self._compare_decisions(agent, targets)
             self._compare_fields(agent)
         self._compare("Sitemap", None, self._before.sitemaps, self._after.sitemaps)
         self._compare("Host", None, self._before.hosts[:1], self._after.hosts[:1])
@@ -143,49 +123,8 @@ class _Comparison:
             self._fields,
             tuple(self._differences),
             self._different,
-            self._is_whole,
+            questions.is_whole,
         )
-
-    def _read(self, robots: RobotsTxt) -> None:
-        grammar = grammar_of(robots.dialect)
-        for group in read_outline(robots.records, robots.dialect).groups:
-            paths = [rule.value for rule in group.rules() if rule.value]
-            self._everything.update(dict.fromkeys(paths))
-            for agent in group.agents:
-                name = grammar.agent_name.match(agent.value)
-                self._own.setdefault(name[0] if name else "", []).append(paths)
-
-    def _blended(self, names: list[str]) -> list[str]:
-        """Return names that hold those of two groups, where robots look for these inside theirs."""
-        if self._before.dialect.agent_match != "inside":
-            return []
-        return [f"{one}-{other}" for one, other in pairwise(names)]
-
-    def _nobody(self) -> str:
-        """Return a name that no group is about but that for ``*``, in either file.
-
-        Of one letter, because some robots look for names inside theirs. A file that names every
-        letter names everybody.
-        """
-        files = (self._before, self._after)
-        for letter in ascii_lowercase + digits:
-            name = letter * 8
-            if all(robots.verdict("/", name).agent in {None, "*"} for robots in files):
-                return name
-        return "unnamed"
-
-    def _some(self, these: list[str], most: int) -> list[str]:
-        """Return all, or if there are too many as many as allowed, spread evenly."""
-        if len(these) <= most:
-            return these
-        self._is_whole = False
-        return [these[place * len(these) // most] for place in range(most)]
-
-    def _urls(self, paths: list[str], most: int) -> list[str]:
-        """Return what is asked because of these rules."""
-        paths = self._some(paths, most // _PROBES)
-        near = chain.from_iterable(map(probes, paths))
-        return self._some(list(dict.fromkeys([*ALWAYS, *near, *meetings(paths)])), most)
 
     def _compare_decisions(self, agent: str, targets: Iterable[str]) -> None:
         before, after = self._before.allowed, self._after.allowed

@@ -24,7 +24,7 @@ from scrapy_mandelbot.robotstxt.rewriting.rewritten_lines import (
     read_comments,
     spelt,
 )
-from scrapy_mandelbot.robotstxt.rewriting.rule_order import in_order
+from scrapy_mandelbot.robotstxt.rewriting.rule_order import in_order, never_decides
 from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.robots import RobotsTxt
 
 _YANDEX = "yandex"
+_TOLD = 20  # lines that a remark names
 _RULES = frozenset({"allow", "disallow"})
 
 
@@ -48,32 +49,36 @@ class Rewritten:
     """Where it is not as the document recommends, as sentences: to keep the decisions."""
 
 
-def rewrite(robots: RobotsTxt, *, max_bytes: int | None = 512_000) -> Rewritten:
+def rewrite(
+    robots: RobotsTxt, *, max_bytes: int | None = 512_000, alone: bool = False
+) -> Rewritten:
     """Return the corrected file of what was read.
 
     Rewriting it again changes nothing. Where it would be longer than `max_bytes`, so that its end
-    were not read, it has no comments.
+    were not read, it has no comments, if that helps. With `alone` only the robots of the dialect
+    count; without, rules stay in an order that lets nobody in by the first that matches.
     """
     grammar = grammar_of(robots.dialect)
     outline = read_outline(robots.records, robots.dialect)
-    writer = _Writer(outline, grammar)
+    writer = _Writer(outline, grammar, alone=alone)
     text = writer.write()
     if max_bytes is not None and len(text.encode()) > max_bytes:
-        writer = _Writer(outline, grammar)
-        writer.comments = Comments()
-        text = writer.write()
-        message = f"Comments are left out: with them the file has over {max_bytes} bytes."
-        writer.remarks.append(message)
-        if len(text.encode()) > max_bytes:
-            writer.remarks.append("It is longer even so: its end is not read.")
+        bare = _Writer(outline, grammar, alone=alone)
+        bare.comments = Comments()
+        shorter = bare.write()
+        if len(shorter.encode()) <= max_bytes:
+            text, writer = shorter, bare
+            message = f"Comments are left out: with them the file has over {max_bytes} bytes."
+            writer.remarks.append(message)
     return Rewritten(text, tuple(writer.remarks))
 
 
 class _Writer:
     """Puts the lines of one file in order."""
 
-    def __init__(self, outline: Outline, grammar: Grammar) -> None:
+    def __init__(self, outline: Outline, grammar: Grammar, *, alone: bool) -> None:
         self._dialect = grammar.dialect
+        self._alone = alone
         self._blocks = read_blocks(outline, grammar)
         self._sitemaps = self._about_all(outline, "sitemap")
         self._for_yandex = [
@@ -82,8 +87,13 @@ class _Writer:
         ]
         for block in self._blocks.blocks:
             self._drop_repeated_versions(block)
+        dropped = self._drop_useless()
         self.comments = read_comments(outline.records, self._blocks.unread, self._blocks.merged)
         self.remarks: list[str] = []
+        if dropped:
+            lines = "line" if len(dropped) == 1 else "lines"
+            numbers = ", ".join(map(str, dropped[:_TOLD])) + (", …" if dropped[_TOLD:] else "")
+            self.remarks.append(f"Allow never decides in {lines} {numbers}: it is a comment now.")
 
     def write(self) -> str:
         """Return the text."""
@@ -124,6 +134,19 @@ class _Writer:
         self._blocks.unread |= repeated
         block.directives = [r for r in block.directives if r.number not in repeated]
 
+    def _drop_useless(self) -> list[int]:
+        """Take Allow rules that never decide out of their groups; return those that are gone."""
+        found: set[int] = set()
+        for block in self._blocks.blocks:
+            useless = never_decides(
+                [r for r in block.directives if r.field in _RULES], self._dialect
+            )
+            block.directives = [r for r in block.directives if r.number not in useless]
+            found |= useless
+        gone = found - {r.number for block in self._blocks.blocks for r in block.directives}
+        self._blocks.unread |= gone
+        return sorted(gone)
+
     # Groups.
 
     def _groups(self) -> Iterator[list[RewrittenLine]]:
@@ -134,6 +157,10 @@ class _Writer:
         yandex = next((block for block in blocks if _YANDEX in block.names), None)
         pattern = next((block for block in blocks if "*" in block.names), None)
         is_made = yandex is not None or not self._for_yandex
+        if not is_made and self._hides_a_name(_YANDEX):
+            yield from ([*map(self._agent, b.agents), *self._directives(b)] for b in blocks)
+            yield self._lines(self._for_yandex)
+            return
         for block in blocks:
             if block is pattern and not is_made:
                 yield self._made_for_yandex(block)
@@ -145,6 +172,13 @@ class _Writer:
             ]
         if not is_made:
             yield self._made_for_yandex(Block())
+
+    def _hides_a_name(self, new: str) -> bool:
+        """Whether a robot of two names would be found by a new one instead of one in the file."""
+        if self._dialect.agent_match != "inside":
+            return False
+        names = (name for block in self._blocks.blocks for name in block.names)
+        return any(name != "*" and len(name) < len(new) for name in names)
 
     def _made_for_yandex(self, pattern: Block) -> list[RewrittenLine]:
         """Moderatobot, "User-agent directive": the group for ``*`` is the pattern."""
@@ -161,9 +195,9 @@ class _Writer:
             first = []  # it has no effect where it stands, and must not have one now
             self._remark(block, "Robot-version stays after the rules")
         rules = self._once(r for r in block.directives if r.field in _RULES)
-        ordered, is_recommended = in_order(rules, self._dialect)
+        ordered, is_recommended = in_order(rules, self._dialect, alone=self._alone)
         if not is_recommended:
-            self._remark(block, "Allow and Disallow stay in their order")
+            self._remark(block, "Allow stays behind Disallow")
         others = [r for r in block.directives if r.field not in _RULES and r not in first]
         lines = self._lines([*first, *ordered])
         if not any(rule.field == "disallow" for rule in ordered):
@@ -182,7 +216,7 @@ class _Writer:
 
     def _remark(self, block: Block, what: str) -> None:
         name = block.names[0] if block.names else "*"
-        remark = f"{what} in the group for {shown(name)}: the dialect decides by it."
+        remark = f"{what} in the group for {shown(name)}: some robots decide by it."
         if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
             self.remarks.append(remark)
 

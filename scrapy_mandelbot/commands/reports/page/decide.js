@@ -52,24 +52,33 @@ function productTokens(agent, browserWords) {
 const PLACES = {
   equal: (name, robot) => robot.indexOf(name),
   inside: (name, robot) => robot.findIndex((own) => own.includes(name)),
+  "inside-first": (name, robot) => robot.findIndex((own) => own.includes(name)),
   contains: (name, robot) => robot.findIndex((own) => name.includes(own)),
 };
 
 /** The name in the file of the groups that apply, or null, and their rules in order. */
-function rulesFor(tables, robot) {
+function rulesFor(tables, names) {
+  const robot = [...new Set(names.flatMap((name) => [name, ...(tables.fallbacks[name] ?? [])]))];
   const placeOf = PLACES[tables.agent_match];
   const found = new Map();
+  let best = null; // the smallest place, then the longest name where a part will do
   for (const group of tables.groups) {
     for (const [written, name] of group.names) {
       const place = written === "*" ? robot.length : placeOf(name, robot);
       if (place < 0) continue;
-      if (!found.has(place)) found.set(place, { written, groups: new Set() });
-      found.get(place).groups.add(group);
+      const length = tables.agent_match === "inside" ? [...name].length : 0;
+      const key = `${place} ${name}`;
+      if (!found.has(key)) found.set(key, { written, place, length, groups: new Set() });
+      found.get(key).groups.add(group);
+      const one = found.get(key);
+      if (!best || one.place < best.place || (one.place === best.place && one.length > best.length)) {
+        best = one;
+      }
     }
     if (found.size && tables.star_stops) break;
   }
-  if (!found.size) return [null, []];
-  const { written, groups } = found.get(Math.min(...found.keys()));
+  if (!best) return [null, []];
+  const { written, groups } = best;
   const these = tables.repeated_agent === "first" ? [...groups].slice(0, 1) : [...groups];
   return [written, these.flatMap((group) => group.rules)];
 }

@@ -1,0 +1,73 @@
+"""What correcting real robots.txt files changes, and for whom::
+
+    MANDELBOT_CORPUS=/path/to/corpus python benchmarks/robotstxt_corrections.py [every nth file]
+
+The corpus is a folder with real files in ``robots/``. Each is corrected as ``scrapy robots fix``
+does it. Printed are, for each who reads robots.txt (the six dialects and Python's own
+``urllib.robotparser``), the files and URLs that open, that close though the file's own dialect
+leaves them open, and that close as they are closed to its own dialect; then how many files were put
+in the order that the document recommends, and why the others were not; and the processor time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from scrapy_mandelbot.robotstxt.rewriting import correct
+from scrapy_mandelbot.robotstxt.rewriting.readers import READERS
+
+CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", "corpus")) / "robots"
+_WAYS = {"So the lines stay": "lines stay", "So the file stays": "as it is"}
+
+
+def main() -> None:
+    if not CORPUS.is_dir():
+        sys.exit(f"no corpus in {CORPUS}: MANDELBOT_CORPUS names its folder")
+    paths = sorted(CORPUS.iterdir())[:: int(sys.argv[1]) if len(sys.argv) > 1 else 1]
+    files: Counter[tuple[str, str]] = Counter()
+    urls: Counter[tuple[str, str]] = Counter()
+    ways: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    decisions = unproved = 0
+    start = time.process_time()
+    for path in paths:
+        correction = correct(path.read_bytes())
+        decisions += correction.proof.decisions
+        unproved += not correction.proof.holds
+        for effect in correction.effects:
+            for what in ("opened", "lost", "closed"):
+                count = len(getattr(effect, what))
+                files[effect.reader, what] += bool(count)
+                urls[effect.reader, what] += count
+        ways[_way(correction.remarks)] += 1
+        reasons.update(_reason(one) for one in correction.remarks if one.startswith("Put in"))
+    seconds = time.process_time() - start
+    print(f"Python {sys.version.split()[0]}, {len(paths)} files, {seconds:.0f} s\n")
+    print(f"{'files (URLs) that':<22}{'open':>16}{'close, own open':>20}{'close, own closed':>20}")
+    for reader in READERS:
+        cells = [f"{files[reader, w]} ({urls[reader, w]:,})" for w in ("opened", "lost", "closed")]
+        print(f"{reader:<22}{cells[0]:>16}{cells[1]:>20}{cells[2]:>20}")
+    print(f"\n{unproved} files not proved, of {decisions:,} decisions in mandelbot")
+    for way, count in ways.most_common():
+        print(f"{count:>6} {way}")
+    for reason, count in reasons.most_common():
+        print(f"{count:>6} not in order: it {reason}")
+
+
+def _way(remarks: tuple[str, ...]) -> str:
+    found = (way for one in remarks for begins, way in _WAYS.items() if one.startswith(begins))
+    return next(found, "in order")
+
+
+def _reason(remark: str) -> str:
+    """Return who would be let in or kept out."""
+    does = remark.removeprefix("Put in order, the file ").split(" ", 1)[0]
+    return f"{does} to {remark.partition(' to ')[2].partition(';')[0]}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""What files are asked, to see whether they answer alike: who asks, and for which URLs.
+
+Who asks is every robot that a group of any of the files names, and one that none names. Each is
+asked about URLs near every rule of its groups, and about those near the rules of others.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, pairwise
+from string import ascii_lowercase, digits
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robotstxt.grammar import grammar_of
+from scrapy_mandelbot.robotstxt.outline import read_outline
+from scrapy_mandelbot.robotstxt.rewriting.probes import ALWAYS, meetings, probes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from scrapy_mandelbot.robotstxt.robots import RobotsTxt
+
+SITE = "https://www.example.com"
+
+PROBES = 20  # as many URLs there are of a rule, about
+_FEWEST_URLS = 100  # for each robot, where there are as many
+_FEWEST_ROBOTS = 20
+_URLS = 1000  # for each robot: there are no more robots than allow for as many
+LONGEST = 2_083  # characters of a URL: crawlers ask for no longer ones
+_READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
+
+
+class Most(NamedTuple):
+    """How many questions there are at most."""
+
+    robots: int
+    """Besides the one that is named nowhere."""
+    own: int
+    """URLs that a robot is asked about because of its own rules; 0: by the number of decisions."""
+    others: int
+    """Those because of the rules of others; 0: by the number of decisions."""
+
+
+class Questions:
+    """The questions for some files, or for a file in several dialects."""
+
+    def __init__(
+        self,
+        files: Sequence[RobotsTxt],
+        size: int,
+        max_decisions: int,
+        *,
+        most: Most | None = None,
+    ) -> None:
+        """Read the files.
+
+        Args:
+            files: Each that may be asked.
+            size: Bytes that are searched to find a robot's groups.
+            max_decisions: There are no more questions, about.
+            most: How many there are of what; None: as `size` and `max_decisions` allow.
+        """
+        self._files = files
+        most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), max_decisions // _URLS))
+        self.max_decisions = max_decisions
+        self._most = most or Most(most_robots, 0, 0)
+        self._own: dict[str, list[list[str]]] = {}
+        """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
+        self._everything: dict[str, None] = {}
+        self.nobody = ""
+        """The robot that none of the files names."""
+        self.is_whole = True
+        """False: there are so many questions that a part of them, spread evenly, has to do."""
+        for robots in files:
+            self._read(robots)
+
+    def asked(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield robots, each with the targets that it asks for."""
+        names = [name for name in self._own if name and name != "*"]
+        agents = self._some([*names, *self._blended(names)], self._most.robots)
+        self.nobody = self._nobody()
+        agents.append(self.nobody)
+        quota = max(_FEWEST_URLS, self.max_decisions // len(agents))
+        everywhere = self._urls(list(self._everything), self._most.others or quota)
+        for agent in agents:
+            own = self._urls(list(chain(*self._own.get(agent, ()))), self._most.own or quota)
+            yield agent, dict.fromkeys([*own, *everywhere])
+
+    def _read(self, robots: RobotsTxt) -> None:
+        grammar = grammar_of(robots.dialect)
+        for group in read_outline(robots.records, robots.dialect).groups:
+            paths = [rule.value for rule in group.rules() if rule.value]
+            self._everything.update(dict.fromkeys(paths))
+            for agent in group.agents:
+                name = grammar.agent_name.match(agent.value)
+                self._own.setdefault(name[0] if name else "", []).append(paths)
+
+    def _blended(self, names: list[str]) -> list[str]:
+        """Return names that hold those of two groups, where robots look for these inside theirs."""
+        if not any(robots.dialect.agent_match.startswith("inside") for robots in self._files):
+            return []
+        return [f"{one}-{other}" for one, other in pairwise(names)]
+
+    def _nobody(self) -> str:
+        """Return a name that no group is about but that for ``*``, in any of the files.
+
+        Of one letter, because some robots look for names inside theirs. A file that names every
+        letter names everybody.
+        """
+        for letter in ascii_lowercase + digits:
+            name = letter * 8
+            if all(robots.verdict("/", name).agent in {None, "*"} for robots in self._files):
+                return name
+        return "unnamed"
+
+    def _some(self, these: list[str], most: int) -> list[str]:
+        """Return all, or if there are too many as many as allowed, spread evenly."""
+        if len(these) <= most:
+            return these
+        self.is_whole = False
+        return [these[place * len(these) // most] for place in range(most)]
+
+    def _urls(self, paths: list[str], most: int) -> list[str]:
+        """Return what is asked because of these rules."""
+        short = [path for path in paths if len(path) < LONGEST]
+        self.is_whole = self.is_whole and len(short) == len(paths)
+        paths = self._some(short, max(1, most // PROBES))
+        near = chain.from_iterable(map(probes, paths))
+        return self._some(list(dict.fromkeys([*ALWAYS, *near, *meetings(paths)])), most)
