@@ -81,12 +81,14 @@ class Routes:
         due = now if route is None else route.pause.due(now)
         return due if name else max(due, self._elsewhere_due(now))
 
-    def is_shut(self, name: str, now: float) -> bool:
+    def is_shut(self, name: str) -> bool:
         """Return whether nothing is sent by a route, not even at the rate of a recovery."""
         route = self._by_name.get(name)
         if route is not None and not route.pause.is_passable:
             return True
-        return not name and self._elsewhere_due(now) > now
+        if name or not self.has_proxies:
+            return False
+        return not any(one.pause.is_passable for proxy, one in self._by_name.items() if proxy)
 
     def has_given_up(self, name: str) -> bool:
         """Return whether a route is not used again in this run."""

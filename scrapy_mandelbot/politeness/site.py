@@ -150,7 +150,7 @@ class SiteState:
         return (
             self.held_until > now
             or self.shut_since is not None
-            or (self._routes is not None and self._routes.is_shut(route, now))
+            or (self._routes is not None and self._routes.is_shut(route))
         )
 
     def shut_routes(self, now: float) -> Iterator[str]:
@@ -493,7 +493,7 @@ class SiteState:
             words.append(f"held until {self.held_until:.1f}")
         if self.scout is not None:
             words.append("its rules are being found out")
-        if not words and self._routes is not None and self._routes.is_shut(route, now):
+        if not words and self._routes is not None and self._routes.is_shut(route):
             words.append("all its proxies are shut")
         return ", ".join(words) or "open"
 

@@ -40,7 +40,7 @@ def probe(routes: Routes, route: str, now: float) -> Flight:
 def test_a_route_never_in_trouble_holds_nothing_back(routes):
     """And costs nothing: there is none."""
     assert routes.due("", 5) == routes.due(A, 5) == 5
-    assert not routes.is_shut("", 5)
+    assert not routes.is_shut("")
     assert not routes.is_shut_for(by(A))
     assert routes.get(A) is None
     assert routes.answered(by(A), 5) is None
@@ -53,8 +53,8 @@ def test_one_proxy_is_paused_and_the_others_are_not(routes):
     assert refuse(routes, by(A)) is News.PAUSED
     assert routes.due(A, 100) == 101
     assert routes.due(B, 100) == 100
-    assert routes.is_shut(A, 100)
-    assert not routes.is_shut(B, 100)
+    assert routes.is_shut(A)
+    assert not routes.is_shut(B)
     assert routes.is_shut_for(by(A))
     assert not routes.is_shut_for(by(B))
 
@@ -64,10 +64,10 @@ def test_who_has_no_proxy_yet_waits_only_while_all_are_shut(routes):
     routes.use(B)
     refuse(routes, by(A))
     assert routes.due("", 100) == 100
-    assert not routes.is_shut("", 100)
+    assert not routes.is_shut("")
     refuse(routes, by(B), 100.5)
     assert routes.due("", 100.5) == 101
-    assert routes.is_shut("", 100.5)
+    assert routes.is_shut("")
 
 
 def test_one_probe_goes_by_each_route(routes):
