@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from loops import TIME
 from nginx import IS_THERE, Nginx
 from scrapy import signals
 from webs import site
@@ -42,11 +41,11 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
     server.pages(600)
     server.start()
     healthy = site(webs, 200, "127.0.0.2")
-    began = time.monotonic()
+    began = TIME.now()
 
     result = await crawl(LinksSpider, start_urls=[server.url + "/", healthy.url + "/"])
 
-    seconds = time.monotonic() - began
+    seconds = TIME.now() - began
     pages = [url for url in result.urls() if url.startswith(server.url)]
     assert len(pages) == len(set(pages)) == 601
     assert len(result.items) == 601 + 201

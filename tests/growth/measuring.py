@@ -33,9 +33,9 @@ def complaint(row: Row, shape: str) -> str | None:
     if seconds_of(row, shape, start) >= ENOUGH / 4:
         least = _least(row, shape, start)
         wrong = _complaint(row, least)
-        if not wrong and least[4 * start] >= ENOUGH:
+        if not wrong and max(least.values()) >= ENOUGH:
             return None
-        if wrong and least[4 * start] > row.bound:  # not a step that caches make
+        if wrong and max(least.values()) > row.bound:  # not a step that caches make
             return wrong
     at_last = seconds_of(row, shape, 4 * larger)
     if at_last <= MEASURABLE * MOST_GROWTH**2 and not _too_long(row, 4 * larger, at_last):

@@ -58,7 +58,8 @@ const PLACES = {
 
 /** The name in the file of the groups that apply, or null, and their rules in order. */
 function rulesFor(tables, names) {
-  const robot = [...new Set(names.flatMap((name) => [name, ...(tables.fallbacks[name] ?? [])]))];
+  const after = (name) => (Object.hasOwn(tables.fallbacks, name) ? tables.fallbacks[name] : []);
+  const robot = [...new Set(names.flatMap((name) => [name, ...after(name)]))];
   const placeOf = PLACES[tables.agent_match];
   const found = new Map();
   let best = null; // the smallest place, then the longest name where a part will do
