@@ -35,7 +35,7 @@ async def test_a_server_that_is_down_for_a_while_loses_nothing(webs):
     """Every page once, none by errback: the site pauses as for a 503."""
     web = site(webs, 60, delay=0.02)
 
-    before = outage(web, after=20, seconds=2)
+    before = outage(web, after=5, seconds=2)
     result = await crawl(FailuresSpider, QUICK, before=before, start_urls=[web.url + "/"])
 
     assert len(result.urls()) == len(set(result.urls())) == 61
