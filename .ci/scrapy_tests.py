@@ -1,6 +1,6 @@
 """Run Scrapy's own tests on this package.
 
-Usage: python .ci/scrapy_tests.py [--all] [SDIST]
+Usage: python .ci/scrapy_tests.py [--robots | --all] [SDIST]
 
 The tests come from Scrapy's source archive, of the version that is installed: from the one given,
 else pip fetches it. They are unpacked into a temporary folder.
@@ -9,7 +9,7 @@ First its robots.txt tests, with our classes in place of Scrapy's, three times: 
 reactor, with Twisted's default reactor, and without a reactor (Scrapy 2.15 and newer). None is
 deselected; what they skip they skip with a reason.
 
-Then its tests of crawls, of the engine, of schedulers, of retries and redirects, of pipelines, and
+With ``--robots`` that is all. Then its tests of crawls, of the engine, of schedulers, of retries and redirects, of pipelines, and
 of commands (two of them only with ``--all``), with the add-on in every crawler's settings, and
 nothing else. What fails is run again with ROBOTSTXT_OBEY and no add-on: what fails there too is the
 environment's affair. What is left has to be in ``DIFFERENCES``, and what is listed there has to
@@ -218,7 +218,8 @@ def run_crawl_tests(root: Path, globs: list[str]) -> bool:
 def main(arguments: list[str]) -> int:
     """Unpack Scrapy's tests and run them."""
     globs = CRAWL_TESTS + (SELDOM_TESTS if "--all" in arguments else [])
-    arguments = [argument for argument in arguments if argument != "--all"]
+    with_crawls = "--robots" not in arguments
+    arguments = [argument for argument in arguments if not argument.startswith("--")]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         archive = Path(arguments[0]) if arguments else fetch(folder)
@@ -229,7 +230,9 @@ def main(arguments: list[str]) -> int:
         (root / "scrapy").rename(folder / "not-this-scrapy")
         # What these tests need beside pytest: not for this package's own, so not installed.
         pip("install", "--no-deps", "--target", root, *TOOLS)
-        holds = [run_robots_tests(root), run_crawl_tests(root, globs)]
+        holds = [run_robots_tests(root)]
+        if with_crawls:
+            holds.append(run_crawl_tests(root, globs))
     return 0 if all(holds) else 1
 
 
