@@ -9,11 +9,11 @@ First its robots.txt tests, with our classes in place of Scrapy's, three times: 
 reactor, with Twisted's default reactor, and without a reactor (Scrapy 2.15 and newer). None is
 deselected; what they skip they skip with a reason.
 
-With ``--robots`` that is all. Then its tests of crawls, of the engine, of schedulers, of retries and redirects, of pipelines, and
-of commands (two of them only with ``--all``), with the add-on in every crawler's settings, and
-nothing else. What fails is run again with ROBOTSTXT_OBEY and no add-on: what fails there too is the
-environment's affair. What is left has to be in ``DIFFERENCES``, and what is listed there has to
-fail.
+With ``--robots`` that is all. Then its tests of crawls, of the engine, of schedulers, of
+retries and redirects, of pipelines, and of commands (two of them only with ``--all``), with the
+add-on in every crawler's settings, and nothing else. What fails is run again with
+ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What is left has
+to be in ``DIFFERENCES``, and what is listed there has to fail.
 
 Exits with 0 if all of this holds, else 1.
 """

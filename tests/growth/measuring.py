@@ -60,8 +60,7 @@ def _least(row: Row, shape: str, start: int) -> dict[int, float]:
 def _complaint(row: Row, least: dict[int, float]) -> str | None:
     wrong = next(filter(None, (_too_long(row, size, least[size]) for size in least)), None)
     first, last = min(least.values()), max(least.values())
-    matters = last > row.bound / 2 * max(least) / 100_000  # memory comes in steps, too
-    if not wrong and matters and first > MEASURABLE and last > MOST_GROWTH**2 * first:
+    if not wrong and first > MEASURABLE and last > MOST_GROWTH**2 * first:
         wrong = f"{last / first:.1f} times as long for four times as much"
     times = (f"{1000 * least[size]:.1f} ms at {size // 1000} KB" for size in least)
     return wrong and f"{wrong}: {', '.join(times)}"
