@@ -50,16 +50,13 @@ class SiteAndQueue:
         self._look_aside(now)
         if not queue:
             return None
-        most = site.seeks_probe()
-        number = 0
+        most, number = site.seeks_probe(), 0
         if most > 1:
-            while most < MOST_LOOKED_THROUGH and all(map(site.is_suspect, queue[:most])):
-                most *= 2
-            chosen = site.choose_probe([(url.encode(), url) for url in queue[:most]])
-            if chosen is None:
+            chosen = self._probe(most)
+            if chosen is None and site.well_url:
                 self.crawl.send_again(site.well_url)
                 return None
-            number = chosen
+            number = chosen or 0
         url = queue.pop(number)
         section = site.section_of(url)
         if section is not None and section.due(now) > now:
@@ -71,6 +68,19 @@ class SiteAndQueue:
             self.crawl.fail(url)
             return None
         return url
+
+    def _probe(self, most: int) -> int | None:
+        """Return which request asks the site how it is."""
+        queue, begin = self.crawl.queue, 0
+        while begin < min(len(queue), MOST_LOOKED_THROUGH):
+            urls = queue[begin : begin + most]
+            fingerprints = [url.encode() for url in urls]
+            chosen = self.site.choose_probe(urls, fingerprints.__getitem__)
+            if chosen is not None:
+                return begin + chosen
+            begin += most
+            most = begin
+        return None
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""

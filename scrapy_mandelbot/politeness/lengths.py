@@ -93,8 +93,9 @@ class Lengths:
 
     def _recall(self) -> bool:
         """Go on from the last pause, where it is remembered; return whether it is."""
-        if self._remembered < _FAINT * self._law.first:
+        law, remembered = self._law, self._remembered
+        if not remembered or remembered < _FAINT * law.first:
             return False
-        while self._law.own_pause(self.step + 1) <= self._remembered:
+        while law.own_pause(self.step) < law.own_pause(self.step + 1) <= remembered:
             self.step += 1
         return True

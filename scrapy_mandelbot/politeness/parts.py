@@ -155,10 +155,6 @@ class Parts:
         """Return whether the request was refused, and not answered well since."""
         return fingerprint in self._urls
 
-    def rank(self, fingerprint: bytes, url: str) -> int:
-        """Return how poor a probe the request would be: 0 is best."""
-        return 2 * self.is_suspect(url) + (fingerprint in self._urls)
-
     def is_suspect(self, url: str) -> bool:
         """Return whether a URL is of a section that was refused since it was answered well."""
         sections = self._sections

@@ -132,9 +132,21 @@ class PauseLaw:
             return min(self.base * 2.0 ** min(step - 1, 64), self.longest)
         return min(self.first * _GROWTH ** min(step, 64), self.longest)
 
-    def in_all(self) -> float:
-        """Return the seconds after which a site is given up that names no time, jitter left out."""
-        return sum(map(self.own_pause, range(self.tries)))
+    def in_all(self, step: int = 0, count: int | None = None) -> float:
+        """Return the seconds of some pauses that no server names a time for, jitter left out.
+
+        Args:
+            step: of the first.
+            count: how many; None: all of a site that is given up.
+        """
+        left, seconds = self.tries if count is None else count, 0.0
+        while left > 0:
+            pause = self.own_pause(step)
+            if pause == self.own_pause(step + 1):  # it grows no more
+                return seconds + left * pause
+            seconds += pause
+            step, left = step + 1, left - 1
+        return seconds
 
     def of_a_part(self) -> PauseLaw:
         """Return the law for a part of a site that is well else."""
@@ -228,9 +240,8 @@ class Pause:
     @property
     def gives_up_at(self) -> float:
         """When the site is given up at the latest unless it answers or names a time."""
-        step = self.lengths.step
-        steps = range(step + 1, step + self.law.tries - self.failed_probes)
-        return self.until + sum(map(self.law.own_pause, steps))
+        left = self.law.tries - self.failed_probes - 1
+        return self.until + self.law.in_all(self.lengths.step + 1, left)
 
     def take(
         self, fact: Fact, now: float, refusal: Refusal | None = None, *, has_served: bool = False

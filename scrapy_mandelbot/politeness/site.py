@@ -174,7 +174,7 @@ class SiteState:
         """Return how many requests are to be looked through for the one that asks it next.
 
         One: any will do. A probe comes from elsewhere than what was refused, and from further away
-        with each one that failed.
+        with each one that failed. Where none of them will do, more are looked through.
         """
         pause = self.pause(route)
         if pause is None or pause.state is not PauseState.PAUSED or self._parts is None:
@@ -182,25 +182,32 @@ class SiteState:
         doublings = min(pause.failed_probes, 10)
         return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
 
-    def is_suspect(self, url: str) -> bool:
-        """Return whether a request is of a section that was refused lately: a poor probe."""
-        return self._parts is not None and self._parts.is_suspect(url)
+    def choose_probe(
+        self, urls: Sequence[str], fingerprint_of: Callable[[int], bytes], route: str = ""
+    ) -> int | None:
+        """Return which of these requests had best be the probe.
 
-    def choose_probe(self, pages: Sequence[tuple[bytes, str]], route: str = "") -> int | None:
-        """Return which of these requests, by fingerprint and URL, had best be the probe.
+        One that was never refused, from no section that is suspected; and one from far between, so
+        that it is no neighbour of what was refused. None: there is no such request.
 
-        One that was never refused, from no section that is suspected; of several one from far
-        between, so that it is no neighbour of what was refused. None: all were refused, and
-        :attr:`well_url` had better be asked.
+        Args:
+            urls: of the requests.
+            fingerprint_of: returns the fingerprint of one of them, by its number.
+            route: that they go.
         """
         pause, parts = self.pause(route), self._parts
         if parts is None or pause is None:
             return 0
-        ranks = [parts.rank(fingerprint, url) for fingerprint, url in pages]
-        if min(ranks) and self.well_url:
-            return None
-        best = [number for number, rank in enumerate(ranks) if rank == min(ranks)]
-        return best[int(len(best) * (_GOLDEN * (pause.failed_probes + 1) % 1.0))]
+        first = self._from_far(len(urls), pause.failed_probes)
+        number: int
+        for number in (*range(first, len(urls)), *range(first)):
+            if not parts.is_suspect(urls[number]) and not parts.was_refused(fingerprint_of(number)):
+                return number
+        return None
+
+    @staticmethod
+    def _from_far(count: int, failed_probes: int) -> int:
+        return int(count * (_GOLDEN * (failed_probes + 1) % 1.0))
 
     def section_of(self, url: str) -> Section | None:
         """Return the section that is set aside in which a URL is; None: it is in none."""

@@ -145,9 +145,11 @@ class SiteQueue:
         line = self._lines.get((name, route, slot, ""))
         if line is None or not line.site.is_plain:
             line = self._line_for(request, self._throttle.sites.of(name), route, slot)
-        if not_before and self._has_to_wait(line, request, not_before):
-            self._delayed.put(line, request, not_before)
-            return
+        if not_before or line.site.has_refused:
+            until = self._waits_until(line, request, not_before)
+            if until:
+                self._delayed.put(line, request, until)
+                return
         try:
             self._storage.push(line.name, request)
         except ValueError:
@@ -274,18 +276,22 @@ class SiteQueue:
             line = self._add_line(Line(name, site, route, slot, path))
         return line
 
-    def _has_to_wait(self, line: Line, request: Request, not_before: float) -> bool:
-        """Return whether a request that was refused waits, and lets others of its site go first."""
-        if not_before <= self._crawl.now():
-            return False
-        _, is_alone = self._throttle.may_go_at(request, line.site, line.route)
-        return is_alone or line.name in self._storage
+    def _waits_until(self, line: Line, request: Request, not_before: float) -> float:
+        """Return when a request that came back may be handed out; 0: now.
+
+        One that was refused with its site lets others go first, if there are any.
+        """
+        now = self._crawl.now()
+        if not_before > now:
+            return not_before
+        at, is_alone = self._throttle.may_go_at(request, line.site, line.route)
+        return at if at > now and (is_alone or line.name in self._storage) else 0.0
 
     def _wait_is_over(self, line: Line, request: Request) -> None:
-        """Have a delayed request come back, if its time is still the same."""
-        at, _ = self._throttle.may_go_at(request, line.site, line.route)
-        if self._has_to_wait(line, request, at):
-            self._delayed.put(line, request, at)
+        """Have a delayed request come back, if nothing has changed its time."""
+        until = self._waits_until(line, request, 0.0)
+        if until:
+            self._delayed.put(line, request, until)
         else:
             self._come_back(line, request)
 
@@ -362,29 +368,42 @@ class SiteQueue:
         The probe of a paused site comes from elsewhere than what was refused, so some requests are
         looked through. What is of a section that was set aside moves to a line of its own.
         """
-        storage, site = self._storage, line.site
-        most = site.seeks_probe(line.route)
-        if most > 1:
-            looked_at: list[Request] = []
-            self._look_at(line, looked_at, most)
-            while len(looked_at) == most < MOST_LOOKED_THROUGH and all(
-                site.is_suspect(one.url) for one in looked_at
-            ):
-                most *= 2
-                self._look_at(line, looked_at, most)
-            chosen = self._throttle.choose(looked_at, site, line.route) if looked_at else None
-            request = None if chosen is None else looked_at.pop(chosen)
-            storage.put_back(line.name, looked_at)
-        else:
-            request = storage.pop(line.name)
-        if request is None or line.section or site.section_of(request.url) is None:
+        most = line.site.seeks_probe(line.route)
+        request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
+        if request is None or line.section or line.site.section_of(request.url) is None:
             return request
         self.push(request)
         return None
 
-    def _look_at(self, line: Line, looked_at: list[Request], most: int) -> None:
-        """Take requests of a line until there are so many."""
-        while len(looked_at) < most and line.name in self._storage:
+    def _probe(self, line: Line, most: int) -> Request | None:
+        """Take the request of a line that asks its site how it is; None: another one is asked for.
+
+        Args:
+            line: of a paused site.
+            most: how many requests are looked through at first.
+        """
+        looked_at: list[Request] = []
+        chosen: int | None = None
+        while chosen is None and len(looked_at) < MOST_LOOKED_THROUGH:
+            some = self._take(line, most)
+            if not some:
+                break
+            chosen = self._throttle.choose(some, line.site, line.route)
+            if chosen is not None:
+                chosen += len(looked_at)
+            looked_at += some
+            most = len(looked_at)
+        if chosen is None and looked_at and not self._throttle.ask_again(line.site):
+            chosen = 0
+        request = None if chosen is None else looked_at.pop(chosen)
+        self._storage.put_back(line.name, looked_at)
+        return request
+
+    def _take(self, line: Line, most: int) -> list[Request]:
+        """Take so many requests of a line, or all that it has."""
+        taken: list[Request] = []
+        while len(taken) < most and line.name in self._storage:
             request = self._storage.pop(line.name)
             if request is not None:
-                looked_at.append(request)
+                taken.append(request)
+        return taken

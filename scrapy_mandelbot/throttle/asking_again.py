@@ -47,11 +47,17 @@ class AskingAgain:
     def __contains__(self, site: SiteState) -> bool:
         return site in self._sites
 
-    def ask(self, site: SiteState) -> None:
-        """Ask the site for the page that it answered well; what comes of it, its state learns."""
-        if site not in self._sites and not engine.is_closing(self._crawler):
-            self._sites.add(site)
-            engine.schedule(self._ask(site))
+    def ask(self, site: SiteState) -> bool:
+        """Ask the site for the page that it answered well; what comes of it, its state learns.
+
+        Returns:
+            Whether it is asked. Not if there is no such page, or the crawl is closing.
+        """
+        if not site.well_url or site in self._sites or engine.is_closing(self._crawler):
+            return False
+        self._sites.add(site)
+        engine.schedule(self._ask(site))
+        return True
 
     async def _ask(self, site: SiteState) -> None:
         meta = {

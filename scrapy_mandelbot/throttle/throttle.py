@@ -168,16 +168,19 @@ class Throttle:
             site.slots.add(flight.slot)
 
     def choose(self, requests: Sequence[Request], site: SiteState, route: str) -> int | None:
-        """Return which of these requests had best ask a paused site how it is.
+        """Return which of these requests had best ask a paused site how it is; None: none."""
 
-        None: all were refused, and a page that it answered well is asked for again.
-        """
-        pages = [(self._fingerprint(request), request.url) for request in requests]
-        chosen = site.choose_probe(pages, route)
-        if chosen is None:
+        def fingerprint_of(number: int) -> bytes:
+            return self._fingerprint(requests[number])
+
+        return site.choose_probe([one.url for one in requests], fingerprint_of, route)
+
+    def ask_again(self, site: SiteState) -> bool:
+        """Ask a paused site for a page that it answered well; return whether it is asked."""
+        is_asked = self._again.ask(site)
+        if is_asked:
             self._tell(events.ASKED_AGAIN)
-            self._again.ask(site)
-        return chosen
+        return is_asked
 
     def may_go_at(self, request: Request, site: SiteState, route: str) -> tuple[float, bool]:
         """Return when a request may go that was refused, and whether its page is to blame."""
@@ -392,9 +395,8 @@ class Throttle:
         fingerprint = self._fingerprint(flight.request)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
-        flight.not_before = 0.0
-        if flight.is_from_queue or site.times_alone(fingerprint):
-            flight.not_before = site.may_go_at(fingerprint, route)
+        is_alone = bool(site.times_alone(fingerprint))
+        flight.not_before = site.may_go_at(fingerprint, route) if is_alone else 0.0
         pause = site.pause(route)
         if news is News.SET_ASIDE:
             seconds = flight.not_before - now
