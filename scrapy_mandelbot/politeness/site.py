@@ -318,6 +318,11 @@ class SiteState:
         """Return whether the request is the one that asks a paused site whether it is well."""
         return self._routes is not None and flight in self._routes.probes()
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has answered a request well in this run."""
+        return self._good_at is not None
+
     def may_go_at(self, fingerprint: bytes) -> float:
         """Return when a request may be sent again, where its URL is to blame; 0: it is not."""
         return 0.0 if self._refused_urls is None else self._refused_urls.may_go_at(fingerprint)
