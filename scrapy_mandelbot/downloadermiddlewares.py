@@ -25,8 +25,8 @@ from scrapy_mandelbot.politeness import (
     Admission,
     Failure,
     OutcomeKind,
-    parse_retry_after,
     robots_url,
+    wait_asked_for,
 )
 from scrapy_mandelbot.robotparser import MandelbotRobotParser
 from scrapy_mandelbot.throttle import REFUSAL_FLAG, SitePausedError, site_of_request
@@ -217,11 +217,10 @@ class PauseMiddleware:
         if response.status not in self._statuses or not self._asks_for_pause(request, response):
             self._throttle.answered(flight)
             return
-        retry_after = response.headers.get("Retry-After")
+        seconds, said = wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}"
-        if retry_after is not None:
-            reason += f", Retry-After: {retry_after.decode('latin-1')}"
-        seconds = parse_retry_after(retry_after, self._crawl.now())
+        if said:
+            reason += f", {said}"
         self._throttle.refused(flight, reason, seconds, response)
 
     async def process_request(self, request: Request) -> Request | Response | None:

@@ -32,8 +32,8 @@ from scrapy_mandelbot.politeness import (
     Answer,
     Failure,
     conditions,
-    parse_retry_after,
     robots_url,
+    wait_asked_for,
 )
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class RobotsAsker:
         return response.status
 
     def _asked(self, url: str, response: Response, download: Download) -> Asked:
-        retry_after = parse_retry_after(response.headers.get("Retry-After"), self._now())
+        retry_after, _ = wait_asked_for(response.headers.get, self._now())
         # A handler that sends no signals has read on.
         too_long = len(response.body) > self._config.robots_max_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")

@@ -42,7 +42,7 @@ from scrapy_mandelbot.politeness.pause import (
 )
 from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
 from scrapy_mandelbot.politeness.refused_urls import RefusedUrls
-from scrapy_mandelbot.politeness.retry_after import parse_retry_after
+from scrapy_mandelbot.politeness.retry_after import parse_retry_after, wait_asked_for
 from scrapy_mandelbot.politeness.site import Admission, SiteState
 
 __all__ = [
@@ -87,5 +87,6 @@ __all__ = [
     "robots_url",
     "site_of",
     "unreadable_lines",
+    "wait_asked_for",
     "without_user",
 ]
