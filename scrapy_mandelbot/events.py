@@ -63,6 +63,13 @@ SHUT = Event(
     signal=signals.site_paused,
     heard=PAUSED.heard,
 )
+OVERHEARD = Event(
+    "Paused %(where)s until %(until)s, as another crawl was refused: %(reason)s (%(waiting)d"
+    " requests in the queue)",
+    stats=("mandelbot/pause/overheard",),
+    signal=signals.site_paused,
+    heard=PAUSED.heard,
+)
 RESTORED = Event(
     "Still pausing %(where)s until %(until)s, as a former run found: %(reason)s",
     stats=("mandelbot/pause/restored",),

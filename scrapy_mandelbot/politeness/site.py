@@ -20,7 +20,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.pace import Metronome, Pace
-from scrapy_mandelbot.politeness.pause import News, PauseState
+from scrapy_mandelbot.politeness.pause import Fact, News, PauseState
 from scrapy_mandelbot.politeness.recovery import Goodput
 from scrapy_mandelbot.politeness.refused_urls import RefusedUrls
 from scrapy_mandelbot.politeness.routes import Routes
@@ -425,6 +425,23 @@ class SiteState:
     def next_turn(self, now: float) -> float:
         """Return when the site may be asked again if an answer ends now; now: it has no pace."""
         return now if self._turns is None else self._turns.metronome.due_after(now)
+
+    # What other crawls say of it.
+
+    def hold_turn(self, until: float) -> None:
+        """Take no turn before then; another crawl asks the site at the same pace."""
+        if self._turns is None:
+            self.resumes_at = max(self.resumes_at, until)
+        else:
+            self._turns.hold(until)
+
+    def overhear(self, now: float, route: str, refusal: Refusal) -> Pause | None:
+        """Leave the site alone as another crawl does; return the pause, if that is news."""
+        rate = 0.0 if self._goodput is None else self._goodput.rate(now)
+        pause = self.use_routes().use(route).pause
+        news = pause.take(Fact.REFUSED, now, refusal, rate)
+        self._settle()
+        return pause if news is not None else None
 
     def _begin_turns(self, pace: Pace, now: float) -> Turns:
         since = -inf if self._answered_at is None else self._answered_at
