@@ -31,6 +31,7 @@ from scrapy_mandelbot.politeness.pace import (
     pace_of_file,
     unreadable_lines,
 )
+from scrapy_mandelbot.politeness.parts import Parts, Section
 from scrapy_mandelbot.politeness.pause import (
     TRANSITIONS,
     Fact,
@@ -40,8 +41,7 @@ from scrapy_mandelbot.politeness.pause import (
     PauseState,
     Refusal,
 )
-from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
-from scrapy_mandelbot.politeness.refused_urls import RefusedUrls
+from scrapy_mandelbot.politeness.recovery import Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after, wait_asked_for
 from scrapy_mandelbot.politeness.site import Admission, SiteState
 
@@ -56,7 +56,6 @@ __all__ = [
     "Fact",
     "Failure",
     "Flight",
-    "Goodput",
     "Known",
     "Metronome",
     "News",
@@ -65,12 +64,13 @@ __all__ = [
     "OutcomeLaw",
     "Pace",
     "PaceLaw",
+    "Parts",
     "Pause",
     "PauseLaw",
     "PauseState",
     "Recovery",
     "Refusal",
-    "RefusedUrls",
+    "Section",
     "SiteState",
     "conditions",
     "counted_as",
