@@ -343,6 +343,7 @@ class Config:
             longest_stale=self.cache_stale,
             forbidding_statuses=self.dialect.forbidding_statuses,
             only_status_200=self.dialect.only_status_200,
+            first_wait=self.pause_first,
         )
 
     @property

@@ -87,6 +87,7 @@ def _delivery(fetched: Fetched) -> Delivery:
         redirects=fetched.redirects,
         status=fetched.status,
         seconds=seconds,
+        incomplete=fetched.is_incomplete,
         # Of an error page these say nothing about the file.
         content_type=fetched.content_type if is_success else None,
         content_encoding=fetched.content_encoding if is_success else None,
