@@ -56,6 +56,7 @@ def test_four_verbs_have_a_page(robots, arguments, code):
 def test_the_page_is_about_the_urls_and_the_robot(robots):
     """Those of the call, in their order; what would change a verdict is with them."""
     asked = ["/shop/a", "/b", "--file", "-", "--agent", "Examplebot", "--dialect", "google"]
+    asked.append("--changes")
     data = data_of(robots("explain", *asked, "--format", "html", stdin=BODY).stdout.decode())
     assert data["agents"] == ["Examplebot"]
     assert data["dialect"] == "google"
