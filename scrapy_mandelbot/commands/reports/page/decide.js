@@ -98,16 +98,22 @@ function originOf(url) {
   return origin && origin[0];
 }
 
-/** Path and query, with escapes that RFC 3986 calls equivalent made the same. */
-function targetOf(url) {
+/** Path and query of an absolute URL or a path, as written; null for neither. */
+function pathAndQuery(url) {
   const origin = originOf(url);
   if (origin === null) return null;
   const target = url.split("#")[0].slice(origin.length);
-  return normalise(target.startsWith("/") ? target : "/" + target);
+  return target.startsWith("/") ? target : "/" + target;
+}
+
+/** Path and query, with escapes that RFC 3986 calls equivalent made the same. */
+function targetOf(url) {
+  const target = pathAndQuery(url);
+  return target === null ? null : normalise(target);
 }
 
 function normalise(text) {
-  return text.replace(/[^\x00-\x7f]/gu, escaped).replace(NOT_CANONICAL, (_, digits) => {
+  return escapeNonAscii(text).replace(NOT_CANONICAL, (_, digits) => {
     if (digits === undefined) return "%25";
     const octet = parseInt(digits, 16);
     const character = String.fromCharCode(octet);
@@ -115,6 +121,10 @@ function normalise(text) {
       ? character
       : "%" + hexadecimal(octet);
   });
+}
+
+function escapeNonAscii(text) {
+  return text.replace(/[^\x00-\x7f]/gu, escaped);
 }
 
 /** A character outside ASCII as UTF-8, in escapes; a lone surrogate too, as TextEncoder does not. */

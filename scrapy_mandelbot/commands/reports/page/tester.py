@@ -7,7 +7,7 @@ same is there once.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -111,3 +111,15 @@ def _paths(robots: RobotsTxt | None) -> list[str]:
     ]
     plain = [value for value in values if 1 < len(value) < _LONG and not set(value) & set("*$?[")]
     return [*list(dict.fromkeys(plain))[:_TRIED], "/"]
+
+
+_OF_FETCHING = frozenset({"fresh_for", "forbidding_statuses", "only_status_200"})
+
+
+def dialect_data(dialect: Dialect) -> dict[str, Any]:
+    """Return how a dialect reads files, as the page's script takes it."""
+    return {
+        field.name: getattr(dialect, field.name)
+        for field in fields(dialect)
+        if field.name not in _OF_FETCHING
+    }
