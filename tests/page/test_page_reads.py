@@ -58,7 +58,9 @@ ODD = (
     b"\xef\xbb\xbfUser-agent: *\nDisallow: /a\n",
     b"\xef\xbbUser-agent: *\nDisallow: /a\n",
     "User-agent: *\nDisallow: /é\U0001f600\n".encode("utf-16"),
-    b"\xfe\xff" + "User-agent: *\r\nDisallow: /\ud800x\n".encode("utf-16-be", "surrogatepass") + b"x",
+    b"\xfe\xff"
+    + "User-agent: *\r\nDisallow: /\ud800x\n".encode("utf-16-be", "surrogatepass")
+    + b"x",
     b"User-agent: *\nDisallow: /\xe9\xc3\xa9\xe2\x82/%e9\n",
     b"User-agent:\xa0*\nDisallow:\xa0/a\nDisallow: /b\xc2\xa0\n",
     b"User-agent: *\rDisallow: /a\r\0x\nAllow: /b\0c\r\n",

@@ -10,11 +10,11 @@ function readTables(octets, dialect, maxBytes) {
   const grammar = grammarOf(dialect);
   const ends = [...text.matchAll(/\r\n?|\n/g)].map((end) => end.index);
   const groups = [];
+  let line = 0; // of the file, from 1: groups are in its order
   for (const { names, start, after, end } of groupsIn(text, grammar, dialect)) {
     const version = dialect.robot_version ? versionOf(text.slice(after, end), grammar) : 1;
     if (version === null) continue;
     const rules = [];
-    let line = 0; // of the file, from 1
     for (const found of text.slice(start, end).matchAll(grammar.rule)) {
       while (line < ends.length && ends[line] <= start + found.index) line += 1;
       const path = pathOf(decoded(found[2].replace(TRAILING, "")), version, dialect);
