@@ -1,4 +1,4 @@
-"""The page reads a file in the browser as the package does: into the same tables, whatever it is."""
+"""The page reads any file in the browser as the package does: into the same tables."""
 
 from __future__ import annotations
 

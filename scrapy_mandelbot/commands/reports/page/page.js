@@ -83,22 +83,28 @@
     const shown = columns();
     const head = ["", "Dialect", ...shown.map((column) => column.head)];
     const body = element("tbody");
-    const others = [];
-    for (const dialect of Object.keys(data.dialects)) {
+    const dialects = Object.keys(data.dialects);
+    const others = []; // that decide otherwise than the one chosen
+    const changed = []; // that the other file has decide otherwise
+    for (const dialect of dialects) {
       const decided = shown.map((column) => verdict(column, dialect, url, names));
-      const differs = decided.some(({ allowed }) => allowed !== chosen.allowed);
+      const differs = decided[0].allowed !== chosen.allowed;
       if (differs) others.push(dialect);
+      if (decided.some(({ allowed }) => allowed !== decided[0].allowed)) changed.push(dialect);
       body.append(element("tr", { className: differs ? "differs" : "" },
         element("td", { title: differs ? "decides otherwise" : "" }, differs ? "*" : ""),
         element("th", { scope: "row" }, dialect),
         ...decided.map((one, place) => verdictCell(shown[place], one))));
     }
-    const count = Object.keys(data.dialects).length;
-    const number = ["", "one", "two", "three", "four", "five", "six", "seven"][count] ?? count;
-    const told = others.length
-      ? `Not all ${number} read it alike: ${others.join(", ")}`
-      : `All ${number} read it alike`;
-    return element("details", { open: others.length > 0 }, element("summary", {}, told),
+    const number = { 6: "six", 7: "seven" }[dialects.length];
+    let told = `All ${number} read it alike`;
+    if (others.length) told = `Not all ${number} read it alike: otherwise ${others.join(", ")}`;
+    if (changed.length) {
+      const who = changed.length === dialects.length ? `all ${number}` : changed.join(", ");
+      told += `. ${shown[1].head}, otherwise to ${who}`;
+    }
+    const isOpen = others.length + changed.length > 0;
+    return element("details", { open: isOpen }, element("summary", {}, told),
       element("table", {}, element("thead", {}, element("tr", {},
         ...head.map((text) => element("th", { scope: "col" }, text)))), body));
   }

@@ -42,7 +42,7 @@ def html_of(file: ShownFile, linked: Container[int]) -> str:
 
 
 def changed(before: ShownFile, after: ShownFile) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the lines of both that are not in the other, at their place: first and last of each."""
+    """Return the lines of both that are not in the other: of each run the first and the last."""
     same = same_lines(before.lines, after.lines)
     kept, others = {place for place, _ in same}, {place for _, place in same}
     return (

@@ -1,4 +1,4 @@
-"""What the page's scripts know: how dialects read, who may be asked about, what was found before."""
+"""What the page's scripts know: how dialects read, and who may be asked about."""
 
 from __future__ import annotations
 

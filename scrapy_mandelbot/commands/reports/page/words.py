@@ -19,8 +19,8 @@ DIALECTS = {
     " wildcards, groups for the same robot count together.",
     "rfc9309": "The standard of 2022. It decides as Mandelbot does.",
     "google": "Google's own parser: the standard, some misspelt fields, and lines without a colon.",
-    "rep1994": "The first standard: the first path that matches decides, nothing is a wildcard, and a"
-    " blank line ends a group.",
+    "rep1994": "The first standard: the first path that matches decides, nothing is a wildcard, and"
+    " a blank line ends a group.",
     "rep2008": "What search engines agreed on in 2008: the longest path decides, and of several"
     " groups for a robot the first.",
     "extended2": "The extended standard 2.0: the first path that matches decides; shell patterns in"
