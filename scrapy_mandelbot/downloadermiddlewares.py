@@ -29,7 +29,12 @@ from scrapy_mandelbot.politeness import (
     robots_url,
 )
 from scrapy_mandelbot.robotparser import MandelbotRobotParser
-from scrapy_mandelbot.throttle import REFUSAL_FLAG, SitePausedError, site_of_request
+from scrapy_mandelbot.throttle import (
+    REFUSAL_FLAG,
+    SitePausedError,
+    asks_again,
+    site_of_request,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -260,7 +265,7 @@ class PauseMiddleware:
             else:
                 self._notice(flight, response)
         flight.is_noticed = False
-        if is_good or not self._asks_for_pause(request, response):
+        if is_good or asks_again(request) or not self._asks_for_pause(request, response):
             throttle.let_go(flight)
             return response
         if throttle.is_refused_alone(flight):
@@ -289,7 +294,8 @@ class PauseMiddleware:
                 throttle.let_go(flight)
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")
-            if throttle.is_refused_alone(flight):  # tried enough: now it is RetryMiddleware's
+            # Tried enough: now it is RetryMiddleware's.
+            if asks_again(request) or throttle.is_refused_alone(flight):
                 throttle.handed_on(flight)
                 throttle.let_go(flight)
                 return None

@@ -68,13 +68,41 @@ RESTORED = Event(
     stats=("mandelbot/pause/restored",),
 )
 PROLONGED = Event(
-    "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)d failed tries)",
+    "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)d failed tries; given up at"
+    " %(end)s unless it answers)",
     stats=("mandelbot/pause/prolonged",),
 )
 SET_ASIDE = Event(
     "Set aside for %(seconds).1f s, as %(where)s answers all others: %(reason)s",
     logging.DEBUG,
     stats=("mandelbot/pause/set_aside",),
+)
+SECTION_PAUSED = Event(
+    "Set aside %(path)s of %(where)s until %(until)s: its pages alone are refused",
+    stats=("mandelbot/pause/sections",),
+)
+SECTION_PROLONGED = Event(
+    "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)d failed"
+    " tries; given up at %(end)s unless it answers)",
+)
+SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
+ASKS_ONCE_EACH = Event(
+    "Gave up %(where)s after %(tries)d failed tries in %(paused_for).0f s: %(reason)s"
+    " (%(waiting)d requests in the queue: those that were never sent are sent once, the others"
+    " fail)",
+    logging.WARNING,
+    stats=("mandelbot/pause/given_up",),
+)
+SECTION_GIVEN_UP = Event(
+    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (what was never sent is"
+    " sent once)",
+    logging.WARNING,
+    stats=("mandelbot/pause/sections_given_up",),
+)
+ASKED_AGAIN = Event(stats=("mandelbot/pause/asked_again",))
+SLOWER = Event(
+    "Asking %(where)s for %(rate).1f pages a second, as it refuses more; before its first refusal"
+    " it bore %(borne).0f",
 )
 RESUMED = Event(
     "Resumed %(where)s after %(paused_for).1f s (%(waiting)d requests in the queue)",
@@ -278,7 +306,7 @@ class Events:
 
         Args:
             event: which one.
-            values: its values by name; those named ``since``, ``until`` and ``next`` are seconds
+            values: its values by name; ``since``, ``until``, ``next`` and ``end`` are seconds
                 since the epoch.
         """
         self.count(event, **values)
@@ -303,7 +331,7 @@ class Events:
             inc_value(f"{beginning}{values[name]}")
 
 
-_TIMES = frozenset({"since", "until", "next"})
+_TIMES = frozenset({"since", "until", "next", "end"})
 _WHOLE = frozenset({"request", "verdict"})
 """Of the crawl's own words, and what its operator searches for: they are not cut."""
 

@@ -27,6 +27,7 @@ from scrapy_mandelbot.politeness.pace import (
     pace_of_file,
     unreadable_lines,
 )
+from scrapy_mandelbot.politeness.parts import Parts, Section
 from scrapy_mandelbot.politeness.pause import (
     TRANSITIONS,
     Fact,
@@ -36,8 +37,7 @@ from scrapy_mandelbot.politeness.pause import (
     PauseState,
     Refusal,
 )
-from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
-from scrapy_mandelbot.politeness.refused_urls import RefusedUrls
+from scrapy_mandelbot.politeness.recovery import Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after
 from scrapy_mandelbot.politeness.site import Admission, SiteState
 
@@ -49,7 +49,6 @@ __all__ = [
     "Fact",
     "Failure",
     "Flight",
-    "Goodput",
     "Known",
     "Metronome",
     "News",
@@ -58,12 +57,13 @@ __all__ = [
     "OutcomeLaw",
     "Pace",
     "PaceLaw",
+    "Parts",
     "Pause",
     "PauseLaw",
     "PauseState",
     "Recovery",
     "Refusal",
-    "RefusedUrls",
+    "Section",
     "SiteState",
     "conditions",
     "host_of",

@@ -7,8 +7,11 @@ now: those who wait outside of the queue, the queues, or nobody before the alarm
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness import (
@@ -18,6 +21,7 @@ from scrapy_mandelbot.politeness import (
     Refusal,
 )
 from scrapy_mandelbot.throttle.alarm import Alarm
+from scrapy_mandelbot.throttle.asking_again import AskingAgain
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.proxies import (
@@ -32,7 +36,7 @@ from scrapy_mandelbot.throttle.sites import Sites, site_of_request
 from scrapy_mandelbot.throttle.waiting import WaitingRoom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -57,8 +61,8 @@ class Queue(Protocol):
     def waiting(self, site: SiteState) -> int:
         """Return how many requests for the site it holds."""
 
-    def lines(self) -> Iterator[tuple[SiteState, str, int]]:
-        """Yield site, route and number of the requests that it holds."""
+    def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
+        """Yield site, route, section if they are kept by it, and number of its requests."""
 
     @property
     def slot_changed(self) -> Callable[[str, int], None]:
@@ -94,12 +98,14 @@ class Throttle:
         self._report = Reports(tell.tell, store, self._waiting)
         self._alarm = Alarm(clock, self.update)
         self._room = WaitingRoom(crawler, clock, self._look)
-        self.sites = Sites(config.pause_law)
+        self._again = AskingAgain(crawler, self.update)
+        self.keeps_given_up = bool(job_dir(crawler.settings))
+        """Whether the requests of a site that is given up stay in the queue, for the next run."""
+        self._law = replace(config.pause_law, asks_once=not self.keeps_given_up)
+        self.sites = Sites(self._law)
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self._ended)
         """The requests outside of the queue."""
-        self.keeps_given_up = False
-        """Whether the requests of a site that is given up stay in the queue, for the next run."""
 
     def listen(self, queue: Queue) -> None:
         """Have a queue hear when a site or slot that had to wait may be asked again."""
@@ -123,18 +129,25 @@ class Throttle:
 
     # Asked and told by the queue.
 
-    def may_hand_out(self, site: SiteState, route: str) -> bool:
+    def may_hand_out(self, site: SiteState, route: str, section: str = "") -> bool:
         """Return whether the queue may hand out a request of a site now.
 
         If it may at a later time, the queue is told then.
+
+        Args:
+            site: which one.
+            route: that the request goes.
+            section: the path of the section that is set aside with the request.
         """
         if site.is_plain:
             return True
         self._look_for_lost(site)
+        if site in self._again:
+            return False
         if site.scout is None and site.has_given_up(route):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
-        due = site.due(now, route)
+        due = max(site.due(now, route), site.section_due(section, now))
         if due <= now:
             return True
         if site.pause_due(now, route) <= now and site.scout is None:
@@ -154,9 +167,24 @@ class Throttle:
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
-    def is_poor_probe(self, request: Request, site: SiteState, route: str) -> bool:
-        """Return whether some other request had better be the probe: this one failed last."""
-        return not site.is_plain and site.is_poor_probe(self._fingerprint(request), route)
+    def choose(self, requests: Sequence[Request], site: SiteState, route: str) -> int | None:
+        """Return which of these requests had best ask a paused site how it is.
+
+        None: all were refused, and a page that it answered well is asked for again.
+        """
+        pages = [(self._fingerprint(request), request.url) for request in requests]
+        chosen = site.choose_probe(pages, route)
+        if chosen is None:
+            self._tell(events.ASKED_AGAIN)
+            self._again.ask(site)
+        return chosen
+
+    def may_go_at(self, request: Request, site: SiteState, route: str) -> tuple[float, bool]:
+        """Return when a request may go that was refused, and whether its page is to blame."""
+        if not site.has_refused:
+            return 0.0, False
+        fingerprint = self._fingerprint(request)
+        return site.may_go_at(fingerprint, route), bool(site.times_alone(fingerprint))
 
     # Asked by who wants to know how the crawl stands.
 
@@ -174,8 +202,8 @@ class Throttle:
         """Return how many requests the queues hold of sites that are shut, and of given up ones."""
         now, shut, given_up = self._now(), 0, 0
         for queue in self._queues:
-            for site, route, count in queue.lines():
-                if site.is_shut(now, route):
+            for site, route, section, count in queue.lines():
+                if site.is_shut(now, route) or site.section_due(section, now) > now:
                     shut += count
                     given_up += count * site.has_given_up(route)
         return shut, given_up
@@ -240,7 +268,9 @@ class Throttle:
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
-        return site.has_given_up(flight.route if flight.passed is None else flight.passed)
+        if not site.has_refused:
+            return site.has_given_up(flight.route if flight.passed is None else flight.passed)
+        return site.is_given_up_for(flight, self._fingerprint(flight.request))
 
     def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""
@@ -257,6 +287,8 @@ class Throttle:
         now = self._now()
         if not site.is_plain:
             self._look_for_lost(site)
+            if site.has_refused and self.has_given_up(flight):
+                return Admission.PAUSED
         admission = site.admit(flight, now)
         if admission is Admission.GO:
             self.let_leave(flight)
@@ -304,7 +336,7 @@ class Throttle:
         if not flight.site.has_refused:
             return False
         times = flight.site.times_alone(self._fingerprint(flight.request))
-        return times >= self._config.pause_tries
+        return times > self._law.of_a_part().tries
 
     def refusal_for(self, flight: Flight) -> Response | None:
         """Return the site's last refusal, as the answer to a request that is not sent."""
@@ -326,12 +358,16 @@ class Throttle:
             site.answered(flight, now, b"")
             return
         pause = site.pause(flight.route)
+        before = set(site.sections())
         news = site.answered(flight, now, self._fingerprint(flight.request))
-        if news is None or pause is None:
+        self.sites.settle(site)
+        self._report.sections(site, before)
+        if news is None:
             return
-        if news is News.RESUMED:
+        if news is News.RESUMED and pause is not None:
             self._report.forget(site, flight.route)
             self._report.resumed(events.RESUMED, site, flight.route, pause.lasted(now))
+            self._report.slower(site, flight.route, pause)
         self.update(site)
 
     def refused(
@@ -350,13 +386,15 @@ class Throttle:
             response: what it said, if it said anything.
         """
         site, route, now = flight.site, flight.route, self._now()
-        refusal = Refusal(now, reason, retry_after, self._random.uniform(-_JITTER, _JITTER))
+        refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, _JITTER))
         if response is not None:
             self._refusals.keep(flight, response)
         fingerprint = self._fingerprint(flight.request)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
-        flight.not_before = site.may_go_at(fingerprint)
+        flight.not_before = 0.0
+        if flight.is_from_queue or site.times_alone(fingerprint):
+            flight.not_before = site.may_go_at(fingerprint, route)
         pause = site.pause(route)
         if news is News.SET_ASIDE:
             seconds = flight.not_before - now
@@ -371,8 +409,11 @@ class Throttle:
             self._report.keep(site, route, pause.until, pause.reason, pause.failed_probes)
             self._report.prolonged(events.PROLONGED, site, route, pause)
             engine.mirror_pause(self._crawler, flight.request, pause.until - now)
-        elif news is News.GAVE_UP:
-            self._report.given_up(site, route, now, kept=self.keeps_given_up)
+        elif news in {News.GAVE_UP, News.ASKS_ONCE_EACH}:
+            once = news is News.ASKS_ONCE_EACH
+            self._report.given_up(site, route, now, kept=self.keeps_given_up, once=once)
+        elif news in {News.SECTION_PROLONGED, News.SECTION_GIVEN_UP}:
+            self._report.section(news, site, flight.request.url)
         if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
             self.update(site)
 
