@@ -56,8 +56,16 @@ const PLACES = {
   contains: (name, robot) => robot.findIndex((own) => name.includes(own)),
 };
 
+const ASKED = new WeakMap(); // by tables: the names that were asked for last, and what was found
+
 /** The name in the file of the groups that apply, or null, and their rules in order. */
 function rulesFor(tables, names) {
+  const key = JSON.stringify(names);
+  if (ASKED.get(tables)?.key !== key) ASKED.set(tables, { key, found: findRules(tables, names) });
+  return ASKED.get(tables).found;
+}
+
+function findRules(tables, names) {
   const after = (name) => (Object.hasOwn(tables.fallbacks, name) ? tables.fallbacks[name] : []);
   const robot = [...new Set(names.flatMap((name) => [name, ...after(name)]))];
   const placeOf = PLACES[tables.agent_match];
