@@ -130,6 +130,7 @@ def test_the_edited_file_is_judged_as_one_types(shown):
     edit(browser, text)
     wait = patient(browser)
     wait.until(lambda _: "line 3" in one(browser, ".verdict").text)
+    assert one(browser, "#brief").text == "/private/press/1: allowed"
     cells = {row[1]: row[2:] for row in rows(browser)}
     for name in DIALECTS:
         for place, body in enumerate((text.encode(), BODY)):

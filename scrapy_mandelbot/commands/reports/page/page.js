@@ -7,6 +7,7 @@
   const [urlsBox, agentsBox, dialectBox, results, editor] =
     ["urls", "agents", "dialect", "results", "editor"].map(byId);
   const MOST_URLS = 200;
+  const MOST_BRIEF = 5; // beside the editor
   const WAIT = 150; // milliseconds after a key, before a file is read anew
 
   const fileView = new FileView(byId("file"), "L", data.changed.before);
@@ -162,6 +163,10 @@
     const names = namesOf(linesIn(agentsBox), data.browser_words);
     const urls = linesIn(urlsBox);
     results.replaceChildren(...urls.slice(0, MOST_URLS).map((url) => result(url, names)));
+    const [column] = columns(); // for who edits, and does not see the results
+    const brief = urls.slice(0, MOST_BRIEF).map((url) =>
+      `${url}: ${wordOf(verdict(column, dialectBox.value, url, names))}`);
+    byId("brief").textContent = brief.join("; ");
     if (urls.length > MOST_URLS) {
       results.append(element("p", { className: "hint" },
         `The first ${MOST_URLS} of ${urls.length} are shown; scrapy robots explain takes them all.`));
