@@ -19,13 +19,15 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.config import check_settings
+from scrapy_mandelbot.config import DURABLE, check_settings, read_setting
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.following import SitemapFollower
+from scrapy_mandelbot.jobs import Job, JobMiddleware
+from scrapy_mandelbot.jobs.requests import are_scrapys_queues
 from scrapy_mandelbot.queue import SiteQueue
-from scrapy_mandelbot.schedulers import ParkingScheduler
+from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Addon:
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, 100)
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", PauseMiddleware, 950)
         _switch_on(settings, "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40)
+        _switch_on(settings, "SPIDER_MIDDLEWARES", JobMiddleware, _FIRST)
         _switch_on(settings, "EXTENSIONS", QueueSetup, _FIRST)
         _switch_on(settings, "EXTENSIONS", SpiderHooks, 500)
         _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
@@ -77,8 +80,10 @@ class QueueSetup:
 
         Raises:
             NotConfigured: always, as there is nothing else to do.
+            JobError: the job cannot be kept.
         """
         put_site_queue(crawler.settings)
+        Job.of(crawler)  # a job that cannot be opened ends the run before anything has begun
         raise NotConfigured
 
 
@@ -108,6 +113,8 @@ def put_site_queue(settings: BaseSettings) -> None:
     }:
         priority = max(settings.getpriority(name) or 0, _ADDON)
         settings.set(name, "scrapy_mandelbot.SiteQueue", priority)
+        if scheduler_class is Scheduler and settings["JOBDIR"]:
+            _put_job_scheduler(settings)
     elif issubclass(queue_class, ScrapyPriorityQueue):
         settings.set("MANDELBOT_INNER_PRIORITY_QUEUE", queue_class, "addon")
         settings.set(name, "scrapy_mandelbot.SiteQueue", settings.getpriority(name) or 0)
@@ -119,6 +126,13 @@ def put_site_queue(settings: BaseSettings) -> None:
             name,
             settings[name],
         )
+
+
+def _put_job_scheduler(settings: BaseSettings) -> None:
+    """Have requests kept so that a crash loses none, where the project leaves that to Scrapy."""
+    if read_setting(settings, "job") == DURABLE and are_scrapys_queues(settings):
+        priority = max(settings.getpriority("SCHEDULER") or 0, _ADDON)
+        settings.set("SCHEDULER", "scrapy_mandelbot.JobScheduler", priority)
 
 
 def _switch_on(settings: BaseSettings, name: str, component: type, order: int) -> None:
@@ -167,4 +181,4 @@ def _is_scheduler(scheduler_class: Any) -> bool:
 def _is_scrapys(scheduler_class: type) -> bool:
     """Return whether the scheduler is Scrapy's own, or a subclass: one with our queue in it."""
     # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
-    return Scheduler in scheduler_class.__mro__ or ParkingScheduler in scheduler_class.__mro__
+    return bool({Scheduler, ParkingScheduler, JobScheduler} & set(scheduler_class.__mro__))

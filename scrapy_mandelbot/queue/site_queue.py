@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
@@ -18,7 +19,7 @@ from scrapy_mandelbot.politeness import Flight, site_of
 from scrapy_mandelbot.queue.delayed import Delayed
 from scrapy_mandelbot.queue.names import is_ours, key_of_name, queue_name, slot_of_name
 from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
-from scrapy_mandelbot.queue.storage import Storage
+from scrapy_mandelbot.queue.storage import RequestStorage, Storage
 from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.throttle import key_of, split_key
 
@@ -69,7 +70,7 @@ class SiteQueue:
             crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
         )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- Scrapy's arguments, and one of ours
         self,
         crawler: Crawler,
         downstream_queue_cls: type[QueueProtocol],
@@ -77,6 +78,7 @@ class SiteQueue:
         startprios: dict[str, Iterable[int]] | None = None,
         *,
         start_queue_cls: type[QueueProtocol] | None = None,
+        storage: RequestStorage | None = None,
     ) -> None:
         if startprios and not isinstance(startprios, dict):
             raise ValueError(
@@ -101,7 +103,9 @@ class SiteQueue:
             )
             return queue
 
-        self._storage = Storage(open_queue, key, _OPEN_DISK_QUEUES)
+        self._storage: RequestStorage = (
+            Storage(open_queue, key, _OPEN_DISK_QUEUES) if storage is None else storage
+        )
         self._delayed = Delayed(self._crawl.clock, self._come_back)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
@@ -112,10 +116,18 @@ class SiteQueue:
         self._looked_again_at = -inf
         for name, priorities in (startprios or {}).items():
             self._storage.restore(name, priorities)
+        for name in self._storage:
             self._round_robin.join(self._line(name))
         self._throttle.listen(self)
-        if not key and job_dir(crawler.settings):  # Scrapy does not close the one in memory
+        if (
+            storage is None and not key and job_dir(crawler.settings)
+        ):  # Scrapy does not close the one in memory
             crawler.signals.connect(self._tell_lost, signal=scrapy.signals.spider_closed)
+
+    @classmethod
+    def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
+        """Build the queue over requests that are kept elsewhere than in queues of Scrapy's."""
+        return cls(crawler, LifoMemoryQueue, "", storage=storage)
 
     def __len__(self) -> int:
         return len(self._storage) + len(self._delayed)
@@ -160,7 +172,10 @@ class SiteQueue:
                 request = self._better_probe(request, line)
             if line.name not in self._storage.lengths:
                 self._leave_if_empty(line)
-            if request is None or (self._crawl.drops and self._crawl.drops(request)):
+            if request is None:
+                continue
+            if self._crawl.drops and self._crawl.drops(request):
+                self._storage.drop(request)
                 continue
             if self._hands_out(request, line):
                 return request

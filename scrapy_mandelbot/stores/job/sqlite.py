@@ -147,7 +147,7 @@ class SqliteJob:
         Raises:
             CannotKeepError: the file cannot be read.
         """
-        if parent > self._last_of_former_run:
+        if parent > self._last_of_former_run or parent in self._pending.parents_gone:
             return ChildrenLeft()
         query = "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY fingerprint"
         with as_ours():

@@ -179,13 +179,13 @@ def test_merging_fingerprints_forgets_none(path):
     chance = random.Random(3)
     known: set[int] = set()
     job = SqliteJob(path)
-    for _ in range(400):
+    for _ in range(600):
         for _ in range(chance.randrange(8)):
             fingerprint = chance.randrange(-(2**63), 2**63)
             job.see(fingerprint)
             known.add(fingerprint)
         job.commit()
-        if not chance.randrange(20):
+        if not chance.randrange(80):
             job._database.close()
             job = SqliteJob(path)
         assert not known or job.has_seen(chance.choice(sorted(known)))
