@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import BaseScheduler, Scheduler
@@ -24,7 +25,8 @@ from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.following import SitemapFollower
-from scrapy_mandelbot.jobs import Job, JobMiddleware
+from scrapy_mandelbot.jobs import JobMiddleware
+from scrapy_mandelbot.jobs.job import FILE, keeps_job
 from scrapy_mandelbot.jobs.requests import are_scrapys_queues
 from scrapy_mandelbot.queue import SiteQueue
 from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
@@ -80,10 +82,9 @@ class QueueSetup:
 
         Raises:
             NotConfigured: always, as there is nothing else to do.
-            JobError: the job cannot be kept.
         """
         put_site_queue(crawler.settings)
-        Job.of(crawler)  # a job that cannot be opened ends the run before anything has begun
+        _warn_of_other_job(crawler.settings)
         raise NotConfigured
 
 
@@ -133,6 +134,18 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
     if read_setting(settings, "job") == DURABLE and are_scrapys_queues(settings):
         priority = max(settings.getpriority("SCHEDULER") or 0, _ADDON)
         settings.set("SCHEDULER", "scrapy_mandelbot.JobScheduler", priority)
+
+
+def _warn_of_other_job(settings: BaseSettings) -> None:
+    """Say so where JOBDIR holds a job that this run does not go on with."""
+    file = Path(settings["JOBDIR"] or "", FILE)
+    if settings["JOBDIR"] and file.exists() and not keeps_job(settings):
+        logger.warning(
+            "%s holds a job that this run does not go on with, as requests are kept by %s. What"
+            " waits there is left as it is.",
+            file,
+            settings["SCHEDULER"],
+        )
 
 
 def _switch_on(settings: BaseSettings, name: str, component: type, order: int) -> None:

@@ -33,6 +33,7 @@ from scrapy_mandelbot.stores.job.contract import START
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,11 @@ _NAMED = 10  # requests that cannot be written down
 
 class JobError(Exception):
     """The crawl cannot begin, as its job cannot be kept."""
+
+
+def keeps_job(settings: BaseSettings) -> bool:
+    """Return whether the scheduler is one that keeps a job of ours."""
+    return bool(getattr(load_object(settings["SCHEDULER"]), "keeps_job", False))
 
 
 class Job:
@@ -78,8 +84,7 @@ class Job:
         job = vars(crawler).get(_ATTRIBUTE)
         if job is None:
             folder = job_dir(crawler.settings)
-            scheduler = load_object(crawler.settings["SCHEDULER"])
-            if folder is None or not getattr(scheduler, "keeps_job", False):
+            if folder is None or not keeps_job(crawler.settings):
                 return None
             job = cls(crawler, Path(folder))
             setattr(crawler, _ATTRIBUTE, job)
@@ -152,8 +157,8 @@ class Job:
         self.commits.close()
         left = self.storage.left_in_memory()
         if left:
-            self._tell(events.JOB_LEFT_IN_MEMORY, count=len(left))
-        if reason == "finished" and not len(self.storage):
+            self._tell(events.JOB_LEFT_IN_MEMORY, count=left)
+        if reason == "finished" and not self.store.lengths():
             self.store.forget_children(START)
         self.store.put_state(CLEAN, b"1")
         self._state.save(is_last=True)

@@ -174,9 +174,9 @@ class JobStorage:
         self._total = 0
         return {}
 
-    def left_in_memory(self) -> list[Request]:
-        """Return the requests that wait and cannot be written down."""
-        return [request for heap in self._in_memory.values() for *_, request in heap]
+    def left_in_memory(self) -> int:
+        """Return how many requests cannot be written down, and are not settled."""
+        return sum(one.number is None for one in self.in_hand.values())
 
     def settled(self, request: Request) -> bool:
         """Note that nothing is left to do for a request; return whether it was one of the job's."""
