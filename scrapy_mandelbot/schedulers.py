@@ -169,6 +169,7 @@ class JobScheduler(BaseScheduler):
         storage = self._job.begin(spider)
         self._in_hand = storage.in_hand
         self._queue = SiteQueue.over(self._crawler, storage)
+        self._job.take_over(spider, self._queue.push)
         engine.on_settled(self._crawler, self.finish_request)
 
     def close(self, reason: str) -> None:

@@ -21,6 +21,7 @@ from scrapy_mandelbot.jobs.in_hand import InHand
 from scrapy_mandelbot.jobs.requests import Order, RequestForm
 from scrapy_mandelbot.jobs.spider_state import SpiderState
 from scrapy_mandelbot.jobs.storage import JobStorage
+from scrapy_mandelbot.jobs.takeover import take_over
 from scrapy_mandelbot.stores.job import (
     CannotKeepError,
     CorruptError,
@@ -31,6 +32,8 @@ from scrapy_mandelbot.stores.job import (
 from scrapy_mandelbot.stores.job.contract import START
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -116,6 +119,19 @@ class Job:
             lines = len(self.storage.lengths)
             self._tell(events.JOB_RESUMED, waiting=len(self.storage), lines=lines, how=how)
         return self.storage
+
+    def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
+        """Have what Scrapy's own scheduler has left in JOBDIR in the job.
+
+        Raises:
+            JobError: it cannot be taken over; it is left as it is.
+        """
+        self.storage.is_taking_over = True
+        try:
+            take_over(self.folder, self.store, spider, push)
+        except (OSError, CannotKeepError) as error:
+            raise JobError(f"{self.folder} cannot be taken over: {error}") from error
+        self.storage.is_taking_over = False
 
     # Told by the middleware.
 

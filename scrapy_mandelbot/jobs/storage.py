@@ -71,6 +71,8 @@ class JobStorage:
         self._asked_of: tuple[Request | None, int] = None, 0
         self.in_hand: dict[Request, InHand] = {}
         """Those that are not settled, or in memory only."""
+        self.is_taking_over = False
+        """Whether the fingerprints of what is pushed are known already."""
         self.given_by: Callable[[Request], InHand | None] = lambda _: None
         """Returns what has given a new request, where that is known."""
 
@@ -208,7 +210,8 @@ class JobStorage:
         self._store.push(name, self._place(request), body)
         parent = self.given_by(request)
         if not request.dont_filter:
-            self._store.see(self.number_of(request))
+            if not self.is_taking_over:
+                self._store.see(self.number_of(request))
         elif parent is not None and parent.number is not None:
             self._store.count_child(parent.number, self.number_of(request))
 

@@ -61,6 +61,12 @@ class Fingerprints:
         self._fresh.add(fingerprint)
         self._new.append(fingerprint)
 
+    def write_all(self, fingerprints: list[int]) -> None:
+        """Write many, within the transaction that is open, which is theirs alone."""
+        rows = ((one,) for one in sorted(fingerprints))
+        self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
+        self._has_older = True
+
     def write(self) -> None:
         """Write what is new, within the transaction that is open, and a part of a merge."""
         if self._new:

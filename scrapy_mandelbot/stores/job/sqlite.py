@@ -137,6 +137,15 @@ class SqliteJob:
         """Note a fingerprint as seen; it was not."""
         self._seen.add(fingerprint)
 
+    def see_all(self, fingerprints: list[int]) -> None:
+        """Note many fingerprints as seen, in a commit of their own.
+
+        Raises:
+            CannotKeepError: none of them is kept.
+        """
+        with as_ours(), transaction(self._database):
+            self._seen.write_all(fingerprints)
+
     def count_child(self, parent: int, fingerprint: int) -> None:
         """Note that a parent gave a request which no fingerprint stops when it is given again."""
         self._pending.count_child(parent, fingerprint)
