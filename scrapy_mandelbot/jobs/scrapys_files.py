@@ -1,6 +1,7 @@
 """The files in which Scrapy keeps a job, as far as they can be read, a killed run's too.
 
-Source: queuelib 1.9, ``queue.py``; Scrapy 2.19, ``pqueues.py``, ``squeues.py``, ``dupefilters.py``.
+Source: queuelib 1.10, ``queue.py``; Scrapy 2.19, ``pqueues.py``, ``squeues.py`` and
+``dupefilters.py``.
 """
 
 from __future__ import annotations
