@@ -85,7 +85,7 @@ class Commits:
         try:
             self._job.prepare()
             self._store.commit()
-        except (CannotKeepError, OSError) as error:
+        except (CannotKeepError, OSError, ValueError) as error:  # the last: a feed that is closed
             return self._note(error)
         if self._error is not None:
             self._error = None

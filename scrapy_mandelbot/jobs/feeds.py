@@ -56,6 +56,7 @@ class Feeds:
         self._folder = folder
         self._is_synced = is_synced
         self._offsets: dict[str, int] = {}
+        self._exporter: FeedExporter | None = None
 
     def cut(self, *, was_closed: bool) -> None:
         """Cut each file to where it was at the last commit, unless the last run was closed.
@@ -73,6 +74,8 @@ class Feeds:
 
     def begin(self) -> None:
         """Note how long each file is before anything is written to it."""
+        extensions = self._crawler.extensions.middlewares
+        self._exporter = next((one for one in extensions if isinstance(one, FeedExporter)), None)
         for slot in self._slots():
             path = _path(slot)
             if path is not None and str(path) not in self._offsets:
@@ -125,9 +128,7 @@ class Feeds:
         self._store.put_state(_OFFSETS, json.dumps(self._offsets).encode())
 
     def _slots(self) -> list[FeedSlot]:
-        extensions = self._crawler.extensions.middlewares
-        exporter = next((one for one in extensions if isinstance(one, FeedExporter)), None)
-        return [] if exporter is None else exporter.slots
+        return [] if self._exporter is None else self._exporter.slots
 
 
 def _path(slot: FeedSlot) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 _OPEN_DISK_QUEUES = 200
 """How many of Scrapy's disk queues are open at a time; each has a file or two."""
 _LOOK_AGAIN = 1.0  # seconds
+_ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
 _NAMED = 10  # of the requests that are lost
 
 
@@ -116,8 +118,8 @@ class SiteQueue:
         self._looked_again_at = -inf
         for name, priorities in (startprios or {}).items():
             self._storage.restore(name, priorities)
-        for name in self._storage:
-            self._round_robin.join(self._line(name))
+        self._dormant = deque(self._storage)
+        """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
         if (
             storage is None and not key and job_dir(crawler.settings)
@@ -164,6 +166,8 @@ class SiteQueue:
 
     def pop(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
+        if self._dormant:
+            self._rouse(_ROUSED)
         while (line := self._next_line()) is not None:
             if line.is_sharing:
                 self._round_robin.take(line)
@@ -194,6 +198,7 @@ class SiteQueue:
     def drain(self) -> Iterator[Request]:
         """Take out all requests, whatever is known of their sites."""
         self._end_delays()
+        self._rouse(len(self._dormant))
         for line in list(self._lines.values()):
             while line.name in self._storage:
                 request = self._storage.pop(line.name)
@@ -215,6 +220,7 @@ class SiteQueue:
 
     def lines(self) -> Iterator[tuple[SiteState, str, int]]:
         """Yield site, route and number of the requests that it holds."""
+        self._rouse(len(self._dormant))
         for line in self._lines.values():
             yield line.site, line.route, self._length(line)
 
@@ -244,12 +250,16 @@ class SiteQueue:
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
-    def _line(self, name: str) -> Line:
-        """Return the line for a queue that a former run has left."""
-        site, route = split_key(key_of_name(name))
-        line = Line(name, self._throttle.sites.of(site), route, slot_of_name(name))
-        line.is_ours = is_ours(name)
-        return self._add_line(line)
+    def _rouse(self, most: int) -> None:
+        """Let so many queues take part that a former run has left: all at once take a while."""
+        for _ in range(min(most, len(self._dormant))):
+            name = self._dormant.popleft()
+            site, route = split_key(key_of_name(name))
+            slot = slot_of_name(name)
+            if name in self._storage and (site, route, slot) not in self._lines:
+                line = Line(name, self._throttle.sites.of(site), route, slot)
+                line.is_ours = is_ours(name)
+                self._round_robin.join(self._add_line(line))
 
     def _add_line(self, line: Line) -> Line:
         self._lines[line.site.name, line.route, line.slot] = line
@@ -309,7 +319,9 @@ class SiteQueue:
         while True:
             line = round_robin.first()
             if line is None:
-                if not self._look_again():
+                if self._dormant:
+                    self._rouse(_ROUSED)
+                elif not self._look_again():
                     return None
             elif not (line.site.is_plain or self._throttle.may_hand_out(line.site, line.route)):
                 round_robin.step_out(line)

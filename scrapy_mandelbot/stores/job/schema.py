@@ -44,6 +44,7 @@ UPGRADES = (
 )
 """What takes a file from each version of its format to the next. The first is version 0: empty."""
 
+_PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
 _BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
 _LASTING_FAULTS = ("malformed", "not a database", "no such table", "no such column")
 
@@ -70,6 +71,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
         )
     try:
         with as_ours():
+            database.execute(f"PRAGMA page_size = {_PAGE}")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
             _upgrade(database, path)
