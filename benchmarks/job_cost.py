@@ -8,7 +8,7 @@ scheduler    CPU microseconds and KiB written a page in the scheduler alone: a r
 sites        CPU microseconds of a push, and of a pop with its end, among so many sites, 100,000
              requests in all
 waiting      with so many requests that wait on 50,000 sites: seconds to open the job after a clean
-             end and after a kill, memory that it takes in MiB, and files that it has open
+             end and after a kill (of CPU), memory that it takes in MiB, and files that it has open
 
 Everything but ``crawl`` is measured in processes of its own, and sends nothing.
 
@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -44,6 +45,7 @@ from site_queue import Engine
 
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.jobs import Job
 from scrapy_mandelbot.stores.job import Place, SqliteJob
 
 ADDON = {"ADDONS": {"scrapy_mandelbot.Addon": 500}}
@@ -99,34 +101,47 @@ class NoTimers:
         """Do nothing."""
 
 
-def open_scheduler(folder: str, *, is_ours: bool) -> JobScheduler | Scheduler:
-    """Open a scheduler over a JOBDIR, for a crawl that sends nothing."""
-    settings = Settings({"JOBDIR": folder, "LOG_ENABLED": False, **(ADDON if is_ours else {})})
-    crawler = Crawler(OneSite, settings)
-    crawler.spider = OneSite()
-    crawler.addons.load_settings(crawler.settings)
-    crawler.stats = MemoryStatsCollector(crawler)
-    crawler.request_fingerprinter = RequestFingerprinter()
-    crawler.engine = Engine()
-    crawler.engine.downloader.get_slot_key = lambda request: request.url[8:].partition("/")[0]
-    crawler.engine._slot = Slot()
-    if not is_ours:
-        scheduler = Scheduler.from_crawler(crawler)
-    else:
-        crawler.settings["SCHEDULER"] = "scrapy_mandelbot.JobScheduler"
-        Crawl.of(crawler, NoTimers())
-        scheduler = JobScheduler.from_crawler(crawler)
-    scheduler.open(crawler.spider)
-    return scheduler
+class OurEngine(Engine):
+    """As much of the engine as schedulers look at."""
+
+    _slot = Slot()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.downloader.get_slot_key = lambda request: request.url[8:].partition("/")[0]
 
 
-def settle(scheduler: JobScheduler | Scheduler, request: Request) -> None:
-    """Have a request settled, as the engine and the middlewares would, and commit."""
-    if hasattr(scheduler, "finish_request"):
-        throttle = Crawl.of(scheduler._crawler).throttle
-        throttle.let_go(throttle.flight_of(request))
-        scheduler.finish_request(request)
-        scheduler._job.commits.now()
+class Opened:
+    """A scheduler over a JOBDIR, for a crawl that sends nothing."""
+
+    def __init__(self, folder: str, *, is_ours: bool = True) -> None:
+        settings = Settings({"JOBDIR": folder, "LOG_ENABLED": False, **(ADDON if is_ours else {})})
+        crawler = self._crawler = Crawler(OneSite, settings)
+        self.spider = crawler.spider = OneSite()
+        crawler.addons.load_settings(crawler.settings)
+        crawler.stats = MemoryStatsCollector(crawler)
+        crawler.request_fingerprinter = RequestFingerprinter()
+        crawler.engine = OurEngine()
+        self._is_ours = is_ours
+        if is_ours:
+            crawler.settings["SCHEDULER"] = "scrapy_mandelbot.JobScheduler"
+            self._throttle = Crawl.of(crawler, NoTimers()).throttle
+        scheduler = (JobScheduler if is_ours else Scheduler).from_crawler(crawler)
+        scheduler.open(crawler.spider)
+        self.enqueue, self.next = scheduler.enqueue_request, scheduler.next_request
+        self.close = scheduler.close
+        self._finish = scheduler.finish_request if is_ours else None
+
+    def settle(self, request: Request) -> None:
+        """Have a request settled, as the engine and the middlewares would, and commit."""
+        if self._is_ours:
+            self._throttle.let_go(self._throttle.flight_of(request))
+            self._finish(request)
+            self.commit()
+
+    def commit(self) -> None:
+        """Commit the job."""
+        Job.of(self._crawler).commits.now()
 
 
 def written() -> int:
@@ -140,18 +155,18 @@ def scheduler(variant: str, known: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         if known and variant == "ours":
             fill_fingerprints(Path(folder, "job.sqlite"), known)
-        one = open_scheduler(folder, is_ours=variant == "ours")
-        numbers, spider = count(), one.spider if variant == "stock" else one._spider
+        one = Opened(folder, is_ours=variant == "ours")
+        numbers = count()
         for number in range(10):
-            one.enqueue_request(Request(f"https://site{number}.example/"))
+            one.enqueue(Request(f"https://site{number}.example/"))
         cpu, octets = 0.0, written()
         for _ in range(PAGES):
             began = time.process_time()
-            request = one.next_request()
+            request = one.next()
             site = request.url[:24].rpartition("/")[0]
             for _ in range(LINKS):
-                one.enqueue_request(Request(f"{site}/page/{next(numbers)}", spider.parse))
-            settle(one, request)
+                one.enqueue(Request(f"{site}/page/{next(numbers)}", one.spider.parse))
+            one.settle(request)
             cpu += time.process_time() - began
         octets = written() - octets
         print(json.dumps([cpu / PAGES * 1e6, octets / PAGES / 1024]))
@@ -169,20 +184,25 @@ def fill_fingerprints(path: Path, known: int) -> None:
 def sites(number: int) -> None:
     """Push requests for so many sites, pop and settle them; print microseconds of one."""
     with tempfile.TemporaryDirectory() as folder:
-        one = open_scheduler(folder, is_ours=True)
+        one = Opened(folder)
         requests = [Request(f"https://site{n % number}.example/{n}") for n in range(REQUESTS)]
         began = time.process_time()
         for request in requests:
-            one.enqueue_request(request)
+            one.enqueue(request)
         push = time.process_time() - began
-        one._job.commits.now()
+        one.commit()
         most = 20_000
         began = time.process_time()
         for _ in range(most):
-            settle(one, one.next_request())
+            one.settle(one.next())
         pop = time.process_time() - began
         print(json.dumps([push / REQUESTS * 1e6, pop / most * 1e6]))
         one.close("shutdown")
+
+
+def open_files() -> int:
+    """Return how many files this process has open."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def waiting(number: int) -> None:
@@ -193,13 +213,13 @@ def waiting(number: int) -> None:
         subprocess.run(fill, check=True)  # it ends as a kill would have it
         said = []
         for _ in range(2):
-            files = len(os.listdir("/proc/self/fd"))
+            files = open_files()
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            began = time.perf_counter()
-            one = open_scheduler(folder, is_ours=True)
-            said.append(time.perf_counter() - began)
+            began = time.process_time()
+            one = Opened(folder)
+            said.append(time.process_time() - began)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
-            files = len(os.listdir("/proc/self/fd")) - files
+            files = open_files() - files
             said += [memory / 1024, files]
             one.close("shutdown")
         print(json.dumps([said[0], said[3], said[1], said[2]]))
@@ -226,48 +246,55 @@ def asked(*arguments: object) -> list[float]:
     return [min(column) for column in zip(*runs, strict=True)]
 
 
-def main(what: str = "--help", *numbers: str) -> None:
-    """Measure, and print a table."""
-    if what == "crawl":
-        pages, rounds = map(int, [*numbers, "1500", "9"][:2] if len(numbers) < 2 else numbers)
-        with crawl_cpu.web(Path(__file__).with_name("loopback.py")) as url:
-            results = crawl_cpu.in_turns(__file__, list(VARIANTS), url, pages, rounds)
-        print(f"{pages} pages of one site, {rounds} rounds, Scrapy {scrapy.__version__}")
-        crawl_cpu.print_table(results, base="stock")
-    elif what == "scheduler":
-        print(f"{'known':>12}  {'':<8}{'us a page':>10}{'KiB written':>13}")
-        for known in map(int, numbers or KNOWN):
-            for variant in ("stock", "ours") if not known else ("ours",):
-                cpu, octets = asked("one-scheduler", variant, known)
-                print(f"{known:>12,}  {variant:<8}{cpu:>10.0f}{octets:>13.1f}", flush=True)
-    elif what == "sites":
-        print(f"{'sites':>10}{'us a push':>12}{'us a pop':>12}")
-        for number in map(int, numbers or SITES):
-            push, pop = asked("one-sites", number)
-            print(f"{number:>10,}{push:>12.1f}{pop:>12.1f}", flush=True)
-    elif what == "waiting":
-        print(f"{'requests':>12}{'s after a kill':>16}{'s after an end':>16}{'MiB':>8}{'files':>8}")
-        for number in map(int, numbers or WAITING):
-            killed, ended, memory, files = asked("one-waiting", number)
-            print(
-                f"{number:>12,}{killed:>16.2f}{ended:>16.2f}{memory:>8.0f}{files:>8.0f}", flush=True
-            )
-    elif what == "one-scheduler":
-        scheduler(numbers[0], int(numbers[1]))
-    elif what == "one-sites":
-        sites(int(numbers[0]))
-    elif what == "one-waiting":
-        waiting(int(numbers[0]))
-    elif what == "fill-waiting":
-        fill_waiting(numbers[0], int(numbers[1]))
-    elif what in VARIANTS:
-        with tempfile.TemporaryDirectory() as folder:
-            settings = {**VARIANTS[what], "JOBDIR": folder}
-            url, pages = numbers
-            print(json.dumps(crawl_cpu.crawl(OneSite, settings, url, pages_left=int(pages))))
-    else:
-        sys.exit(__doc__)
+def crawls(pages: str = "1500", rounds: str = "9") -> None:
+    with crawl_cpu.web(Path(__file__).with_name("loopback.py")) as url:
+        results = crawl_cpu.in_turns(__file__, list(VARIANTS), url, int(pages), int(rounds))
+    print(f"{pages} pages of one site, {rounds} rounds, Scrapy {scrapy.__version__}")
+    crawl_cpu.print_table(results, base="stock")
 
+
+def schedulers(*numbers: str) -> None:
+    print(f"{'known':>12}  {'':<8}{'us a page':>10}{'KiB written':>13}")
+    for known in map(int, numbers or KNOWN):
+        for variant in ("stock", "ours") if not known else ("ours",):
+            cpu, octets = asked("one-scheduler", variant, known)
+            print(f"{known:>12,}  {variant:<8}{cpu:>10.0f}{octets:>13.1f}", flush=True)
+
+
+def numbers_of_sites(*numbers: str) -> None:
+    print(f"{'sites':>10}{'us a push':>12}{'us a pop':>12}")
+    for number in map(int, numbers or SITES):
+        push, pop = asked("one-sites", number)
+        print(f"{number:>10,}{push:>12.1f}{pop:>12.1f}", flush=True)
+
+
+def numbers_waiting(*numbers: str) -> None:
+    print(f"{'requests':>12}{'s after a kill':>16}{'s after an end':>16}{'MiB':>8}{'files':>8}")
+    for number in map(int, numbers or WAITING):
+        killed, ended, memory, files = asked("one-waiting", number)
+        print(f"{number:>12,}{killed:>16.2f}{ended:>16.2f}{memory:>8.0f}{files:>8.0f}", flush=True)
+
+
+def crawl(variant: str, url: str, pages: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {**VARIANTS[variant], "JOBDIR": folder}
+        print(json.dumps(crawl_cpu.crawl(OneSite, settings, url, pages_left=int(pages))))
+
+
+WHAT = {
+    "crawl": crawls,
+    "scheduler": schedulers,
+    "sites": numbers_of_sites,
+    "waiting": numbers_waiting,
+    "one-scheduler": lambda variant, known: scheduler(variant, int(known)),
+    "one-sites": lambda number: sites(int(number)),
+    "one-waiting": lambda number: waiting(int(number)),
+    "fill-waiting": lambda path, number: fill_waiting(path, int(number)),
+    **{variant: partial(crawl, variant) for variant in VARIANTS},
+}
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:2] and sys.argv[1] in WHAT:
+        WHAT[sys.argv[1]](*sys.argv[2:])
+    else:
+        sys.exit(__doc__)

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1_000
 """Operations after which a commit does not wait for a turn of the loop: start() may give none."""
-MOST_OPERATIONS, MOST_BYTES = 100_000, 64 * 2**20
+MOST_OPERATIONS = 100_000
+MOST_BYTES = 67_108_864
 """What is held in memory while nothing can be written; beyond that it is given up."""
 _LATER = 1.0  # seconds, where nothing was settled
 _GROUP = 0.1  # seconds, where each commit waits for the disk
