@@ -146,6 +146,7 @@ class JobScheduler(BaseScheduler):
         self._crawler = crawler
         self._job = job
         self._stats = crawler.stats
+        self._is_open = False
         self.df = JobDupeFilter(crawler, job)
 
     @classmethod
@@ -164,18 +165,30 @@ class JobScheduler(BaseScheduler):
         return len(self._queue)
 
     def open(self, spider: Spider) -> None:
-        """Take up what a former run has left."""
+        """Take up what a former run has left.
+
+        Raises:
+            JobError: it cannot be taken up.
+            RuntimeError: Scrapy does not say when a request is settled.
+        """
         self._spider = spider
-        storage = self._job.begin(spider)
-        self._in_hand = storage.in_hand
-        self._queue = SiteQueue.over(self._crawler, storage)
-        self._job.take_over(spider, self._queue.push)
-        engine.on_settled(self._crawler, self.finish_request)
+        try:
+            engine.on_settled(self._crawler, self.finish_request)
+            storage = self._job.begin(spider)
+            self._in_hand = storage.in_hand
+            self._queue = SiteQueue.over(self._crawler, storage)
+            self._job.take_over(spider, self._queue.push)
+        except BaseException:
+            self._job.let_go()
+            raise
+        self._is_open = True
 
     def close(self, reason: str) -> None:
         """Commit what is left, and let go of the file."""
-        self._queue.close()
-        self._job.close(reason)
+        if self._is_open:
+            self._is_open = False
+            self._queue.close()
+            self._job.close(reason)
 
     def has_pending_requests(self) -> bool:
         """Return whether anything is left to do."""

@@ -186,6 +186,12 @@ class Job:
             _set_aside(self.folder)
         self._lock.release()
 
+    def let_go(self) -> None:
+        """Leave the file as it is after the last commit, for another run."""
+        self.commits.close()
+        self.store.close()
+        self._lock.release()
+
     # Told by the storage: what cannot be kept as it should.
 
     def unwritable(self, request: Request, error: Exception) -> None:

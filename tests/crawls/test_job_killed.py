@@ -1,4 +1,4 @@
-"""Crawls that are killed, each in a process of its own, and go on: the short form of a benchmark."""
+"""Crawls that are killed in a process of their own, and go on: the short form of a benchmark."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from scrapy.crawler import Crawler
 from webs import site
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.stores.job import JobLock
 
 HAS_SCHEDULER = hasattr(ExecutionEngine, "scheduler")
 
@@ -106,6 +107,7 @@ async def test_a_job_needs_to_know_when_a_request_is_settled(webs, tmp_path, wit
     with pytest.raises(RuntimeError, match='set MANDELBOT_JOB = "scrapy"'):
         await crawl(LinksSpider, {"JOBDIR": str(tmp_path)}, start_urls=[web.url + "/"])
     assert not web.hits
+    assert not JobLock(tmp_path / "job.lock").is_held()
 
 
 @ensureDeferred
