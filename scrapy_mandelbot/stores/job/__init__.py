@@ -6,7 +6,7 @@ One contract, :class:`JobStore`, for a file in JOBDIR and for the memory of test
 from scrapy_mandelbot.stores.job.contract import CannotKeepError, JobStore, KeptRequest, Place
 from scrapy_mandelbot.stores.job.lock import HeldError, JobLock
 from scrapy_mandelbot.stores.job.memory import MemoryJob
-from scrapy_mandelbot.stores.job.schema import CorruptError
+from scrapy_mandelbot.stores.job.schema import CorruptError, connect_to_read
 from scrapy_mandelbot.stores.job.sqlite import SqliteJob
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "MemoryJob",
     "Place",
     "SqliteJob",
+    "connect_to_read",
 ]
