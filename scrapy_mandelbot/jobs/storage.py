@@ -130,6 +130,13 @@ class JobStorage:
         self._at_hand.setdefault(name, []).append(request)
         self._grow(name)
 
+    def put_back(self, name: str, requests: list[Request]) -> None:
+        """Put requests that were taken back where they were, in front of the others."""
+        if requests:
+            self._at_hand[name] = requests + self._at_hand.get(name, [])
+            self.lengths[name] = self.lengths.get(name, 0) + len(requests)
+            self._total += len(requests)
+
     def pop(self, name: str) -> Request | None:
         """Take the next request of a line, which ends with its last one."""
         request: Request | None
@@ -156,8 +163,7 @@ class JobStorage:
         """Return what :meth:`pop` would, and leave it."""
         request = self.pop(name)
         if request is not None:
-            self._at_hand.setdefault(name, []).insert(0, request)
-            self._grow(name)
+            self.put_back(name, [request])
         return request
 
     def drop(self, request: Request) -> None:

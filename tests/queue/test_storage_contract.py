@@ -173,6 +173,19 @@ def test_what_is_at_hand_is_the_next(storage):
     assert drain(storage) == [f"{NAME}/1"]
 
 
+def test_what_is_put_back_stands_in_front_in_its_order(storage):
+    """Before what is at hand; peeking takes nothing."""
+    for number in range(4):
+        storage.push(NAME, Request(f"{NAME}/{number}"))
+    taken = [storage.pop(NAME) for _ in range(3)]
+    storage.put_at_hand(NAME, taken.pop())
+    storage.put_back(NAME, taken)
+    storage.put_back("http://nothing", [])
+    assert storage.length(NAME) == len(storage) == 4
+    assert storage.peek(NAME).url == f"{NAME}/3"
+    assert drain(storage) == [f"{NAME}/{number}" for number in (3, 2, 1, 0)]
+
+
 def test_a_request_that_was_taken_can_be_pushed_again(storage):
     """As it is now: the newest of its line."""
     storage.push(NAME, Request(f"{NAME}/1"))
