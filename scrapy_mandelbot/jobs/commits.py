@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.stores.job import JobStore
 
 AT_ONCE = 1_000
-"""Operations after which a commit does not wait for a turn of the loop: start() may give none."""
+"""Requests after which a commit does not wait for a turn of the loop: start() may give none."""
 MOST_OPERATIONS = 100_000
 MOST_BYTES = 67_108_864
 """What is held in memory while nothing can be written; beyond that it is given up."""
@@ -59,6 +59,7 @@ class Commits:
         self._job = job
         self._soon = _GROUP if is_synced else 0.0
         self._timer: Call | None = None
+        self._changes = 0
         self._at = 0.0
         self._error: Exception | None = None
         self._has_given_up = False
@@ -70,12 +71,14 @@ class Commits:
 
     def changed(self) -> None:
         """Have a commit made before long: something is to be kept, though nothing was settled."""
-        operations = self._store.uncommitted
+        self._changes += 1
         if self._error is not None:
-            is_too_much = operations > MOST_OPERATIONS or self._store.uncommitted_bytes > MOST_BYTES
-            if is_too_much:
+            if (
+                self._store.uncommitted > MOST_OPERATIONS
+                or self._store.uncommitted_bytes > MOST_BYTES
+            ):
                 self._give_up(self._error)
-        elif operations >= AT_ONCE or self._store.uncommitted_bytes > MOST_BYTES:
+        elif self._changes >= AT_ONCE:
             self.now()
         elif self._timer is None:
             self._set_timer(_LATER)
@@ -83,6 +86,7 @@ class Commits:
     def now(self) -> Exception | None:
         """Commit; return why that failed, if it did."""
         self._cancel()
+        self._changes = 0
         try:
             self._job.prepare()
             self._store.commit()

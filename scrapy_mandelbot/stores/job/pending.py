@@ -7,15 +7,14 @@ before a commit has succeeded: SQLite forgets a whole transaction where the disk
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import sqlite3
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A request as it is written."""
+class Row(NamedTuple):
+    """A request as it is written: a row of the table."""
 
     number: int
     line: int
@@ -90,10 +89,7 @@ class Pending:
         if self.rows:
             many(
                 "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (row.number, row.line, row.priority, row.band, row.position, row.body)
-                    for row in self.rows.values()
-                ],
+                self.rows.values(),
             )
         if self.aside:
             many(

@@ -146,8 +146,13 @@ def as_ours() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        # SQLite reports by OperationalError what may pass: locked, full, read-only.
-        is_lasting = not isinstance(error, sqlite3.OperationalError) or any(
-            fault in str(error) for fault in _LASTING_FAULTS
-        )
-        raise (CorruptError if is_lasting else CannotKeepError)(str(error)) from error
+        raise our_error(error) from error
+
+
+def our_error(error: sqlite3.Error) -> CannotKeepError:
+    """Return what is raised for an error of SQLite."""
+    # SQLite reports by OperationalError what may pass: locked, full, read-only.
+    is_lasting = not isinstance(error, sqlite3.OperationalError) or any(
+        fault in str(error) for fault in _LASTING_FAULTS
+    )
+    return (CorruptError if is_lasting else CannotKeepError)(str(error))

@@ -16,7 +16,13 @@ from scrapy_mandelbot.stores.job.contract import KeptRequest
 from scrapy_mandelbot.stores.job.fingerprints import Fingerprints
 from scrapy_mandelbot.stores.job.lines import MOST_HIDDEN, Line
 from scrapy_mandelbot.stores.job.pending import Pending, Row
-from scrapy_mandelbot.stores.job.schema import CorruptError, as_ours, connect, transaction
+from scrapy_mandelbot.stores.job.schema import (
+    CorruptError,
+    as_ours,
+    connect,
+    our_error,
+    transaction,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,8 +136,10 @@ class SqliteJob:
         Raises:
             CannotKeepError: the file cannot be read.
         """
-        with as_ours():
+        try:  # it is asked for each link: a context manager would cost as much as the answer
             return fingerprint in self._seen
+        except sqlite3.Error as error:
+            raise our_error(error) from error
 
     def see(self, fingerprint: int) -> None:
         """Note a fingerprint as seen; it was not."""
