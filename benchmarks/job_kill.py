@@ -234,7 +234,7 @@ class Trial:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
-    """Have JOBDIR on a disk that is full for some seconds of each ten."""
+    """Have JOBDIR on a disk that is full for three seconds of each nine."""
     job = folder / "job"
     job.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", job], check=True)
@@ -252,6 +252,7 @@ def fill(folder: str) -> None:
     ballast = Path(folder, "ballast")
     os.set_blocking(0, False)
     while sys.stdin.buffer.read(1) is None:
+        time.sleep(6)
         try:
             with ballast.open("wb", buffering=0) as file:
                 while True:
@@ -259,7 +260,6 @@ def fill(folder: str) -> None:
         except OSError:
             time.sleep(3)
         ballast.unlink()
-        time.sleep(7)
 
 
 def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 10, seed=1) -> int:
@@ -280,6 +280,8 @@ def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 
                 said = trial.run(at)
                 print(f"ended at {len(trial.done()):,}: {said or 'killed'}", flush=True)
             reason = trial.run(None)
+            while what == "full" and reason in {"", "None"}:  # it could not begin, or go on
+                reason = trial.run(None)
         return report(trial, each * sites, kills, reason, time.monotonic() - began)
 
 
@@ -298,9 +300,11 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
         f" the last commits before the kills {most:,}"
         f"\nthe most that one page was called {max(ends.values())} times"
     )
+    log = (trial.folder / "log.txt").read_text()
+    print(f"times that the job could not be saved {log.count('The job cannot be saved for now')}")
     is_bad = lost or items_lost or reason != "finished"
     if is_bad:
-        print((trial.folder / "log.txt").read_text()[-3000:])
+        print(log[-3000:])
     return int(bool(is_bad or twice > most))
 
 
