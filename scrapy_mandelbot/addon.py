@@ -131,9 +131,16 @@ def put_site_queue(settings: BaseSettings) -> None:
 
 def _put_job_scheduler(settings: BaseSettings) -> None:
     """Have requests kept so that a crash loses none, where the project leaves that to Scrapy."""
-    if read_setting(settings, "job") == DURABLE and are_scrapys_queues(settings):
-        priority = max(settings.getpriority("SCHEDULER") or 0, _ADDON)
-        settings.set("SCHEDULER", "scrapy_mandelbot.JobScheduler", priority)
+    if read_setting(settings, "job") != DURABLE:
+        return
+    if not are_scrapys_queues(settings):
+        logger.info(
+            "JOBDIR has Scrapy's form and does not survive a crash, as DUPEFILTER_CLASS or a disk"
+            " queue is the project's own."
+        )
+        return
+    priority = max(settings.getpriority("SCHEDULER") or 0, _ADDON)
+    settings.set("SCHEDULER", "scrapy_mandelbot.JobScheduler", priority)
 
 
 def _warn_of_other_job(settings: BaseSettings) -> None:
