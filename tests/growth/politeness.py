@@ -94,6 +94,12 @@ ROWS = (
     Row("politeness.parse_retry_after", lambda it: politeness.parse_retry_after(it, 1e9), _HEADERS),
     Row("politeness.site_of", politeness.site_of, _URLS, prepare=_split),
     Row("politeness.host_of", politeness.host_of, _URLS, prepare=_site),
+    Row(
+        "politeness.parts.sections_of",
+        lambda url: list(parts.sections_of(url)),
+        _URLS,
+        prepare=bytes.decode,
+    ),
     Row("politeness.without_user", politeness.without_user, _URLS, prepare=bytes.decode),
     Row(
         "politeness.leads_inside",
@@ -136,12 +142,12 @@ NOT_FROM_OUTSIDE = {
     "politeness.may_be_misreported": "a status, a number, a yes or no",
     "politeness.outcome_of": "a status, a number, a yes or no",
     "politeness.pace_by_hand": "from the settings",
-    "politeness.Goodput": _NUMBERS,
     "politeness.Metronome": _NUMBERS,
     "politeness.Outcome": "a status",
     "politeness.Pause": _NUMBERS,
     "politeness.PauseLaw": _NUMBERS,
     "politeness.Recovery": _NUMBERS,
-    "politeness.RefusedUrls": "fingerprints, a thousand at most",
+    "politeness.Parts": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
+    "politeness.Section": "numbers and fingerprints, sixteen at most",
     "politeness.SiteState": "numbers, fingerprints, and paces, which are measured",
 }
