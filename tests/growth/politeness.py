@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from growth import Row, numbered, repeated
 from scrapy_mandelbot import politeness
+from scrapy_mandelbot.politeness import parts
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
 _HEADERS = {
