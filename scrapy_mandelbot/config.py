@@ -42,6 +42,9 @@ ROBOT_TAG_MODES = ("off", "annotate", "obey")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
 CLOSE = "close"
+DURABLE = "durable"
+JOBS = (DURABLE, "scrapy")
+JOB_SYNCS = ("normal", "full")
 
 
 class SettingsError(ValueError):
@@ -319,6 +322,8 @@ class Config:
     nofollow_links: bool = field(
         metadata=_setting("MANDELBOT_NOFOLLOW_LINKS", _flag, default=False)
     )
+    job: str = field(metadata=_setting("MANDELBOT_JOB", _one_of(*JOBS), DURABLE))
+    job_sync: str = field(metadata=_setting("MANDELBOT_JOB_SYNC", _one_of(*JOB_SYNCS), "normal"))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -343,6 +348,7 @@ class Config:
             longest_stale=self.cache_stale,
             forbidding_statuses=self.dialect.forbidding_statuses,
             only_status_200=self.dialect.only_status_200,
+            first_wait=self.pause_first,
         )
 
     @property

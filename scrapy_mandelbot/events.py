@@ -63,6 +63,13 @@ SHUT = Event(
     signal=signals.site_paused,
     heard=PAUSED.heard,
 )
+OVERHEARD = Event(
+    "Paused %(where)s until %(until)s, as another crawl was refused: %(reason)s (%(waiting)d"
+    " requests in the queue)",
+    stats=("mandelbot/pause/overheard",),
+    signal=signals.site_paused,
+    heard=PAUSED.heard,
+)
 RESTORED = Event(
     "Still pausing %(where)s until %(until)s, as a former run found: %(reason)s",
     stats=("mandelbot/pause/restored",),
@@ -164,6 +171,20 @@ ROBOTS_CUT = Event(
     "The robots.txt of %(site)s %(cut)s: the rest is not read",
     logging.WARNING,
     stats=("mandelbot/robots/cut",),
+)
+ROBOTS_BROKEN_OFF = Event(
+    "The robots.txt of %(site)s breaks off; %(size)d bytes of it are whole lines (%(reason)s)",
+    logging.WARNING,
+    stats=("mandelbot/robots/broken_off",),
+)
+ROBOTS_UNANSWERED = Event(
+    "%(site)s has never answered in this run, and its requests fail: %(reason)s; it is asked again"
+    " after %(next)s",
+    logging.WARNING,
+)
+ROBOTS_ERROR = Event(
+    "An error in the project, and not of %(site)s, keeps its robots.txt from being had: %(reason)s",
+    logging.ERROR,
 )
 ROBOTS_SLOW = Event(
     "The robots.txt of %(site)s took %(seconds).1f s of the %(most)g s that it may",
@@ -291,6 +312,51 @@ LINK_DROPPED = Event(
     heard=REQUEST_DROPPED.heard,
 )
 
+JOB_RESUMED = Event(
+    "The job goes on: %(waiting)d requests wait in %(lines)s lines; the last run %(how)s",
+    sums=(("mandelbot/job/resumed", "waiting"),),
+)
+JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
+JOB_IN_MEMORY = Event(
+    "Kept in memory only, as it cannot be written down (is each callback a method of the spider?):"
+    " %(request)s: %(error)s",
+    logging.WARNING,
+    stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
+)
+JOB_LEFT_IN_MEMORY = Event(
+    "%(count)d requests were in memory only, and are lost with it; the pages whose callbacks gave"
+    " them are asked for again by the next run",
+    logging.WARNING,
+)
+JOB_REQUEST_UNREADABLE = Event(
+    "A request of %(line)s cannot be made again, and stays in the job: %(error)s",
+    logging.ERROR,
+    stats=("mandelbot/job/unreadable",),
+)
+JOB_FEED_NOT_KEPT = Event(
+    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s",
+    logging.WARNING,
+)
+JOB_NOT_SAVED = Event(
+    "The job cannot be saved for now, and goes on in memory: %(error)s",
+    logging.WARNING,
+    stats=("mandelbot/job/not_saved",),
+)
+JOB_SAVED_AGAIN = Event("The job is saved again")
+JOB_GIVEN_UP = Event(
+    "The spider is closed, as the job cannot be saved and too much of it is in memory: %(error)s",
+    logging.ERROR,
+)
+JOB_UNREADABLE = Event(
+    "The spider is closed, as the job cannot be read: %(error)s",
+    logging.ERROR,
+)
+JOB_LOST = Event(
+    "The end of this run cannot be saved: its last pages are asked for again by the next run:"
+    " %(error)s",
+    logging.ERROR,
+)
+
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
 """All of them, by name."""
 
@@ -300,12 +366,30 @@ class Events:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._places: set[tuple[str, int]] = set()
+        """Files and lines of which an error was told; as many as the code has that raise."""
 
-    def tell(self, event: Event, **values: Any) -> None:
+    def tell_error(self, event: Event, error: BaseException, **values: Any) -> None:
+        """Tell of an error with its traceback, once a run for each place that raises one.
+
+        Args:
+            event: that it happened.
+            error: what was raised.
+            values: of the event.
+        """
+        place = _place_of(error)
+        if place in self._places:
+            self.count(event, **values)
+            return
+        self._places.add(place)
+        self.tell(event, exc_info=(type(error), error, error.__traceback__), **values)
+
+    def tell(self, event: Event, *, exc_info: Any = None, **values: Any) -> None:
         """Tell of an event.
 
         Args:
             event: which one.
+            exc_info: of an error that belongs to it, as ``logging`` takes it.
             values: its values by name; ``since``, ``until``, ``next`` and ``end`` are seconds
                 since the epoch.
         """
@@ -314,7 +398,7 @@ class Events:
             told = {name: _loggable(name, values[name]) for name in event.in_text}
             arguments = (told,) if told else ()
             extra = {"spider": self._crawler.spider}
-            logger.log(event.level, event.text, *arguments, extra=extra)
+            logger.log(event.level, event.text, *arguments, exc_info=exc_info, extra=extra)
         if event.signal is not None:
             heard = {name: _heard(name, values[name]) for name in event.heard}
             self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
@@ -329,6 +413,16 @@ class Events:
                 inc_value(stat, values[name])
         for beginning, name in event.families:
             inc_value(f"{beginning}{values[name]}")
+
+
+def _place_of(error: BaseException) -> tuple[str, int]:
+    """Return the file and the line that have raised an error."""
+    traceback = error.__traceback__
+    if traceback is None:
+        return type(error).__qualname__, 0
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
 
 
 _TIMES = frozenset({"since", "until", "next", "end"})

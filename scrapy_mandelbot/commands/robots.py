@@ -2,12 +2,13 @@
 
 Usage::
 
-    scrapy robots check FILE|URL|-
+    scrapy robots check FILE|URL|-... [--select CODE] [--ignore CODE] [--fail-on SEVERITY]
     scrapy robots fix FILE|URL|- [--diff] [--output FILE] [--dialect NAME] [--only NAME]
-    scrapy robots explain URL... [--urls FILE] [--agent NAME] [--file FILE] [--dialect NAME]
-    scrapy robots compare URL... [--urls FILE] [--agent NAME] [--file FILE]
+    scrapy robots explain URL... [--urls FILE] [--agent NAME | --robots] [--file FILE] [--changes]
+    scrapy robots compare URL... [--urls FILE] [--agent NAME | --robots] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
+    scrapy robots job JOBDIR [requeue [SITE]]
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
 JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
@@ -17,7 +18,7 @@ Exit codes:
     0: clean: nothing but notes, proved, allowed, alike, read.
     1: warnings: of ``check``; a URL is forbidden or its rules are not known (``explain``); dialects
        differ (``compare``); something is wrong with a sitemap (``sitemaps``); there is no such copy
-       (``cache``).
+       (``cache``); there is nothing to requeue (``job``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
     3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had.
 
@@ -31,10 +32,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from scrapy_mandelbot.commands.use import VERBS, asks_a_site, check_use
+from scrapy_mandelbot.commands.use import FORMATS, VERBS, asks_a_site, check_use
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import ArgumentParser, Namespace, _ArgumentGroup
 
 _DIALECTS = ("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "extended2")
 _CMDLINE = 40  # Scrapy's priority of what the command line says
@@ -89,6 +90,7 @@ class Command(ScrapyCommand):
             "compare: how the robots of six dialects decide. "
             "sitemaps: which a file cites, and with --read what is in them. "
             "cache: the copies of robots.txt files that the project keeps. "
+            "job: what waits in a job, by site and why; requeue: have paused sites asked again. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
             " 2: wrong use, or it cannot be had; 3: errors, not proved."
@@ -100,9 +102,9 @@ class Command(ScrapyCommand):
         group = parser.add_argument_group(title="Robots Options")
         group.add_argument(
             "--format",
-            choices=("text", "json", "html"),
-            default="text",
-            help="text, if not said otherwise; html: a page (check, fix, explain, compare)",
+            choices=FORMATS,
+            help="text, if not said otherwise, of several URLs table (explain, compare); html is a"
+            " page (check, fix, explain, compare), sarif and github are of check",
         )
         group.add_argument(
             "--dialect",
@@ -128,6 +130,17 @@ class Command(ScrapyCommand):
         group.add_argument(
             "--urls", metavar="FILE", help="explain, compare: URLs from a file, one a line"
         )
+        group.add_argument(
+            "--robots",
+            action="store_true",
+            help="explain, compare: for each of the known robots, and those that the file names",
+        )
+        group.add_argument(
+            "--changes",
+            action="store_true",
+            help="explain: what would change each verdict, of several URLs too",
+        )
+        _add_choices(group)
         group.add_argument(
             "--diff", action="store_true", help="fix: show what changes, not the whole file"
         )
@@ -160,3 +173,26 @@ class Command(ScrapyCommand):
 
         if self.settings is not None:
             self.exitcode = run(args, opts, self.settings, self.crawler_process)
+
+
+def _add_choices(group: _ArgumentGroup) -> None:
+    """Add the options of check that say what counts."""
+    group.add_argument(
+        "--select",
+        metavar="CODE",
+        action="append",
+        help="check: these findings alone; a code, or all of error, warning, note; may be repeated",
+    )
+    group.add_argument(
+        "--ignore", metavar="CODE", action="append", help="check: all but these findings"
+    )
+    group.add_argument(
+        "--fail-on",
+        choices=("error", "warning"),
+        help="check: what is no success, warnings too, if not said otherwise",
+    )
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="check: the project's choices, else the nearest .robots-check.cfg",
+    )

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.pace import Metronome, Pace
 from scrapy_mandelbot.politeness.parts import Blame, Parts
-from scrapy_mandelbot.politeness.pause import News, PauseState, Refusal
+from scrapy_mandelbot.politeness.pause import Fact, News, PauseState, Refusal
 from scrapy_mandelbot.politeness.routes import Routes
 from scrapy_mandelbot.politeness.turns import Turns
 
@@ -415,6 +415,11 @@ class SiteState:
         """Return whether the request is the one that asks a paused site whether it is well."""
         return self._routes is not None and flight in self._routes.probes()
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has answered a request well in this run."""
+        return self._good_at >= 0
+
     def may_go_at(self, fingerprint: bytes, route: str = "") -> float:
         """Return when a request may be sent again that was refused; 0: it was not, or at once.
 
@@ -525,6 +530,22 @@ class SiteState:
     def next_turn(self, now: float) -> float:
         """Return when the site may be asked again if an answer ends now; now: it has no pace."""
         return now if self._turns is None else self._turns.metronome.due_after(now)
+
+    # What other crawls say of it.
+
+    def hold_turn(self, until: float) -> None:
+        """Take no turn before then; another crawl asks the site at the same pace."""
+        if self._turns is None:
+            self.resumes_at = max(self.resumes_at, until)
+        else:
+            self._turns.hold(until)
+
+    def overhear(self, now: float, route: str, refusal: Refusal) -> Pause | None:
+        """Leave the site alone as another crawl does; return the pause, if that is news."""
+        pause = self.use_routes().use(route).pause
+        news = pause.take(Fact.REFUSED, now, refusal)
+        self._settle()
+        return pause if news is not None else None
 
     def _begin_turns(self, pace: Pace, now: float) -> Turns:
         since = -inf if self._answered_at is None else self._answered_at

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_mandelbot.politeness import Pause, Section, SiteState
-    from scrapy_mandelbot.stores import Store
-
-_KEPT_FROM = 5.0  # seconds; of a shorter wait little is left when the next run has begun
+    from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 
 class Reports:
@@ -23,14 +21,14 @@ class Reports:
 
     Args:
         tell: tells of an event, as ``Events.tell`` does.
-        store: what the next run reads.
+        store: what the next run reads, and other crawls hear of.
         waiting: returns how many requests for a site are in the queues.
     """
 
     def __init__(
         self,
         tell: Callable[..., None],
-        store: Store,
+        store: Neighbours,
         waiting: Callable[[SiteState], int],
     ) -> None:
         self._tell = tell
@@ -140,7 +138,10 @@ class Reports:
         self._store.put_pause(key_of(site.name, route), None)
 
     def keep_turn(self, site: SiteState, now: float) -> None:
-        """Have the next run know when the next turn of a site is, if it might begin before."""
+        """Have others, and the next run, know when the next turn of a site is."""
         due = site.next_turn(now)
-        if due - now >= _KEPT_FROM:
-            self._store.put_turn(site.name, due)
+        if due <= now:
+            return
+        own = self._store.put_turn(site.name, due)
+        if own > due:
+            site.hold_turn(own)

@@ -23,6 +23,7 @@ from scrapy_mandelbot.politeness import (
 from scrapy_mandelbot.throttle.alarm import Alarm
 from scrapy_mandelbot.throttle.asking_again import AskingAgain
 from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.neighbours import GIVES_WAY, Neighbours
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.proxies import (
     TRY_ANOTHER_AFTER,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.politeness import Flight, SiteState
-    from scrapy_mandelbot.stores import Store
+    from scrapy_mandelbot.stores import KeptPause, Store
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
@@ -95,7 +96,8 @@ class Throttle:
         """Whether nothing is to be looked at of a request to a site that nothing is known of."""
         self._queues: list[Queue] = []
         self._refusals = Refusals()
-        self._report = Reports(tell.tell, store, self._waiting)
+        self._neighbours = Neighbours(store, clock, self, by_proxy=config.pause_per_proxy)
+        self._report = Reports(tell.tell, self._neighbours, self._waiting)
         self._alarm = Alarm(clock, self.update)
         self._room = WaitingRoom(crawler, clock, self._look)
         self._again = AskingAgain(crawler, self.update)
@@ -111,11 +113,13 @@ class Throttle:
         """Have a queue hear when a site or slot that had to wait may be asked again."""
         if not self._queues:  # now there is a loop to set the alarm on
             self._restore()
+            self._neighbours.begin()
         self._queues.append(queue)
         self.in_flight.slot_changed.append(queue.slot_changed)
 
     def close(self) -> None:
         """Cancel every timer."""
+        self._neighbours.close()
         self._alarm.close()
         self._room.close()
 
@@ -459,6 +463,39 @@ class Throttle:
         if self.is_paced or not flight.site.is_plain:
             self._ended(flight)
 
+    # Told by other crawls.
+
+    def hear_pause(self, key: str, pause: KeptPause) -> None:
+        """Leave a site alone, as another crawl does; that one is the first to ask it again."""
+        name, route = split_key(key)
+        site, now = self.sites.of(name), self._now()
+        refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
+        heard = site.overhear(now, route, refusal)
+        self.sites.settle(site)
+        if heard is not None:
+            self._evict(site, route)
+            self._report.paused(events.OVERHEARD, site, route, heard.until, heard.reason)
+            self._alarm.set(site, heard.until)
+
+    def hear_end(self, key: str, pause: KeptPause) -> None:
+        """Ask a site again that was left alone for another crawl, which has found it well."""
+        name, route = split_key(key)
+        site = self.sites.get(name)
+        own = None if site is None else site.pause(route)
+        if site is None or own is None or route or own.until > pause.until + 2 * GIVES_WAY:
+            return
+        site.end_pause(self._now())
+        self.update(site)
+
+    def hear_turn(self, name: str, due: float) -> bool:
+        """Leave a site alone until its next turn, and return whether a request waits for that."""
+        if not self.is_paced:
+            return False
+        site = self.sites.of(name)
+        site.hold_turn(due)
+        self._alarm.set(site, due)
+        return self._waiting(site) > 0
+
     # Paces.
 
     def _note_wait(self, site: SiteState, now: float) -> None:
@@ -567,6 +604,7 @@ class Throttle:
             if pause is None:
                 self._report.forget(site, route)
                 continue
+            self._neighbours.know_pause(key, kept)
             self._alarm.set(site, pause.until)
             self._report.prolonged(events.RESTORED, site, route, pause)
         for name, due in self._store.get_turns(now).items():
