@@ -28,6 +28,7 @@ NO_LIMITS = {
     "politeness.recovery._IS_LIMIT_STILL": "of a statistic",
     "politeness.recovery._IS_LIMIT_SURELY": "of a statistic",
     "politeness.recovery._KEPT_LONG": "when a limit is trusted for longer",
+    "politeness.recovery._MOST_CAUGHT_UP": "of a burst that is proven",
     "politeness.recovery._LONGEST_TRUST": "when a limit is tried again",
     "fetching.failures._LONGEST_LABEL": "what a name can be",
     "politeness.hosts._LONGEST": "what a name can be",

@@ -54,9 +54,7 @@ def pause_in(way: str, law: PauseLaw, wait: float) -> Pause | None:
 
 CASES = [
     (way, fact, law, refusal, wait, served)
-    for way, fact, law, refusal, wait, served in product(
-        WAYS, Fact, LAWS, REFUSALS, WAITS, SERVED
-    )
+    for way, fact, law, refusal, wait, served in product(WAYS, Fact, LAWS, REFUSALS, WAITS, SERVED)
     if pause_in(way, LAWS[law], WAITS[wait]) is not None
 ]
 

@@ -358,7 +358,7 @@ def test_in_the_last_round_only_what_was_never_sent_is_sent(site):
     """What was refused fails at once; a site that never answered is given up for all."""
     site.answered(hand_out(site, 99), 99, b"")
     refuse(site, 100)
-    for number in range(2):
+    for _ in range(2):
         at = site.due(100)
         probe = hand_out(site, at)
         site.refused(probe, b"two", Refusal(at, "503"))
