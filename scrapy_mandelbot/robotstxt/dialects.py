@@ -33,6 +33,9 @@ FIELDS = (
     "comment",
     "host",
     "clean-param",
+    "content-usage",
+    "content-signal",
+    "license",
 )
 
 #: Those of a group besides its rules: they are about the agents whose lines stand right before.

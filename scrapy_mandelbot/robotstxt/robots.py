@@ -36,6 +36,14 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.lint import Finding
+    from scrapy_mandelbot.robotstxt.preferences import (
+        AgentPreferences,
+        Preference,
+        Statement,
+        Terms,
+        Usage,
+    )
+    from scrapy_mandelbot.robotstxt.verdict import Rule
 
     Agent = str | Sequence[str]
 
@@ -49,7 +57,7 @@ class RobotsTxt:
     header, or a sequence of these, tried in order. A `url` is absolute, or a path.
     """
 
-    __slots__ = ("_body", "_deciders", "_fetched", "_grammar", "_max_bytes")
+    __slots__ = ("_about_uses", "_body", "_deciders", "_fetched", "_grammar", "_max_bytes")
 
     def __init__(
         self, body: bytes, grammar: Grammar, fetched: bytes, max_bytes: int | None
@@ -59,6 +67,7 @@ class RobotsTxt:
         self._fetched = fetched  # mostly the body itself; the checks want to see what was changed
         self._max_bytes = max_bytes
         self._deciders: dict[object, Decider] = {}  # by agent as asked for, and by its names
+        self._about_uses: tuple[tuple[Terms, ...], tuple[str, ...]] | None = None
 
     @classmethod
     def parse(
@@ -187,7 +196,69 @@ class RobotsTxt:
             spans = [span for span in spans if span.version > 1]
         return [(span.start, span.end) for span in spans]
 
+    # What it says of the use of pages.
+
+    def usage(self, url: str, agent: Agent) -> Usage:
+        """Return what the file says of the use of a page, with every statement and its line.
+
+        Of what the agent may not crawl nothing is said (draft-ietf-aipref-attach). The file is also
+        read as the robots whose names stand for a use, such as GPTBot: see `preferences`.
+        """
+        from scrapy_mandelbot.robotstxt.preferences import Usage  # noqa: PLC0415 - few ask
+
+        licenses, tokens = self._about_uses or self._read_about_uses()
+        if not self.allowed(url, agent):
+            return Usage((), licenses, is_crawlable=False)
+        parts = read_url(url, self.dialect)
+        said = self._preferences(agent).of(parts[1] if parts else "")
+        return Usage(said + self._refused_as(tokens, url, agent) if tokens else said, licenses)
+
+    def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
+        """Return the Content-Usage and Content-Signal lines about the agent, in order."""
+        return self._preferences(agent).lines
+
+    def _preferences(self, agent: Agent) -> AgentPreferences:
+        from scrapy_mandelbot.robotstxt.preferences import AgentPreferences  # noqa: PLC0415
+
+        decider = self._decider(agent)
+        if decider.preferences is None:
+            text = searchable(self._body)
+            decider.preferences = AgentPreferences(text, decider.selection, self._grammar)
+        return decider.preferences
+
+    def _read_about_uses(self) -> tuple[tuple[Terms, ...], tuple[str, ...]]:
+        """Find the licences of the file, and the control tokens that it names."""
+        from scrapy_mandelbot.robotstxt import preferences  # noqa: PLC0415
+
+        text = searchable(self._body)
+        licenses = preferences.licenses_in(text, self._grammar)
+        self._about_uses = licenses, preferences.control_tokens_in(text, self._grammar)
+        return self._about_uses
+
+    def _refused_as(self, tokens: tuple[str, ...], url: str, agent: Agent) -> tuple[Statement, ...]:
+        """Return what is refused to the control tokens; to one of them, what is to itself."""
+        from scrapy_mandelbot.robotstxt.preferences import CONTROL_TOKENS, refused_as  # noqa: PLC0415
+
+        own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
+        if not CONTROL_TOKENS.keys().isdisjoint(own):
+            return ()
+        rules = {token: self._refusal(url, token) for token in tokens}
+        return tuple(
+            statement
+            for token, rule in rules.items()
+            if rule is not None
+            for statement in refused_as(token, rule)
+        )
+
+    def _refusal(self, url: str, agent: str) -> Rule | None:
+        return None if self.allowed(url, agent) else self.verdict(url, agent).rule
+
     # What it says to all.
+
+    @property
+    def body(self) -> bytes:
+        """The file as fetched."""
+        return self._fetched
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
