@@ -276,6 +276,11 @@ class RobotsTxt:
         return tuple(self._values("clean-param"))
 
     @property
+    def licenses(self) -> tuple[str, ...]:
+        """The values of License lines as written, in order, wherever they stand (RSL)."""
+        return tuple(self._values("license"))
+
+    @property
     def records(self) -> tuple[Record, ...]:
         """Every line, numbered, with what is wrong with it."""
         return tuple(read_records(self._body, self.dialect))

@@ -264,6 +264,7 @@ _SAID = {
     "sitemaps": lambda robots: robots.sitemaps,
     "hosts": lambda robots: robots.hosts,
     "clean_params": lambda robots: robots.clean_params,
+    "licenses": lambda robots: robots.licenses,
     "usage": lambda robots: robots.usage(_URL, AGENT),
     "preference_lines": lambda robots: robots.preference_lines(AGENT),
 }

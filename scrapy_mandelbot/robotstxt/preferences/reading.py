@@ -118,21 +118,21 @@ def _lines_about(text: str, selection: Selection, grammar: Grammar) -> Iterator[
     if selection.agent is None:
         return
     wanted = selection.agent.lower()
-    found = []
+    found: dict[int, tuple[str, str]] = {}
     for start, end, _ in selection.spans:
         part = text[start:end]
         names = grammar.agent_lines(part)
         named = next((line.end() for line in names if decode(line[1]).lower() == wanted), None)
         if named is None:
             continue
-        found += [
-            (line.start(), field, decode(line[1].rstrip(WHITE_SPACE)))
+        found |= {
+            line.start(): (field, decode(line[1].rstrip(WHITE_SPACE)))
             for field in ("content-usage", *_SIGNALS)
             for line in grammar.field_line(field).finditer(text, start + named, end)
-        ]
+        }
     if found:
         ends = line_ends(text)
-        for offset, field, value in sorted(found):
+        for offset, (field, value) in sorted(found.items()):
             yield Preference(bisect_right(ends, offset), field, value)
 
 
