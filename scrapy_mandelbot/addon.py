@@ -24,6 +24,11 @@ from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.following import SitemapFollower
+from scrapy_mandelbot.purposes import (
+    TermsMiddleware,
+    UsageMiddleware,
+    UsageObeyingMiddleware,
+)
 from scrapy_mandelbot.queue import SiteQueue
 from scrapy_mandelbot.schedulers import ParkingScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
@@ -56,10 +61,18 @@ class Addon:
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, 100)
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", PauseMiddleware, 950)
         _switch_on(settings, "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40)
+        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", UsageMiddleware, 105)
+        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", TermsMiddleware, 560)
+        _switch_on(settings, "SPIDER_MIDDLEWARES", UsageObeyingMiddleware, 39)
         _switch_on(settings, "EXTENSIONS", QueueSetup, _FIRST)
         _switch_on(settings, "EXTENSIONS", SpiderHooks, 500)
         _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
         _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
+        if settings.get("MANDELBOT_USAGE") == "obey" and not settings.get("MANDELBOT_PURPOSE"):
+            logger.warning(
+                "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
+                " nothing is dropped."
+            )
         if not settings.getbool("ROBOTSTXT_OBEY"):
             logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")
 

@@ -129,8 +129,11 @@ def robot_tags(
         agent: a product token, a whole User-Agent header, or a sequence of tokens. The robot
             hears what is said to any of its names, and what is said to all.
     """
-    names = names_heard(agent)
-    return tags_said(headers, meta_tags(body, names), names)
+    # Every page of a crawl comes by here: what has no tags costs no further call.
+    names = _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
+    values = tuple(_header_values(headers)) if headers else ()
+    metas = meta_tags(body, names)
+    return _said_by(values, metas, names) if values or metas else NO_TAGS
 
 
 def tags_said(
@@ -145,9 +148,13 @@ def tags_said(
         metas: those of the page that have one of the names.
         names: what :func:`names_heard` returns.
     """
-    values = tuple(_header_values(headers)) if headers else ()
-    if not values and not metas:
-        return NO_TAGS
+    values = tuple(_header_values(headers))
+    return _said_by(values, metas, names) if values or metas else NO_TAGS
+
+
+def _said_by(
+    values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]
+) -> RobotTags:
     length = sum(len(value) for _, value in values) + sum(len(meta.content) for meta in metas)
     said = _said_often if length <= _SHORT else _said
     return said(values, metas, names)
