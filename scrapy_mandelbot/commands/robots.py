@@ -8,6 +8,7 @@ Usage::
     scrapy robots compare URL... [--urls FILE] [--agent NAME] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
+    scrapy robots ledger why URL|verify [--file FILE]
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
 JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
@@ -17,9 +18,10 @@ Exit codes:
     0: clean: nothing but notes, proved, allowed, alike, read.
     1: warnings: of ``check``; a URL is forbidden or its rules are not known (``explain``); dialects
        differ (``compare``); something is wrong with a sitemap (``sitemaps``); there is no such copy
-       (``cache``).
+       (``cache``) or line (``ledger why``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
-    3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had.
+    3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had; a line
+       that does not agree (``ledger verify``).
 
 This module and `use` import nothing that Scrapy has not imported before.
 """
@@ -89,6 +91,7 @@ class Command(ScrapyCommand):
             "compare: how the robots of six dialects decide. "
             "sitemaps: which a file cites, and with --read what is in them. "
             "cache: the copies of robots.txt files that the project keeps. "
+            "ledger: why a page was fetched, and whether every line is decided alike again. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
             " 2: wrong use, or it cannot be had; 3: errors, not proved."
@@ -123,7 +126,7 @@ class Command(ScrapyCommand):
         group.add_argument(
             "--file",
             metavar="FILE",
-            help="explain, compare: a robots.txt on disk instead of the site's",
+            help="explain, compare: a robots.txt on disk instead of the site's; ledger: the file",
         )
         group.add_argument(
             "--urls", metavar="FILE", help="explain, compare: URLs from a file, one a line"

@@ -34,6 +34,7 @@ VERBS = {
     "compare": Verb("URL...", 1, None, frozenset({"agent", "file", "urls"}), has_page=True),
     "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), has_page=False),
     "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), has_page=False),
+    "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), has_page=False),
 }
 
 
@@ -59,6 +60,8 @@ def check_use(args: list[str], opts: Namespace) -> None:
         raise UsageError(f"{args[0]} takes no --format html")
     if args[0] == "cache":
         _check_cache_use(args[1], count - 1, all_of_them=opts.all)
+    if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count - 1:
+        raise UsageError(f"it is: scrapy robots ledger {verb.takes}")
     if [*args, opts.file, opts.urls].count("-") > 1:
         raise UsageError("standard input can be read once only")
 
@@ -81,7 +84,7 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
     """Whether a site is asked for anything."""
     if args[0] in {"explain", "compare"}:
         return not opts.file
-    return args[0] != "cache" and is_url(args[1])
+    return args[0] not in {"cache", "ledger"} and is_url(args[1])
 
 
 def is_url(source: str) -> bool:

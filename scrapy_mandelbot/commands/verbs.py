@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.cache_verb import look_at_copies
 from scrapy_mandelbot.commands.job import Result, body_of
+from scrapy_mandelbot.commands.ledger_verb import look_at_ledger
 from scrapy_mandelbot.commands.page import page_of
 from scrapy_mandelbot.commands.reports import comparison, correction, explanation, findings
 from scrapy_mandelbot.commands.reports.rules_in_force import SUCCESS, Rules
@@ -205,4 +206,5 @@ VERBS: dict[str, Callable[[Job], Result]] = {
     "compare": _compare,
     "sitemaps": list_sitemaps,
     "cache": look_at_copies,
+    "ledger": look_at_ledger,
 }

@@ -1,0 +1,102 @@
+"""``scrapy robots ledger``: why a page was fetched, and whether all can be decided again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_mandelbot import RobotsTxt
+from scrapy_mandelbot.purposes.ledger_file import LedgerFile, copy_path
+from scrapy_mandelbot.usage import usage_in, words_of
+from scrapy_mandelbot.usage.ledger import Fetched, RulesInForce, line_of
+
+ROBOTS = b"User-agent: *\nAllow: /a\nDisallow: /\nContent-Usage: train-ai=n\n"
+AGENT = "Examplebot/1.0 (+https://example.com/bot)"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Two pages, as a crawl notes them."""
+    path = tmp_path / "ledger.jsonl"
+    file = LedgerFile(path)
+    robots = RobotsTxt.parse(ROBOTS)
+    rules = RulesInForce(robots, file.keep(ROBOTS), 512_000, "rules")
+    for page, headers in (("/a", []), ("/a/b", [("Content-Signal", "search=yes")])):
+        url = f"https://example.com{page}"
+        words = words_of(headers, b"", AGENT)
+        usage = robots.usage(url, AGENT).and_also(usage_in(words, AGENT))
+        time = "2026-11-22T06:00:00.000+00:00"
+        file.write(line_of(Fetched(url, time, 200, AGENT, words, usage, rules, None, ("search",))))
+    file.close()
+    return path
+
+
+def test_why_shows_the_line_that_let_it_be_fetched_and_every_statement(robots, ledger):
+    """For a terminal, and for programs."""
+    run = robots("ledger", "why", "https://example.com/a/b", "--file", str(ledger))
+    assert run.returncode == 0
+    text = run.stdout.decode()
+    assert "robots.txt: allowed by line 2, Allow: /a" in text
+    assert "train-ai  disallowed" in text
+    assert "train-ai disallowed by Content-Usage: train-ai=n (robots.txt line 4)" in text
+    assert "search allowed by Content-Signal: search=yes (header)" in text
+    as_json = ("--file", str(ledger), "--format", "json")
+    report = json.loads(robots("ledger", "why", "https://example.com/a", *as_json).stdout)
+    (page,) = report["pages"]
+    assert page["answers"]["train-ai"] == "disallowed"
+
+
+def test_a_page_without_a_line(robots, ledger):
+    """Is told, with exit code 1."""
+    run = robots("ledger", "why", "https://example.com/c", "--file", str(ledger))
+    assert run.returncode == 1
+    assert b"has no line of https://example.com/c" in run.stderr
+
+
+def test_verify_decides_all_again(robots, ledger, project):
+    """By the project's setting, too."""
+    run = robots("ledger", "verify", "--file", str(ledger))
+    assert (run.returncode, run.stdout) == (
+        0,
+        f"{ledger}: 2 lines, 2 decided again alike\n".encode(),
+    )
+    assert robots("ledger", "verify", "-s", f"MANDELBOT_LEDGER={ledger}").returncode == 0
+
+
+def test_verify_tells_what_does_not_agree(robots, ledger):
+    """A line that was changed, one that is none, a copy that was changed: exit code 3."""
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    entry = json.loads(lines[0])
+    entry["answers"]["train-ai"] = "allowed"
+    ledger.write_bytes(json.dumps(entry).encode() + b"\n" + lines[1] + b"what?\n")
+    run = robots("ledger", "verify", "--file", str(ledger))
+    assert run.returncode == 3
+    text = run.stdout.decode()
+    assert "line 1: https://example.com/a" in text
+    assert "line 3" in text
+    assert "3 lines, 1 decided again alike" in text
+    place = copy_path(ledger, entry["robots"]["sha256"])
+    place.write_bytes(ROBOTS + b"#")
+    report = json.loads(
+        robots("ledger", "verify", "--file", str(ledger), "--format", "json").stdout
+    )
+    assert report["disagree"] == 3
+    assert "has been changed" in report["disagreements"][1]["problems"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["ledger", "verify"], "there is no ledger here: say MANDELBOT_LEDGER, or --file"),
+        (["ledger", "verify", "--file", "none.jsonl"], "none.jsonl: no such file"),
+        (["ledger", "why"], "it is: scrapy robots ledger why URL|verify"),
+        (["ledger", "verify", "x"], "it is: scrapy robots ledger why URL|verify"),
+        (["ledger", "show"], "it is: scrapy robots ledger why URL|verify"),
+    ],
+)
+def test_wrong_use_is_told(robots, arguments, told):
+    """In a line, with exit code 2."""
+    run = robots(*arguments)
+    assert run.returncode == 2
+    assert told in (run.stdout + run.stderr).decode()
