@@ -5,6 +5,7 @@ Usage::
     scrapy robots check FILE|URL|-
     scrapy robots fix FILE|URL|- [--diff] [--output FILE] [--dialect NAME] [--only NAME]
     scrapy robots explain URL... [--urls FILE] [--agent NAME] [--file FILE] [--dialect NAME]
+                                   [--purpose USE]...
     scrapy robots compare URL... [--urls FILE] [--agent NAME] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
@@ -16,9 +17,9 @@ page about one robots.txt: its findings, the corrected version, and a box in whi
 
 Exit codes:
     0: clean: nothing but notes, proved, allowed, alike, read.
-    1: warnings: of ``check``; a URL is forbidden or its rules are not known (``explain``); dialects
-       differ (``compare``); something is wrong with a sitemap (``sitemaps``); there is no such copy
-       (``cache``) or line (``ledger why``).
+    1: warnings: of ``check``; a URL is forbidden, its rules are not known, or the use asked about
+       is refused (``explain``); dialects differ (``compare``); something is wrong with a sitemap
+       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
     3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had; a line
        that does not agree (``ledger verify``).
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 _DIALECTS = ("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "extended2")
+_PURPOSES = ("search", "ai-input", "train-ai", "tdm")
 _CMDLINE = 40  # Scrapy's priority of what the command line says
 
 # For the requests of this command: the project's agent, proxies and timeouts, and none of what it
@@ -130,6 +132,13 @@ class Command(ScrapyCommand):
         )
         group.add_argument(
             "--urls", metavar="FILE", help="explain, compare: URLs from a file, one a line"
+        )
+        group.add_argument(
+            "--purpose",
+            action="append",
+            choices=_PURPOSES,
+            metavar="USE",
+            help=f"explain: what the page is wanted for: {', '.join(_PURPOSES)}; may be repeated",
         )
         group.add_argument(
             "--diff", action="store_true", help="fix: show what changes, not the whole file"

@@ -29,7 +29,7 @@ VERBS = {
         "FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect", "only"}), has_page=True
     ),
     "explain": Verb(
-        "URL...", 1, None, frozenset({"agent", "file", "urls", "dialect"}), has_page=True
+        "URL...", 1, None, frozenset({"agent", "file", "urls", "dialect", "purpose"}), has_page=True
     ),
     "compare": Verb("URL...", 1, None, frozenset({"agent", "file", "urls"}), has_page=True),
     "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), has_page=False),
@@ -67,7 +67,18 @@ def check_use(args: list[str], opts: Namespace) -> None:
 
 
 def _check_options(name: str, verb: Verb, opts: Namespace) -> None:
-    for option in ("agent", "all", "dialect", "diff", "file", "only", "output", "read", "urls"):
+    for option in (
+        "agent",
+        "all",
+        "dialect",
+        "diff",
+        "file",
+        "only",
+        "output",
+        "purpose",
+        "read",
+        "urls",
+    ):
         if getattr(opts, option) and option not in verb.options:
             raise UsageError(f"{name} takes no --{option}")
     if opts.only and opts.dialect not in {None, opts.only}:

@@ -143,10 +143,11 @@ def _explain(job: Job) -> Result:
         explanation.explain(url, job.agent, rules, dialect, job.max_bytes)
         for url, rules in _counted(job, asked)
     ]
-    text = "\n".join(explanation.text(report, job.terminal.paint) for report in reports)
+    purposes = job.opts.purpose or ()
+    text = "\n".join(explanation.text(report, job.terminal.paint, purposes) for report in reports)
     told = {report["url"]: explanation.changes_told(report) for report in reports}
     page = partial(_page_of_urls, job, asked, told)
-    return Result(explanation.exit_code(reports), {"urls": reports}, text, page=page)
+    return Result(explanation.exit_code(reports, purposes), {"urls": reports}, text, page=page)
 
 
 def _compare(job: Job) -> Result:

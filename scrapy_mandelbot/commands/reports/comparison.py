@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, columns, cut, joined
+from scrapy_mandelbot.commands.reports.of_use import of_use, usage_row
 from scrapy_mandelbot.commands.reports.rules_in_force import VERDICT_COLOURS, verdict_words
 from scrapy_mandelbot.robotstxt import DIALECTS
 from scrapy_mandelbot.shown import printable
@@ -31,6 +32,7 @@ def compare(url: str, agent: Agent, rules: Rules, max_bytes: int) -> dict[str, A
         "robots": rules.source,
         "alike": all(one["allowed"] == answer for one in verdicts),
         "verdicts": [{**one, "differs": one["allowed"] != answer} for one in verdicts],
+        "usage": of_use(url, agent, rules, _STANDARD, max_bytes),
     }
 
 
@@ -47,7 +49,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     for row, cells in zip(rows, aligned[1:], strict=True):
         cells[2] = paint(VERDICT_COLOURS[row[2]], row[2]) + " " * (len(cells[2]) - len(row[2]))
         lines.append(f"  {'  '.join(cells)}")
-    return joined(lines)
+    return joined([*lines, *usage_row(report)])
 
 
 def _row(verdict: dict[str, Any]) -> tuple[str, ...]:

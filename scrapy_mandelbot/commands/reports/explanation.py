@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.changes import changes
 from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, cut, joined, wrapped
+from scrapy_mandelbot.commands.reports.of_use import of_use, purpose_lines, refuses
 from scrapy_mandelbot.commands.reports.rules_in_force import VERDICT_COLOURS, verdict_words
 from scrapy_mandelbot.shown import printable
 
@@ -36,6 +37,7 @@ def explain(
         "lines": [],
         "changes": [],
         "comments": [],
+        "usage": of_use(url, agent, rules, dialect, max_bytes),
     }
     if robots is None:
         return report
@@ -50,13 +52,14 @@ def explain(
     return report
 
 
-def exit_code(reports: list[dict[str, Any]]) -> int:
-    """Return 0 where all URLs are allowed, else 1."""
-    return 0 if all(report["allowed"] for report in reports) else 1
+def exit_code(reports: list[dict[str, Any]], purposes: Sequence[str] = ()) -> int:
+    """Return 0 where all URLs are allowed, and none of the uses is refused, else 1."""
+    is_good = (report["allowed"] and not refuses(report, purposes) for report in reports)
+    return 0 if all(is_good) else 1
 
 
-def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
-    """Return the report for a terminal."""
+def text(report: dict[str, Any], paint: Paint = PLAIN, purposes: Sequence[str] = ()) -> str:
+    """Return the report for a terminal, with what is said of some uses."""
     agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
     answer = verdict_words(report)
     lines = [
@@ -72,6 +75,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     if report["comments"]:
         lines += ["", "  The owner's comments for this robot:"]
         lines += [wrapped(comment, 6, "    ") for comment in report["comments"]]
+    lines += purpose_lines(report, purposes, paint)
     return joined(lines)
 
 

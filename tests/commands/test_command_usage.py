@@ -1,4 +1,4 @@
-"""``scrapy robots ledger``: why a page was fetched, and whether all can be decided again."""
+"""``scrapy robots ledger``, ``explain --purpose``, and the row of ``compare``: the use of pages."""
 
 from __future__ import annotations
 
@@ -100,3 +100,39 @@ def test_wrong_use_is_told(robots, arguments, told):
     run = robots(*arguments)
     assert run.returncode == 2
     assert told in (run.stdout + run.stderr).decode()
+
+
+# explain --purpose.
+
+
+SIGNALS = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nDisallow: /private\n"
+
+
+@pytest.mark.parametrize(
+    ("purposes", "code", "shown"),
+    [
+        ((), 0, ()),
+        (("search",), 0, ("search: allowed",)),
+        (("train-ai",), 1, ("train-ai: disallowed", "(robots.txt", "line 2)")),
+        (("search", "tdm"), 0, ("search: allowed", "tdm: unknown")),
+        (("search", "train-ai"), 1, ("search: allowed", "train-ai: disallowed")),
+    ],
+)
+def test_explain_tells_of_a_purpose(robots, tmp_path, purposes, code, shown):
+    """The answer with every statement; a use that is refused makes the exit code 1."""
+    (tmp_path / "robots.txt").write_text(SIGNALS)
+    asked = [part for purpose in purposes for part in ("--purpose", purpose)]
+    run = robots("explain", "https://example.com/a", "--file", "robots.txt", *asked)
+    assert run.returncode == code
+    text = run.stdout.decode()
+    assert all(part in text for part in shown)
+    assert ("may say more" in text) == bool(purposes)
+
+
+def test_compare_has_a_row_of_uses(robots, tmp_path):
+    """Where the file says something of one."""
+    (tmp_path / "robots.txt").write_text(SIGNALS)
+    (tmp_path / "silent.txt").write_text("User-agent: *\nDisallow: /private\n")
+    row = b"of use: search allowed, ai-input unknown, train-ai disallowed, tdm unknown\n"
+    assert row in robots("compare", "/a", "--file", "robots.txt").stdout
+    assert b"of use" not in robots("compare", "/a", "--file", "silent.txt").stdout
