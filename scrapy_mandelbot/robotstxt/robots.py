@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robotstxt import verdict as reasons
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
         Terms,
         Usage,
     )
-    from scrapy_mandelbot.robotstxt.verdict import Rule
 
     Agent = str | Sequence[str]
+    _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None]]
 
 _AGENTS_KEPT = 128  # a crawler has one or two; one that invents them must not fill the memory
 
@@ -67,7 +68,7 @@ class RobotsTxt:
         self._fetched = fetched  # mostly the body itself; the checks want to see what was changed
         self._max_bytes = max_bytes
         self._deciders: dict[object, Decider] = {}  # by agent as asked for, and by its names
-        self._about_uses: tuple[tuple[Terms, ...], tuple[str, ...]] | None = None
+        self._about_uses: _AboutUses | None = None
 
     @classmethod
     def parse(
@@ -226,32 +227,50 @@ class RobotsTxt:
             decider.preferences = AgentPreferences(text, decider.selection, self._grammar)
         return decider.preferences
 
-    def _read_about_uses(self) -> tuple[tuple[Terms, ...], tuple[str, ...]]:
+    def _read_about_uses(self) -> _AboutUses:
         """Find the licences of the file, and the control tokens that it names."""
         from scrapy_mandelbot.robotstxt import preferences  # noqa: PLC0415
 
         text = searchable(self._body)
-        licenses = preferences.licenses_in(text, self._grammar)
-        self._about_uses = licenses, preferences.control_tokens_in(text, self._grammar)
+        tokens = preferences.control_tokens_in(text, self._grammar)
+        self._about_uses = (
+            preferences.licenses_in(text, self._grammar),
+            {token: self._always_refused_as(token) for token in tokens},
+        )
         return self._about_uses
 
-    def _refused_as(self, tokens: tuple[str, ...], url: str, agent: Agent) -> tuple[Statement, ...]:
+    def _always_refused_as(self, token: str) -> tuple[Statement, ...] | None:
+        """Return what is said wherever a control token is shut out; None: that depends on where.
+
+        Most files have one rule for each: Disallow: /.
+        """
+        from scrapy_mandelbot.robotstxt.preferences import refused_as  # noqa: PLC0415
+
+        decider, text = self._decider(token), searchable(self._body)
+        lines = (
+            line
+            for span in decider.selection.spans
+            for line in self._grammar.any_rule.finditer(text, span.start, span.end)
+        )
+        first = list(islice(lines, 2))
+        is_one = len(first) == 1 and first[0][1]
+        return tuple(refused_as(token, rule_of(first[0]))) if is_one else None
+
+    def _refused_as(
+        self, tokens: dict[str, tuple[Statement, ...] | None], url: str, agent: Agent
+    ) -> tuple[Statement, ...]:
         """Return what is refused to the control tokens; to one of them, what is to itself."""
         from scrapy_mandelbot.robotstxt.preferences import CONTROL_TOKENS, refused_as  # noqa: PLC0415
 
         own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
         if not CONTROL_TOKENS.keys().isdisjoint(own):
             return ()
-        rules = {token: self._refusal(url, token) for token in tokens}
-        return tuple(
-            statement
-            for token, rule in rules.items()
-            if rule is not None
-            for statement in refused_as(token, rule)
-        )
-
-    def _refusal(self, url: str, agent: str) -> Rule | None:
-        return None if self.allowed(url, agent) else self.verdict(url, agent).rule
+        found: list[Statement] = []
+        for token, always in tokens.items():
+            if not self.allowed(url, token):
+                rule = None if always else self.verdict(url, token).rule
+                found += always or (refused_as(token, rule) if rule is not None else ())
+        return tuple(found)
 
     # What it says to all.
 
