@@ -138,7 +138,7 @@ def crawl() -> None:
             check=True,
         )
         results[purpose] = json.loads(run.stdout)
-    print(f"{'page':<18}" + "".join(f"{purpose:<11}" for purpose in PURPOSES))
+    print(f"{'page':<18}" + "".join(f"{purpose:<11}" for purpose in PURPOSES).rstrip())
     for path in PAGES:
         row = ""
         for asked, items, *_ in results.values():

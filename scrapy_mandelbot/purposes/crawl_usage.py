@@ -9,6 +9,7 @@ import scrapy.signals
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import (
     LEDGER_FAILED,
@@ -41,7 +42,8 @@ _OF_TDM = frozenset({"tdm", "train-ai"})
 """The categories of which ``tdmrep.json`` speaks."""
 _UNKNOWN_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.UNASKED})
 KEPT_LIMIT = 8 * 1024 * 1024
-"""Bytes of what is remembered of the copies that the ledger has of sites."""
+"""Bytes of what is remembered of the copies that the ledger has of sites, or of silent sites."""
+_ASK_AGAIN_AFTER = 300.0  # seconds
 _ENTRY_SIZE = 300  # bytes, beside the site's name
 
 
@@ -79,8 +81,10 @@ class CrawlUsage:
         self._of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
         self._ledger: LedgerFile | None = None
         self._kept: Recent[tuple[Any, str]] = Recent(KEPT_LIMIT)
+        self._silent: Recent[float] = Recent(KEPT_LIMIT)
+        """Until when sites are not asked again for a robots.txt that is not obeyed."""
         if self.is_wanted and config.ledger is not None:
-            self._ledger = LedgerFile(config.ledger)
+            self._ledger = _opened(config.ledger)
             crawler.signals.connect(self._close, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -111,15 +115,27 @@ class CrawlUsage:
         site = site_of_request(request)
         rules = None
         if not request.meta.get("dont_obey_robotstxt"):
-            fetcher = self.crawl.fetcher
-            rules = fetcher.known(site) or await fetcher.rules(site, request, _PRIORITY)
-            if rules.outcome.kind in _UNKNOWN_RULES:
-                rules = None
+            rules = await self._rules(site, request)
         agent = self.crawl.agents.of(request)
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
         self._before[request] = Before(rules, file, tdm)
         return file if tdm is None else file.and_also(tdm.file.usage(request.url))
+
+    async def _rules(self, site: str, request: Request) -> SiteRules | None:
+        """Return the rules of a site; None: they cannot be had, and are not asked for for a while.
+
+        Where they are obeyed, RobotsTxtMiddleware has found them out by now.
+        """
+        rules = self.crawl.fetcher.known(site)
+        if rules is None:
+            now = self.crawl.now()
+            if (self._silent.get(site) or 0.0) > now:
+                return None
+            rules = await self.crawl.fetcher.rules(site, request, _PRIORITY)
+            if rules.outcome.kind is OutcomeKind.UNAVAILABLE:
+                self._silent.put(site, now + _ASK_AGAIN_AFTER, _ENTRY_SIZE + len(site))
+        return None if rules.outcome.kind in _UNKNOWN_RULES else rules
 
     def refusal(self, usage: Usage, *, of_images: bool = False) -> Refusal | None:
         """Return why a page may not be used for all that it is wanted for; None: it may.
@@ -229,6 +245,15 @@ class CrawlUsage:
         if self._ledger is not None:
             self._ledger.close()
             self._ledger = None
+
+
+def _opened(path: str) -> LedgerFile:
+    """Open a ledger, or say at start which setting names what cannot be one."""
+    try:
+        return LedgerFile(path)
+    except OSError as error:
+        takes = f"the path of a file that can be written ({error.strerror or error})"
+        raise SettingsError("MANDELBOT_LEDGER", path, takes) from None
 
 
 def is_image(response: Response) -> bool:

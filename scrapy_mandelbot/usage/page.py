@@ -142,7 +142,9 @@ def _robot_tags(words: PageWords, agent: str | bytes | Sequence[str]) -> Iterato
 
 
 def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
-    return ("meta" if tag.where == "meta" else "header"), str(tag), tag.line
+    if tag.where != "meta":
+        return "header", str(tag), None
+    return "meta", f'{tag.text} in <meta name="{tag.agent or "robots"}">', tag.line
 
 
 def _tdm(words: PageWords) -> Iterator[Statement]:

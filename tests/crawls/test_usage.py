@@ -278,6 +278,36 @@ async def test_the_file_is_read_without_being_obeyed(webs):
     assert paths(result, web) == {"/never", "/plain"}
 
 
+@ensureDeferred
+async def test_a_file_that_is_not_obeyed_and_cannot_be_had_is_asked_for_once(webs):
+    """Not again for every page: what it says is unknown."""
+    web = site(webs)
+    web.pages["/robots.txt"] = Answer(status=503)
+    settings = {
+        "ROBOTSTXT_OBEY": False,
+        "CONCURRENT_REQUESTS": 1,
+        "MANDELBOT_PURPOSE": "train-ai",
+        "MANDELBOT_USAGE": "obey",
+    }
+    urls = [web.url + path for path in ("/plain", "/usage-no", "/noai")]
+    result = await crawl(EveryPage, AGENT | settings, start_urls=urls)
+    assert paths(result, web) == {"/plain", "/usage-no"}
+    assert web.asked("/robots.txt") == 1
+
+
+def test_a_ledger_that_cannot_be_written_is_an_error_at_start(tmp_path):
+    """That names the setting, as every wrong value does."""
+    from scrapy.utils.test import get_crawler
+
+    from scrapy_mandelbot import SettingsError
+    from scrapy_mandelbot.purposes import UsageMiddleware
+
+    (tmp_path / "file").write_text("")
+    ledger = str(tmp_path / "file" / "ledger.jsonl")
+    with pytest.raises(SettingsError, match=r"MANDELBOT_LEDGER = .*that can be written"):
+        UsageMiddleware.from_crawler(get_crawler(settings_dict={"MANDELBOT_LEDGER": ledger}))
+
+
 # Terms instead of a page.
 
 TERMS = {
