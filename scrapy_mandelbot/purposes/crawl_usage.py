@@ -55,6 +55,8 @@ class Before(NamedTuple):
     file: Usage
     """What its robots.txt says."""
     tdm: SiteTdm | None
+    of_tdm: Usage
+    """What its site's tdmrep.json says."""
 
 
 class Refusal(NamedTuple):
@@ -119,8 +121,9 @@ class CrawlUsage:
         agent = self.crawl.agents.of(request)
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
-        self._before[request] = Before(rules, file, tdm)
-        return file if tdm is None else file.and_also(tdm.file.usage(request.url))
+        of_tdm = NOTHING_SAID if tdm is None else tdm.file.usage(request.url)
+        self._before[request] = Before(rules, file, tdm, of_tdm)
+        return file if of_tdm == NOTHING_SAID else file.and_also(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
         """Return the rules of a site; None: they cannot be had, and are not asked for for a while.
@@ -162,9 +165,7 @@ class CrawlUsage:
         body = response.body if isinstance(response, HtmlResponse) else b""
         headers = ((name, value) for name, values in response.headers.items() for value in values)
         words = words_of(headers, body, agent)
-        page = usage_in(words, agent)
-        if before.tdm is not None:
-            page = with_tdm_file(page, before.tdm.file.usage(request.url))
+        page = with_tdm_file(usage_in(words, agent), before.of_tdm)
         usage = before.file.and_also(page)
         if self.mode != "off":
             request.meta["usage"] = self._of_request[request] = usage
@@ -216,7 +217,8 @@ class CrawlUsage:
             )
             self._ledger.write(line_of(page))
         except OSError as error:
-            self.crawl.events.tell(LEDGER_FAILED, url=request.url, error=str(error))
+            url = without_user(request.url)
+            self.crawl.events.tell(LEDGER_FAILED, url=url, error=str(error))
         else:
             self.crawl.events.count(LEDGER_WRITTEN)
 
