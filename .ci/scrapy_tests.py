@@ -66,9 +66,6 @@ WAITS: dict[str, str] = {
     "tests/test_crawl.py::TestCrawl::test_retry_503": (
         "a 503 pauses the site, for an hour and longer in the end, and is no retry"
     ),
-    "tests/test_crawl.py::TestCrawl::test_retry_conn_failed": (
-        "a site that refuses the connection for its robots.txt pauses"
-    ),
 }
 """The same, of those that would not end in a day: they are run with short pauses."""
 

@@ -40,7 +40,9 @@ def answers(table, dialects, allowed):
 
 def main(arguments):
     """Print how many answers of each table are as expected, and with --failures the others."""
-    module, _, function = arguments[0].partition(":")
+    module, _, function = "".join(arguments[:1]).partition(":")
+    if not function:
+        sys.exit(__doc__)
     dialects = [one for one in arguments[1:] if one != "--failures"] or ["mandelbot", "rfc9309"]
     allowed = getattr(import_module(module), function)
     total = Counter()

@@ -279,12 +279,15 @@ class Config:
         metadata=_setting("MANDELBOT_PAUSE_HTTP_CODES", _statuses, [503, 429])
     )
     pause_first: float = field(metadata=_setting("MANDELBOT_PAUSE_FIRST", _seconds, 1))
-    pause_base: float = field(metadata=_setting("MANDELBOT_PAUSE_BASE", _seconds, 60))
+    pause_base: float | None = field(
+        metadata=_setting("MANDELBOT_PAUSE_BASE", _seconds_or_none, told=False)
+    )
+    """Deprecated: of a pause after a failed probe, which doubles then."""
     pause_longest: float = field(metadata=_setting("MANDELBOT_PAUSE_MAX", _seconds, 3_600))
     retry_after_longest: float = field(
         metadata=_setting("MANDELBOT_PAUSE_RETRY_AFTER_MAX", _seconds, 86_400)
     )
-    pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 8))
+    pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 9))
     pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
     pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
     pause_idle: bool | str = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle, default=False))
@@ -365,6 +368,7 @@ class Config:
             longest_stale=self.cache_stale,
             forbidding_statuses=self.dialect.forbidding_statuses,
             only_status_200=self.dialect.only_status_200,
+            first_wait=self.pause_first,
         )
 
     @property
@@ -422,6 +426,13 @@ def check_settings(settings: BaseSettings) -> bool:
     for one in fields(Config):
         if not one.metadata["loads"]:
             _read(settings, one.metadata)
+    if settings.getpriority("MANDELBOT_PAUSE_BASE") is not None:
+        warnings.warn(
+            "MANDELBOT_PAUSE_BASE is deprecated: a pause is three times as long after each failed"
+            " probe, from MANDELBOT_PAUSE_FIRST.",
+            ScrapyDeprecationWarning,
+            stacklevel=2,
+        )
     if settings.getpriority("MANDELBOT_PAUSE_CLOSE") is not None:
         warnings.warn(
             'MANDELBOT_PAUSE_CLOSE is deprecated: set MANDELBOT_PAUSE_IDLE = "close".',

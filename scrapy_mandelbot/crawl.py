@@ -54,7 +54,6 @@ class Crawl:
         self.store = _store(crawler.settings, self.config, self.clock)
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now, self.events)
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
-        self.throttle.keeps_given_up = bool(job_dir(crawler.settings))
         self.patience = Patience(crawler, self.config, self.throttle, self.clock)
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""

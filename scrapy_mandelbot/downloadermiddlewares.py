@@ -25,11 +25,16 @@ from scrapy_mandelbot.politeness import (
     Admission,
     Failure,
     OutcomeKind,
-    parse_retry_after,
     robots_url,
+    wait_asked_for,
 )
 from scrapy_mandelbot.robotparser import MandelbotRobotParser
-from scrapy_mandelbot.throttle import REFUSAL_FLAG, SitePausedError, site_of_request
+from scrapy_mandelbot.throttle import (
+    REFUSAL_FLAG,
+    SitePausedError,
+    asks_again,
+    site_of_request,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -40,7 +45,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching import SiteRules
     from scrapy_mandelbot.politeness import Flight
 
-_NO_ANSWER = frozenset({Failure.REFUSED, Failure.LOST, Failure.TIMED_OUT})
+_NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
+_NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
+_NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 
 
 class RobotsTxtMiddleware:
@@ -93,18 +100,29 @@ class RobotsTxtMiddleware:
             return None, None  # PauseMiddleware answers it; the site is not asked
         while True:
             try:
-                rules = await self._crawl.fetcher.rules(site.name, request, self.DOWNLOAD_PRIORITY)
+                rules = await self._crawl.fetcher.rules(
+                    site.name,
+                    request,
+                    self.DOWNLOAD_PRIORITY,
+                    # Through a proxy that is told from others no answer may be the proxy's.
+                    has_answered=site.has_answered or bool(flight.route),
+                )
             finally:
                 throttle.scouted(flight)
-            if rules.outcome.kind is not OutcomeKind.UNAVAILABLE:
+            outcome = rules.outcome
+            if outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
                 return None, rules
             if self._crawl.is_for_a_person(request):
-                reason = rules.outcome.reason
-                self._crawl.events.tell(ROBOTS_UNKNOWN, site=site.name, reason=reason)
+                self._crawl.events.tell(ROBOTS_UNKNOWN, site=site.name, reason=outcome.reason)
                 return None, None
-            reason, retry_after = rules.outcome.reason, rules.outcome.retry_after
-            throttle.refused(flight, reason, retry_after, rules.response)
+            if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
+                flight.is_noticed = True  # it says of the site what is known
+                raise rules.error.with_traceback(None)
+            if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
+                return None, None  # who sent it waits for it, and nobody else for the site
+            wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
+            throttle.refused(flight, outcome.reason, wait, rules.response)
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight, Admission.PAUSED):
@@ -204,11 +222,10 @@ class PauseMiddleware:
         if response.status not in self._statuses or not self._asks_for_pause(request, response):
             self._throttle.answered(flight)
             return
-        retry_after = response.headers.get("Retry-After")
+        seconds, said = wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}"
-        if retry_after is not None:
-            reason += f", Retry-After: {retry_after.decode('latin-1')}"
-        seconds = parse_retry_after(retry_after, self._crawl.now())
+        if said:
+            reason += f", {said}"
         self._throttle.refused(flight, reason, seconds, response)
 
     async def process_request(self, request: Request) -> Request | Response | None:
@@ -260,7 +277,7 @@ class PauseMiddleware:
             else:
                 self._notice(flight, response)
         flight.is_noticed = False
-        if is_good or not self._asks_for_pause(request, response):
+        if is_good or asks_again(request) or not self._asks_for_pause(request, response):
             throttle.let_go(flight)
             return response
         if throttle.is_refused_alone(flight):
@@ -279,17 +296,20 @@ class PauseMiddleware:
         """Send back a request that never was sent, or found its site down."""
         throttle = self._throttle
         flight = self._flight(request) or throttle.flight_of(request)
-        if request.meta.get("dont_pause"):
+        if request.meta.get("dont_pause") or flight.is_noticed:
+            flight.is_noticed = False
             throttle.let_go(flight)
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
             is_down = failure in _NO_ANSWER and throttle.is_silent(flight, failure)
-            if not is_down and (failure is Failure.DROPPED or not flight.site.is_probe(flight)):
+            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.is_probe(flight)
+            if not is_down and not is_told:
                 throttle.let_go(flight)
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")
-            if throttle.is_refused_alone(flight):  # tried enough: now it is RetryMiddleware's
+            # Tried enough: now it is RetryMiddleware's.
+            if asks_again(request) or throttle.is_refused_alone(flight):
                 throttle.handed_on(flight)
                 throttle.let_go(flight)
                 return None

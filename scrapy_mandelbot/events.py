@@ -63,18 +63,53 @@ SHUT = Event(
     signal=signals.site_paused,
     heard=PAUSED.heard,
 )
+OVERHEARD = Event(
+    "Paused %(where)s until %(until)s, as another crawl was refused: %(reason)s (%(waiting)d"
+    " requests in the queue)",
+    stats=("mandelbot/pause/overheard",),
+    signal=signals.site_paused,
+    heard=PAUSED.heard,
+)
 RESTORED = Event(
     "Still pausing %(where)s until %(until)s, as a former run found: %(reason)s",
     stats=("mandelbot/pause/restored",),
 )
 PROLONGED = Event(
-    "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)d failed tries)",
+    "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)d failed tries; given up at"
+    " %(end)s unless it answers)",
     stats=("mandelbot/pause/prolonged",),
 )
 SET_ASIDE = Event(
     "Set aside for %(seconds).1f s, as %(where)s answers all others: %(reason)s",
     logging.DEBUG,
     stats=("mandelbot/pause/set_aside",),
+)
+SECTION_PAUSED = Event(
+    "Set aside %(path)s of %(where)s until %(until)s: its pages alone are refused",
+    stats=("mandelbot/pause/sections",),
+)
+SECTION_PROLONGED = Event(
+    "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)d failed"
+    " tries; given up at %(end)s unless it answers)",
+)
+SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
+ASKS_ONCE_EACH = Event(
+    "Gave up %(where)s after %(tries)d failed tries in %(paused_for).0f s: %(reason)s"
+    " (%(waiting)d requests in the queue: those that were never sent are sent once, the others"
+    " fail)",
+    logging.WARNING,
+    stats=("mandelbot/pause/given_up",),
+)
+SECTION_GIVEN_UP = Event(
+    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (what was never sent is"
+    " sent once)",
+    logging.WARNING,
+    stats=("mandelbot/pause/sections_given_up",),
+)
+ASKED_AGAIN = Event(stats=("mandelbot/pause/asked_again",))
+SLOWER = Event(
+    "Asking %(where)s for %(rate).1f pages a second, as it refuses more; before its first refusal"
+    " it bore %(borne).0f",
 )
 RESUMED = Event(
     "Resumed %(where)s after %(paused_for).1f s (%(waiting)d requests in the queue)",
@@ -136,6 +171,20 @@ ROBOTS_CUT = Event(
     "The robots.txt of %(site)s %(cut)s: the rest is not read",
     logging.WARNING,
     stats=("mandelbot/robots/cut",),
+)
+ROBOTS_BROKEN_OFF = Event(
+    "The robots.txt of %(site)s breaks off; %(size)d bytes of it are whole lines (%(reason)s)",
+    logging.WARNING,
+    stats=("mandelbot/robots/broken_off",),
+)
+ROBOTS_UNANSWERED = Event(
+    "%(site)s has never answered in this run, and its requests fail: %(reason)s; it is asked again"
+    " after %(next)s",
+    logging.WARNING,
+)
+ROBOTS_ERROR = Event(
+    "An error in the project, and not of %(site)s, keeps its robots.txt from being had: %(reason)s",
+    logging.ERROR,
 )
 ROBOTS_SLOW = Event(
     "The robots.txt of %(site)s took %(seconds).1f s of the %(most)g s that it may",
@@ -308,13 +357,31 @@ class Events:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._places: set[tuple[str, int]] = set()
+        """Files and lines of which an error was told; as many as the code has that raise."""
 
-    def tell(self, event: Event, **values: Any) -> None:
+    def tell_error(self, event: Event, error: BaseException, **values: Any) -> None:
+        """Tell of an error with its traceback, once a run for each place that raises one.
+
+        Args:
+            event: that it happened.
+            error: what was raised.
+            values: of the event.
+        """
+        place = _place_of(error)
+        if place in self._places:
+            self.count(event, **values)
+            return
+        self._places.add(place)
+        self.tell(event, exc_info=(type(error), error, error.__traceback__), **values)
+
+    def tell(self, event: Event, *, exc_info: Any = None, **values: Any) -> None:
         """Tell of an event.
 
         Args:
             event: which one.
-            values: its values by name; those named ``since``, ``until`` and ``next`` are seconds
+            exc_info: of an error that belongs to it, as ``logging`` takes it.
+            values: its values by name; ``since``, ``until``, ``next`` and ``end`` are seconds
                 since the epoch.
         """
         self.count(event, **values)
@@ -322,7 +389,7 @@ class Events:
             told = {name: _loggable(name, values[name]) for name in event.in_text}
             arguments = (told,) if told else ()
             extra = {"spider": self._crawler.spider}
-            logger.log(event.level, event.text, *arguments, extra=extra)
+            logger.log(event.level, event.text, *arguments, exc_info=exc_info, extra=extra)
         if event.signal is not None:
             heard = {name: _heard(name, values[name]) for name in event.heard}
             self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
@@ -339,7 +406,17 @@ class Events:
             inc_value(f"{beginning}{values[name]}")
 
 
-_TIMES = frozenset({"since", "until", "next"})
+def _place_of(error: BaseException) -> tuple[str, int]:
+    """Return the file and the line that have raised an error."""
+    traceback = error.__traceback__
+    if traceback is None:
+        return type(error).__qualname__, 0
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+
+
+_TIMES = frozenset({"since", "until", "next", "end"})
 _WHOLE = frozenset({"request", "verdict"})
 """Of the crawl's own words, and what its operator searches for: they are not cut."""
 

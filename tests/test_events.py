@@ -36,6 +36,7 @@ VALUES: dict[str, object] = {
     "asked": 90.0,
     "longest": 60.0,
     "most": 10,
+    "size": 20,
     "entries": 7,
     "wanted": 5,
     "older": 2,

@@ -62,13 +62,6 @@ def endless(piece: bytes, interval: float) -> Callable[[HttpRequest], None]:
     return answer
 
 
-def half(request: HttpRequest) -> None:
-    """Announce more bytes than come."""
-    request.setHeader("Content-Length", "1000")
-    request.write(b"User-agent: *\nDisallow: /page/1\n")
-    request.channel.transport.loseConnection()
-
-
 class SecureWeb(Web):
     """A site over TLS, with a certificate that nobody has signed."""
 

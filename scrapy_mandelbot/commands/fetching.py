@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from scrapy import Spider
 
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.fetching import DownloadLimits, failure_of
+from scrapy_mandelbot.fetching.download_limits import BrokenOffError, breaks_off
 from scrapy_mandelbot.fetching.redirects import follow
 from scrapy_mandelbot.fetching.sending import REDIRECTS, in_words, own_request
 from scrapy_mandelbot.politeness import Answer, Failure, leads_inside
@@ -59,6 +61,8 @@ class Fetched:
     content_encoding: str = ""
     failure: Failure | None = None
     detail: str = ""
+    is_incomplete: bool = False
+    """Whether the body broke off before its end."""
 
     @property
     def answer(self) -> Answer:
@@ -147,6 +151,14 @@ async def _get(limits: DownloadLimits, wanted: Wanted) -> Fetched:
     )
     redirects, seconds = len(trail.urls) - 1, time.monotonic() - began
     response, error = trail.response, trail.error
+    body = b"" if response is None else response.body
+    is_incomplete = isinstance(error, BrokenOffError)
+    if isinstance(error, BrokenOffError):  # its status is not known, and the next is as good
+        body, seconds = error.body, time.monotonic() - began
+        with suppress(Exception):
+            request = own_request(trail.url, wanted.timeout)
+            response, _ = await limits.download(request, 0, wanted.timeout)
+            error = None
     if response is None or error is not None:
         error = error or RuntimeError("no response")
         return Fetched(
@@ -154,13 +166,15 @@ async def _get(limits: DownloadLimits, wanted: Wanted) -> Fetched:
             failure=failure_of(error),
             detail=in_words(error),
         )
-    is_cut = trail.download is not None and bool(trail.download.cut)
-    if is_cut and len(response.body) < wanted.most_bytes:  # too slow, not too long
-        seconds = max(seconds, wanted.timeout)
+    if trail.response is not None and trail.download is not None:
+        is_incomplete = breaks_off(trail.response, trail.download)
+        if trail.download.is_late:
+            seconds = max(seconds, wanted.timeout)
     return Fetched(
-        *(wanted, trail.url, redirects, seconds, response.status, response.body),
+        *(wanted, trail.url, redirects, seconds, response.status, body),
         (response.headers.get("Content-Type") or b"").decode("latin-1"),
         (response.headers.get("Content-Encoding") or b"").decode("latin-1"),
+        is_incomplete=is_incomplete,
     )
 
 

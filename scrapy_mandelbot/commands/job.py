@@ -22,18 +22,27 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.commands.fetching import Fetched
     from scrapy_mandelbot.commands.terminal import Terminal
 
+#: The version of what ``--format json`` prints: it grows when a name or a meaning changes.
+VERSION = 1
+
 _MOST_BYTES = 16 * 1024 * 1024  # of a robots.txt that is checked; 500 KiB of it count
 
 
 class Job(NamedTuple):
     """What one call is about."""
 
+    verb: str
     args: list[str]
     opts: Namespace
     settings: BaseSettings
     process: CrawlerProcessBase | None
     """Of Scrapy; None where no site is asked."""
     terminal: Terminal
+
+    @property
+    def envelope(self) -> dict[str, Any]:
+        """What every JSON object begins with."""
+        return {"version": VERSION, "command": self.verb}
 
     @property
     def dialect(self) -> Dialect:

@@ -2,11 +2,11 @@
 
 Usage::
 
-    scrapy robots check FILE|URL|-
+    scrapy robots check FILE|URL|-... [--select CODE] [--ignore CODE] [--fail-on SEVERITY]
     scrapy robots fix FILE|URL|- [--diff] [--output FILE] [--dialect NAME] [--only NAME]
-    scrapy robots explain URL... [--urls FILE] [--agent NAME] [--file FILE] [--dialect NAME]
+    scrapy robots explain URL... [--urls FILE] [--agent NAME | --robots] [--file FILE] [--changes]
                                    [--purpose USE]...
-    scrapy robots compare URL... [--urls FILE] [--agent NAME] [--file FILE]
+    scrapy robots compare URL... [--urls FILE] [--agent NAME | --robots] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
     scrapy robots ledger why URL|verify [--file FILE]
@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from scrapy_mandelbot.commands.use import VERBS, asks_a_site, check_use
+from scrapy_mandelbot.commands.use import FORMATS, VERBS, asks_a_site, check_use
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import ArgumentParser, Namespace, _ArgumentGroup
 
 _DIALECTS = ("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "extended2")
 _PURPOSES = ("search", "ai-input", "train-ai", "tdm")
@@ -105,9 +105,9 @@ class Command(ScrapyCommand):
         group = parser.add_argument_group(title="Robots Options")
         group.add_argument(
             "--format",
-            choices=("text", "json", "html"),
-            default="text",
-            help="text, if not said otherwise; html: a page (check, fix, explain, compare)",
+            choices=FORMATS,
+            help="text, if not said otherwise, of several URLs table (explain, compare); html is a"
+            " page (check, fix, explain, compare), sarif and github are of check",
         )
         group.add_argument(
             "--dialect",
@@ -134,12 +134,23 @@ class Command(ScrapyCommand):
             "--urls", metavar="FILE", help="explain, compare: URLs from a file, one a line"
         )
         group.add_argument(
+            "--robots",
+            action="store_true",
+            help="explain, compare: for each of the known robots, and those that the file names",
+        )
+        group.add_argument(
+            "--changes",
+            action="store_true",
+            help="explain: what would change each verdict, of several URLs too",
+        )
+        group.add_argument(
             "--purpose",
             action="append",
             choices=_PURPOSES,
             metavar="USE",
             help=f"explain: what the page is wanted for: {', '.join(_PURPOSES)}; may be repeated",
         )
+        _add_choices(group)
         group.add_argument(
             "--diff", action="store_true", help="fix: show what changes, not the whole file"
         )
@@ -172,3 +183,26 @@ class Command(ScrapyCommand):
 
         if self.settings is not None:
             self.exitcode = run(args, opts, self.settings, self.crawler_process)
+
+
+def _add_choices(group: _ArgumentGroup) -> None:
+    """Add the options of check that say what counts."""
+    group.add_argument(
+        "--select",
+        metavar="CODE",
+        action="append",
+        help="check: these findings alone; a code, or all of error, warning, note; may be repeated",
+    )
+    group.add_argument(
+        "--ignore", metavar="CODE", action="append", help="check: all but these findings"
+    )
+    group.add_argument(
+        "--fail-on",
+        choices=("error", "warning"),
+        help="check: what is no success, warnings too, if not said otherwise",
+    )
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="check: the project's choices, else the nearest .robots-check.cfg",
+    )

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.job import Job
+from scrapy_mandelbot.commands.job import Job, Result
 from scrapy_mandelbot.commands.page import check_for_jinja
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.commands.terminal import Terminal
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
 
-#: The version of what ``--format json`` prints: it grows when a name or a meaning changes.
-VERSION = 1
-
 _CANNOT_BE_HAD = 2
 
 
@@ -35,28 +32,32 @@ def run(
     try:
         if opts.format == "html":
             check_for_jinja()
-        result = VERBS[args[0]](Job(args[1:], opts, settings, process, terminal))
-        for line in result.remarks:
-            terminal.tell(line)
-        if opts.format == "json":
-            report = {"version": VERSION, "command": args[0], "exit_code": result.exit_code}
-            terminal.write(_json({**report, **result.data}))
-        elif opts.format == "html" and result.page is not None:
-            terminal.write(result.page())
-        else:
-            terminal.write(result.text, is_file=result.is_file)
+        job = Job(args[0], args[1:], opts, settings, process, terminal)
+        result = VERBS[job.verb](job)
+        _print(job, result)
     except (CannotBeHadError, SettingsError) as error:
         terminal.tell(str(error))
         return _CANNOT_BE_HAD
-    except BrokenPipeError:  # whoever reads has read enough, as `head` does
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         terminal.tell("interrupted")
         return _CANNOT_BE_HAD
-    else:
-        return result.exit_code
-    return 0
+    return result.exit_code
+
+
+def _print(job: Job, result: Result) -> None:
+    """Print what came of it. Who reads may stop, as `head` does: that changes no exit code."""
+    terminal, wanted = job.terminal, job.opts.format
+    for line in result.remarks:
+        terminal.tell(line)
+    is_page = wanted == "html" and result.page is not None
+    text = result.page() if is_page and result.page is not None else result.text
+    if wanted == "json":
+        text = _json({**job.envelope, "exit_code": result.exit_code, **result.data})
+    try:
+        terminal.write(text, is_file=result.is_file and not is_page)
+    except BrokenPipeError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _json(data: dict[str, Any]) -> str:

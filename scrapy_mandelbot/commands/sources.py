@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from scrapy_mandelbot.commands.reports.findings import STANDARD_INPUT
 from scrapy_mandelbot.commands.use import is_url
 from scrapy_mandelbot.politeness import robots_url, site_of, without_user
 from scrapy_mandelbot.robotstxt.lint import Delivery
+from scrapy_mandelbot.robotstxt.paths import split_url
+from scrapy_mandelbot.shown import shown
 
+_NEEDS_SITE = "this is no URL with a site, as https://example.com/page"
 _MOST = 64 * 1024 * 1024  # bytes; what is larger is no robots.txt, and may never end
 
 
@@ -38,7 +43,7 @@ def read_source(source: str) -> bytes:
 
 def named(source: str) -> str:
     """Return the source as a person names it."""
-    return "standard input" if source == "-" else source
+    return STANDARD_INPUT if source == "-" else source
 
 
 def delivery_of_file(source: str) -> Delivery | None:
@@ -53,13 +58,15 @@ def robots_url_of(url: str) -> str:
     Raises:
         CannotBeHadError: the URL has no site.
     """
+    return robots_url_asked(AskedUrl(url))
+
+
+def _robots_url(url: str) -> str | None:
     try:
         parts = urlsplit(url)
     except ValueError:
-        parts = urlsplit("")
-    if not is_url(url) or not parts.hostname:
-        raise CannotBeHadError(f"{url}: this is no URL with a site, as https://example.com/page")
-    return robots_url(site_of(parts))
+        return None
+    return robots_url(site_of(parts)) if is_url(url) and parts.hostname else None
 
 
 def url_to_check(url: str) -> str:
@@ -72,7 +79,21 @@ def url_to_check(url: str) -> str:
     return without_user(url) if urlsplit(url).path.strip("/") else of_site
 
 
-def read_urls(arguments: list[str], file: str | None) -> list[str]:
+class AskedUrl(NamedTuple):
+    """A URL that is asked about."""
+
+    url: str
+    """As it is shown: without credentials."""
+    where: str = ""
+    """The file and line that it stands in; empty: it is an argument."""
+
+    def refused(self, needed: str) -> CannotBeHadError:
+        """Return the error that says where it stands, and what was needed instead."""
+        where = f"{self.where}: " if self.where else ""
+        return CannotBeHadError(f"{where}{shown(self.url)}: {needed}")
+
+
+def read_urls(arguments: list[str], file: str | None) -> list[AskedUrl]:
     """Return the URLs that are meant: those named, and those in a file.
 
     ``-`` stands for those on standard input.
@@ -80,18 +101,52 @@ def read_urls(arguments: list[str], file: str | None) -> list[str]:
     Raises:
         CannotBeHadError: the file cannot be read.
     """
-    urls: list[str] = []
+    urls: list[AskedUrl] = []
     for argument in arguments:
-        urls += _urls_in("-") if argument == "-" else [argument]
+        urls += _urls_in("-") if argument == "-" else [AskedUrl(_escaped(argument))]
     if file:
         urls += _urls_in(file)
-    return [_escaped(without_user(url) if is_url(url) else url) for url in urls]
+    return [one._replace(url=without_user(one.url)) if is_url(one.url) else one for one in urls]
 
 
-def _urls_in(source: str) -> list[str]:
+def _urls_in(source: str) -> list[AskedUrl]:
     """Return the lines of a file that are not blank."""
     lines = read_source(source).decode("utf-8", "surrogateescape").splitlines()
-    return [line.strip() for line in lines if line.strip()]
+    return [
+        AskedUrl(_escaped(line.strip()), f"{named(source)}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
+
+
+def robots_url_asked(asked: AskedUrl) -> str:
+    """Return where the robots.txt of a URL's site is.
+
+    Raises:
+        CannotBeHadError: the URL has no site.
+    """
+    found = _robots_url(asked.url)
+    if found is None:
+        raise asked.refused(_NEEDS_SITE)
+    return found
+
+
+def check_url_of_file(asked: AskedUrl) -> None:
+    """Make sure that a file can be asked about a URL: an absolute one, or a path.
+
+    What is neither, a host without a scheme most likely, no rule matches: it would seem allowed.
+
+    Raises:
+        CannotBeHadError: it is neither.
+    """
+    url = asked.url
+    try:
+        parts = urlsplit(url)
+        is_absolute = bool(parts.scheme and parts.hostname) and split_url(url) is not None
+    except ValueError:
+        is_absolute = False
+    if not is_absolute and (not url.startswith("/") or url.startswith("//")):
+        raise asked.refused("this is no URL: it begins with https:// or with one slash")
 
 
 def _escaped(url: str) -> str:

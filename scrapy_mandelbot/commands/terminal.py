@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TextIO
 
-from scrapy_mandelbot.commands.reports.layout import Paint
+from scrapy_mandelbot.commands.reports.layout import WIDTH, Paint
 from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
@@ -13,7 +13,20 @@ if TYPE_CHECKING:
 
 _CLEAR_LINE = "\r\x1b[K"
 _LONGEST = 400  # characters of a line that is no part of a report
+_NARROWEST, _WIDEST = 40, 100  # columns of text on a screen
+_DIGITS = 4  # of COLUMNS
 _WIDTH = 78  # of one that shows what is being done
+
+
+def _columns(out: TextIO, environ: Mapping[str, str]) -> int:
+    """Return what COLUMNS says, else how wide a terminal is, for text that can still be read."""
+    told = environ.get("COLUMNS", "")
+    if told.isdecimal() and told.isascii() and int(told[:_DIGITS]):
+        return max(_NARROWEST, int(told[:_DIGITS]))
+    try:
+        return min(max(_NARROWEST, os.get_terminal_size(out.fileno()).columns), _WIDEST)
+    except (OSError, ValueError):  # no terminal
+        return WIDTH
 
 
 class Terminal:
@@ -23,8 +36,12 @@ class Terminal:
         environ = os.environ if environ is None else environ
         self._out, self._err = out, err
         self.is_screen = out.isatty()
-        is_dumb = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
-        self.paint = Paint(colours=self.is_screen and not is_dumb)
+        colours = self.is_screen and environ.get("TERM") != "dumb"
+        if environ.get("FORCE_COLOR", "0") not in {"", "0"}:  # force-color.org
+            colours = True
+        if environ.get("NO_COLOR"):  # no-color.org
+            colours = False
+        self.paint = Paint(colours=colours, width=_columns(out, environ))
         self._shows_progress = err.isatty() and environ.get("TERM") != "dumb"
         self._has_progress = False
 

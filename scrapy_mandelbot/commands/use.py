@@ -19,23 +19,29 @@ class Verb(NamedTuple):
     """Arguments; None: as many as one likes."""
     options: frozenset[str]
     """Those that mean something to it, but --format."""
-    has_page: bool
-    """Whether --format html means something to it."""
+    formats: tuple[str, ...]
 
+
+_LIST = ("text", "table", "csv", "json", "jsonl", "html")
+_OF_URLS = frozenset({"agent", "file", "urls", "robots"})
 
 VERBS = {
-    "check": Verb("FILE|URL|-", 1, 1, frozenset(), has_page=True),
+    "check": Verb(
+        *("FILE|URL|-...", 1, None, frozenset({"select", "ignore", "fail-on", "config"})),
+        ("text", "csv", "json", "html", "sarif", "github"),
+    ),
     "fix": Verb(
-        "FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect", "only"}), has_page=True
+        *("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect", "only"})),
+        ("text", "json", "html"),
     ),
-    "explain": Verb(
-        "URL...", 1, None, frozenset({"agent", "file", "urls", "dialect", "purpose"}), has_page=True
-    ),
-    "compare": Verb("URL...", 1, None, frozenset({"agent", "file", "urls"}), has_page=True),
-    "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), has_page=False),
-    "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), has_page=False),
-    "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), has_page=False),
+    "explain": Verb("URL...", 1, None, _OF_URLS | {"dialect", "changes", "purpose"}, _LIST),
+    "compare": Verb("URL...", 1, None, _OF_URLS, _LIST),
+    "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), ("text", "json")),
+    "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), ("text", "json")),
+    "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
 }
+FORMATS = tuple(dict.fromkeys(form for verb in VERBS.values() for form in verb.formats))
+OPTIONS = sorted({option for verb in VERBS.values() for option in verb.options})
 
 
 def check_use(args: list[str], opts: Namespace) -> None:
@@ -54,10 +60,11 @@ def check_use(args: list[str], opts: Namespace) -> None:
         raise UsageError(f"there is no option {unknown[0]}")
     _check_options(args[0], verb, opts)
     count = len(args) - 1
-    if count + bool(opts.urls) < verb.least or (verb.most is not None and count > verb.most):
+    named = count + bool(opts.urls) + bool(opts.robots and opts.file)
+    if named < verb.least or (verb.most is not None and count > verb.most):
         raise UsageError(f"it is: scrapy robots {args[0]} {verb.takes}")
-    if opts.format == "html" and not verb.has_page:
-        raise UsageError(f"{args[0]} takes no --format html")
+    if opts.format and opts.format not in verb.formats:
+        raise UsageError(f"{args[0]} takes no --format {opts.format}")
     if args[0] == "cache":
         _check_cache_use(args[1], count - 1, all_of_them=opts.all)
     if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count - 1:
@@ -67,22 +74,13 @@ def check_use(args: list[str], opts: Namespace) -> None:
 
 
 def _check_options(name: str, verb: Verb, opts: Namespace) -> None:
-    for option in (
-        "agent",
-        "all",
-        "dialect",
-        "diff",
-        "file",
-        "only",
-        "output",
-        "purpose",
-        "read",
-        "urls",
-    ):
-        if getattr(opts, option) and option not in verb.options:
+    for option in OPTIONS:
+        if getattr(opts, option.replace("-", "_")) and option not in verb.options:
             raise UsageError(f"{name} takes no --{option}")
     if opts.only and opts.dialect not in {None, opts.only}:
         raise UsageError("--only and --dialect name two dialects")
+    if opts.robots and opts.agent:
+        raise UsageError("--robots asks for many robots, --agent for one")
 
 
 def _check_cache_use(what: str, urls: int, *, all_of_them: bool) -> None:
@@ -95,7 +93,7 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
     """Whether a site is asked for anything."""
     if args[0] in {"explain", "compare"}:
         return not opts.file
-    return args[0] not in {"cache", "ledger"} and is_url(args[1])
+    return args[0] not in {"cache", "ledger"} and any(map(is_url, args[1:]))
 
 
 def is_url(source: str) -> bool:

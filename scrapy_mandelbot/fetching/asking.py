@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.events import (
     ROBOTS_ASKED,
     ROBOTS_ASKED_IN_VAIN,
+    ROBOTS_BROKEN_OFF,
     ROBOTS_CUT,
+    ROBOTS_ERROR,
     ROBOTS_EXCEPTION,
     ROBOTS_RESPONSE,
     ROBOTS_SLOW,
 )
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits, whole_lines
-from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.fetching.download_limits import (
+    BrokenOffError,
+    DownloadLimits,
+    breaks_off,
+    whole_lines,
+)
+from scrapy_mandelbot.fetching.failures import failure_of, has_begun, names_no_host
 from scrapy_mandelbot.fetching.redirects import follow
 from scrapy_mandelbot.fetching.sending import in_words, own_request
+from scrapy_mandelbot.fetching.unpacking import UnreadableBodyError
 from scrapy_mandelbot.politeness import (
     IMPOSSIBLE_PATH,
     Answer,
     Failure,
     conditions,
-    parse_retry_after,
     robots_url,
+    wait_asked_for,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +49,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness import Outcome
     from scrapy_mandelbot.stores import Copy
 
-_NOBODY = frozenset({Failure.NO_SUCH_HOST, Failure.OTHER})
 _SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
 _LIKE_THE_ASKING_REQUEST = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 
@@ -59,10 +67,17 @@ class Asked:
     """Why the rest of the body was not read, if it was not."""
     seconds: float = 0.0
     error: BaseException | None = None
+    has_answered: bool = True
+    """Whether the host has said anything, were it half of an answer."""
 
     def validator(self, name: str) -> str | None:
-        """Return a validator of the answer: its ``ETag`` or ``Last-Modified``."""
-        value = self.response.headers.get(name) if self.response is not None else None
+        """Return a validator of the answer: its ``ETag`` or ``Last-Modified``.
+
+        Of half an answer there is none: nothing is to confirm it.
+        """
+        if self.response is None or self.answer.broken_off:
+            return None
+        value = self.response.headers.get(name)
         return None if value is None else value.decode("latin-1")
 
 
@@ -98,10 +113,11 @@ class RobotsAsker:
         )
         if trail.error is not None:
             failure = failure_of(trail.error)
+            if failure is Failure.OTHER and names_no_host(trail.url):
+                failure = Failure.NO_SUCH_HOST
             # The site is there; where it redirects to may not be.
-            if failure not in _NOBODY or len(trail.urls) == 1:
-                answer = Answer(failure=failure, detail=in_words(trail.error))
-                return Asked(answer, trail.url, error=trail.error)
+            if failure is not Failure.NO_SUCH_HOST or len(trail.urls) == 1:
+                return _failed(failure, trail.error, trail.urls)
         elif not trail.leads_nowhere and trail.response is not None and trail.download is not None:
             return self._asked(trail.url, trail.response, trail.download)
         detail = f"{len(trail.urls)} hops"
@@ -116,6 +132,16 @@ class RobotsAsker:
             HTTPStatus.OK, HTTPStatus.BAD_REQUEST
         ) and status == await self._status(site + IMPOSSIBLE_PATH, request, priority)
 
+    async def with_status(self, asked: Asked, request: Request, priority: int) -> Asked:
+        """Return what came of a body that broke off with its status, if that can be had."""
+        if asked.answer.status is not None:
+            return asked
+        status = await self._status(asked.url, request, priority)
+        if status is None:
+            return asked
+        answer = Answer(status, broken_off=asked.answer.broken_off)
+        return replace(asked, answer=answer, error=None)
+
     async def _status(self, url: str, request: Request, priority: int) -> int | None:
         try:
             response, _ = await self._download(self._request(url, request, priority, {}), 0)
@@ -124,16 +150,17 @@ class RobotsAsker:
         return response.status
 
     def _asked(self, url: str, response: Response, download: Download) -> Asked:
-        retry_after = parse_retry_after(response.headers.get("Retry-After"), self._now())
+        retry_after, _ = wait_asked_for(response.headers.get, self._now())
         # A handler that sends no signals has read on.
         too_long = len(response.body) > self._config.robots_max_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
         body = response.body[: self._config.robots_max_bytes]
+        broken_off = b"" if cut or not breaks_off(response, download) else _digest(body)
         return Asked(
-            Answer(response.status, retry_after=retry_after),
+            Answer(response.status, retry_after=retry_after, broken_off=broken_off),
             url,
             response,
-            whole_lines(body) if cut else body,
+            whole_lines(body) if cut or broken_off else body,
             cut,
             self._now() - download.began,
         )
@@ -152,6 +179,25 @@ class RobotsAsker:
         return await self._limits.download(request, most_bytes, self._config.robots_timeout)
 
 
+def _failed(failure: Failure, error: BaseException, urls: tuple[str, ...]) -> Asked:
+    """Return what came where no answer did, or no whole one."""
+    broken = error if isinstance(error, BrokenOffError) else None
+    broken_off = b"" if broken is None else _digest(broken.body)
+    return Asked(
+        Answer(failure=failure, detail=in_words(error), broken_off=broken_off),
+        urls[-1],
+        body=b"" if broken is None else whole_lines(broken.body),
+        error=error,
+        has_answered=len(urls) > 1
+        or isinstance(error, (BrokenOffError, UnreadableBodyError))
+        or has_begun(error),
+    )
+
+
+def _digest(body: bytes) -> bytes:
+    return sha256(body).digest()
+
+
 def tell_of_answer(
     events: Events, site: str, asked: Asked, outcome: Outcome, timeout: float
 ) -> None:
@@ -164,15 +210,20 @@ def tell_of_answer(
         outcome: what that means.
         timeout: seconds that the answer may take.
     """
-    failure = asked.answer.failure
-    is_odd = outcome.case == "misreported_5xx" or failure is Failure.NO_SUCH_HOST
+    failure, error = asked.answer.failure, asked.error
+    is_odd = outcome.case == "misreported_5xx" or failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
     event = ROBOTS_ASKED_IN_VAIN if is_odd else ROBOTS_ASKED
     events.tell(event, site=site, reason=outcome.reason, case=outcome.case)
     if asked.answer.status is not None:
         events.count(ROBOTS_RESPONSE, status=asked.answer.status)
-    elif asked.error is not None and failure is not Failure.DROPPED:
-        events.count(ROBOTS_EXCEPTION, error=type(asked.error))
-    if asked.cut:
+    elif error is not None and failure is not Failure.DROPPED:
+        raised = error.__cause__ if isinstance(error, BrokenOffError) else error
+        events.count(ROBOTS_EXCEPTION, error=type(raised))
+    if failure is Failure.OTHER and error is not None:
+        events.tell_error(ROBOTS_ERROR, error, site=site, reason=outcome.reason)
+    if asked.answer.broken_off:
+        events.tell(ROBOTS_BROKEN_OFF, site=site, size=len(asked.body), reason=outcome.reason)
+    elif asked.cut:
         events.tell(ROBOTS_CUT, site=site, cut=asked.cut)
     elif asked.seconds > _SLOW * timeout:
         events.tell(ROBOTS_SLOW, site=site, seconds=asked.seconds, most=timeout)

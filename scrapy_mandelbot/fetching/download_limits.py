@@ -1,19 +1,28 @@
-"""How long and how large a download of our own may be. What was read until then counts.
+"""How long and how large a download of our own may be, and whether all of it has come.
 
-A download handler that sends Scrapy's ``headers_received`` and ``bytes_received``, as Scrapy's
-own do, ends the download there; of another one the whole body comes.
+What is too long ends there, and what was read until then counts. A download handler that sends
+Scrapy's ``headers_received`` and ``bytes_received``, as Scrapy's own do, ends the download there;
+of another one the whole body comes.
 """
 
 from __future__ import annotations
 
-import zlib
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
+
+from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.fetching.unpacking import (
+    UnknownCodingError,
+    UnreadableBodyError,
+    codings_of,
+    unpack,
+)
+from scrapy_mandelbot.politeness import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,9 +30,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-_PART_FOR_THE_BODY = 0.9
-"""Of the timeout; at its end the handler drops what it has, so a slow body is cut before."""
+    from scrapy.http.headers import Headers
 
 _INFLATED = 20  # times the size limit
 
@@ -39,9 +46,34 @@ class Download:
     began: float
     received: int = 0
     cut: str = ""
-    """Why the rest was not read."""
+    """Why the rest was not read, as that was enough."""
+    is_late: bool = False
+    """Whether the rest was not waited for."""
+    keeps: bool = False
+    """Whether the body is kept as it comes."""
+    body: bytearray = field(default_factory=bytearray)
+    headers: Headers | None = None
+    """What came before the body; None: nothing, or the handler does not tell."""
     packed: Response | None = None
     """The response as it came, if it was compressed."""
+    is_done: bool = False
+    """Whether the response has come; what is raised then is a middleware's."""
+
+
+class BrokenOffError(ConnectionError):
+    """An answer has begun, and was lost before its end."""
+
+    def __init__(self, body: bytes, error: Exception) -> None:
+        super().__init__(f"the answer breaks off after {len(body)} bytes: {error}")
+        self.body = body
+        """What came of it, unpacked as far as it goes; maybe nothing."""
+
+
+class StoppedElsewhereError(StopDownload):
+    """Some handler of a signal, of the project's, has the download end; what came is a part."""
+
+    def __str__(self) -> str:
+        return "a signal handler of the project has stopped the download of robots.txt"
 
 
 class DownloadLimits:
@@ -63,21 +95,30 @@ class DownloadLimits:
         A compressed body that comes to more than anyone means is cut as another one is.
 
         Raises:
+            BrokenOffError: the answer has begun, and did not come to its end.
+            UnreadableBodyError: it has come, and cannot be read.
             Exception: whatever the downloader and its middlewares raise.
         """
         with self.watch(request, most_bytes, seconds) as download:
+            download.keeps = most_bytes > 0
             if self._crawler.engine is None:  # it is there while a spider is
                 raise RuntimeError("no engine")
             try:
-                return await self._crawler.engine.download_async(request), download
-            except IgnoreRequest:
-                if download.packed is None:
+                response = await self._crawler.engine.download_async(request)
+            except Exception as error:
+                meant = _what_is_meant(error, download)
+                if meant is not None:
+                    raise meant from error
+                if not isinstance(error, IgnoreRequest) or download.packed is None:
                     raise
                 response = unpacked(download.packed, most_bytes + 1)
                 if len(response.body) <= most_bytes:  # it was dropped for something else
                     raise
                 download.cut = f"is longer than {most_bytes} bytes"
-                return response, download
+            is_ours = download.cut or download.is_late or not most_bytes
+            if "download_stopped" in response.flags and not is_ours:
+                raise StoppedElsewhereError
+            return response, download
 
     @contextmanager
     def watch(self, request: Request, most_bytes: int, seconds: float) -> Iterator[Download]:
@@ -111,10 +152,11 @@ class DownloadLimits:
             (scrapy.signals.response_downloaded, self._response_downloaded),
         )
 
-    def _headers_received(self, request: Request) -> None:
+    def _headers_received(self, request: Request, headers: Headers) -> None:
         download = self._downloads.get(request)
         if download is None:
             return
+        download.headers = headers
         # Waiting for its turn in the download slot is no slowness of the site.
         if "download_latency" in request.meta:
             download.began = self._now() - request.meta["download_latency"]
@@ -126,39 +168,79 @@ class DownloadLimits:
         if download is None:
             return
         download.received += len(data)
+        if download.keeps:
+            download.body += data[: download.most_bytes - len(download.body)]
         # The handler has read it by now, for the size on the wire; what inflates will read it.
         request.meta["download_maxsize"] = download.most_inflated
         if download.received > download.most_bytes:
             download.cut = f"is longer than {download.most_bytes} bytes"
-        elif self._now() - download.began >= _PART_FOR_THE_BODY * download.seconds:
-            download.cut = f"does not end within {download.seconds:g} s"
-        if download.cut:
+        elif self._now() - download.began >= download.seconds:  # where the handler goes on for ever
+            download.is_late = not _has_all(download)
+        if download.cut or download.is_late:
             raise StopDownload(fail=False)
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
         download = self._downloads.get(request)
-        if download is not None and "Content-Encoding" in response.headers:
-            download.packed = response
+        if download is None:
+            return
+        download.is_done = True
+        if "Content-Encoding" in response.headers:
+            # As it is now: the middleware that unpacks it changes its headers.
+            download.packed = response.replace(headers=response.headers.copy())
 
 
-_ANY_HEADER = 32 + zlib.MAX_WBITS  # of gzip or of zlib, whichever is there
+def _has_all(download: Download) -> bool:
+    length = b"" if download.headers is None else download.headers.get("Content-Length") or b""
+    return length.isdigit() and download.received >= int(length[:20])
 
 
-class UnreadableBodyError(ConnectionError):
-    """An answer has come that cannot be unpacked: as if the connection had been lost."""
+def _what_is_meant(error: Exception, download: Download) -> Exception | None:
+    """Return what an error means of an answer that has begun; None: what it says by itself."""
+    if isinstance(error, (StopDownload, IgnoreRequest)):
+        return None
+    if download.is_done:  # a middleware; Scrapy's own raises what each coding's library does
+        with suppress(UnknownCodingError):
+            try:
+                if download.packed is not None:
+                    unpacked(download.packed, download.most_bytes + 1)
+            except UnreadableBodyError as unreadable:
+                return unreadable
+        return None
+    if download.headers is None:
+        return None
+    if failure_of(error) not in SILENT:  # the handler, of a header that it cannot read, say
+        return UnreadableBodyError(f"its answer cannot be read: {error}")
+    body = bytes(download.body)
+    with suppress(UnreadableBodyError):
+        body = unpack(body, codings_of(download.headers), download.most_bytes + 1).body
+    return BrokenOffError(body[: download.most_bytes], error)
+
+
+def breaks_off(response: Response, download: Download) -> bool:
+    """Return whether the body of a response ends before its end, be it packed or not."""
+    if download.cut:
+        return False
+    if download.is_late or "dataloss" in response.flags:
+        return True
+    if download.packed is None:
+        return False
+    try:
+        return not unpack(
+            download.packed.body, codings_of(download.packed.headers), download.most_bytes + 1
+        ).is_whole
+    except UnknownCodingError:
+        return False
+    except UnreadableBodyError:
+        return True
 
 
 def unpacked(response: Response, most_bytes: int) -> Response:
     """Return a compressed response with so many bytes of what is in it.
 
     Raises:
-        UnreadableBodyError: it is not compressed with gzip or deflate, or is damaged.
+        UnreadableBodyError: it is not compressed as it says, or that is not known here.
     """
-    inflate = zlib.decompressobj(_ANY_HEADER)
-    try:
-        body = inflate.decompress(response.body, most_bytes)
-    except zlib.error as error:
-        raise UnreadableBodyError(f"its body cannot be unpacked: {error}") from None
+    body = unpack(response.body, codings_of(response.headers), most_bytes).body
     headers = response.headers.copy()
     del headers["Content-Encoding"]
     return response.replace(body=body, headers=headers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,21 @@ from scrapy_mandelbot.events import (
     ROBOTS_FROM_CACHE,
     ROBOTS_READ,
     ROBOTS_STALE,
+    ROBOTS_UNANSWERED,
     ROBOTS_UNREADABLE,
 )
 from scrapy_mandelbot.fetching.asking import Asked, RobotsAsker, tell_of_answer
 from scrapy_mandelbot.fetching.cited import cited_sitemaps
+from scrapy_mandelbot.fetching.failures import without_traceback
 from scrapy_mandelbot.fetching.once_per_site import OncePerSite
 from scrapy_mandelbot.politeness import (
+    ENOUGH_BROKEN_OFF,
     Answer,
     Known,
     Outcome,
     OutcomeKind,
     Refusal,
+    counted_as,
     is_fresh,
     kept_outcome,
     may_be_misreported,
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.events import Events
     from scrapy_mandelbot.stores import Store
 
-_UNASKED_TTL = 300.0  # seconds; a name that does not resolve is not looked up for every request
+_ASK_ANEW = 300.0  # seconds; who could not be asked is not asked again for every request
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
 # Rules are kept parsed as long as they fit, and else parsed again from the copy when asked for.
@@ -53,6 +57,7 @@ _PARSED_LIMIT = 8 * 1024 * 1024  # bytes
 _PARSED_OVERHEAD = 8 * 1024  # bytes of a small file, parsed
 _TROUBLES_LIMIT = 4 * 1024 * 1024  # bytes
 _TROUBLE_SIZE = 400  # bytes, beside the site's name
+_FAILED_SIZE = 2 * 1024  # bytes of a site that did not answer, with its error
 _PARSED_FACTOR = 4  # bytes for each byte of the file
 
 
@@ -69,6 +74,8 @@ class SiteRules:
     until: float
     response: Response | None = None
     """Of a site that could not say, if it said anything."""
+    error: BaseException | None = None
+    """Why there is no answer, if there is none. It has no traceback."""
     cites_inside: bool = False
     """Whether it may cite sitemaps on this machine or in its network, wherever it is itself."""
 
@@ -82,12 +89,14 @@ class SiteRules:
 class _Trouble:
     """A site whose robots.txt could not be had when it was last asked for."""
 
-    answer: tuple[object, object]
+    answer: tuple[object, ...]
     times: int = 0
     """How often running it was this answer."""
     ask_again_at: float = 0.0
     """Where a good copy serves meanwhile."""
     is_told: bool = False
+    has_answered: bool = False
+    """Whether the host has answered anything."""
 
 
 class RobotsFetcher:
@@ -137,13 +146,16 @@ class RobotsFetcher:
         rules = self.known(site)
         return () if rules is None else rules.sitemaps
 
-    async def rules(self, site: str, request: Request, priority: int) -> SiteRules:
+    async def rules(
+        self, site: str, request: Request, priority: int, *, has_answered: bool = True
+    ) -> SiteRules:
         """Return the site's rules, from memory, from its copy or from one fetch that all share.
 
         Args:
             site: the site asked for.
             request: the request that wants to know; the fetch goes the way that it goes.
             priority: of the fetch.
+            has_answered: whether the site has answered other requests in this run.
         """
         rules = self.known(site)
         if rules is not None:
@@ -156,7 +168,7 @@ class RobotsFetcher:
             return await maybe_deferred_to_future(waiter)
         self._under_way[site] = []
         try:
-            rules = await self._find_out(site, request, priority)
+            rules = await self._find_out(site, request, priority, has_answered=has_answered)
         except BaseException as error:
             for waiter in self._under_way.pop(site):
                 waiter.errback(error)
@@ -204,49 +216,67 @@ class RobotsFetcher:
             return None  # the request goes on, as with Scrapy's own middleware
         return parser
 
-    async def _find_out(self, site: str, request: Request, priority: int) -> SiteRules:
+    async def _find_out(
+        self, site: str, request: Request, priority: int, *, has_answered: bool
+    ) -> SiteRules:
         copy = self._store.get_copy(site)
         asked = await self._asker.ask(site, request, priority, copy)
-        outcome = await self._outcome(site, request, priority, asked, copy)
-        rules = self._rules(site, asked, outcome, copy)
-        tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)
-        if outcome.kind is not OutcomeKind.UNASKED:
-            await self._once_per_site.tell(site, request, rules)
-            self._events.tell(ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
-        return rules
-
-    async def _outcome(
-        self, site: str, request: Request, priority: int, asked: Asked, copy: Copy | None
-    ) -> Outcome:
-        """Return what the answer means, having asked further where that decides."""
-        answer = asked.answer
+        trouble = self._count(site, asked)
+        if asked.answer.broken_off and trouble.times >= ENOUGH_BROKEN_OFF:
+            asked = await self._asker.with_status(asked, request, priority)
         known = Known(
             copy.status if copy else None,
             self._now() - copy.fetched_at if copy else 0.0,
-            self._count(site, answer),
+            trouble.times,
+            has_answered=has_answered or trouble.has_answered,
         )
+        outcome = await self._outcome(site, request, priority, asked.answer, known)
+        rules = self._rules(site, asked, outcome, copy)
+        tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)
+        if outcome.kind is OutcomeKind.FAILED:
+            reason, until = outcome.reason, rules.until
+            self._events.tell(ROBOTS_UNANSWERED, site=site, reason=reason, next=until)
+        elif outcome.kind is not OutcomeKind.UNASKED:
+            await self._once_per_site.tell(site, request, rules)
+            self._events.tell(ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
+        if asked.error is not None:
+            without_traceback(asked.error)
+        return rules
+
+    async def _outcome(
+        self, site: str, request: Request, priority: int, answer: Answer, known: Known
+    ) -> Outcome:
+        """Return what the answer means, having asked further where that decides."""
         if answer.status is not None and may_be_misreported(answer, known, self._law):
             proof = await self._asker.misreports(site, request, priority, answer.status)
-            known = Known(known.copy_status, known.copy_age, known.times, misreports=proof)
+            known = replace(known, misreports=proof)
         return outcome_of(answer, known, self._law)
 
-    def _count(self, site: str, answer: Answer) -> int:
-        """Return how often running the site has answered so, this time included."""
+    def _count(self, site: str, asked: Asked) -> _Trouble:
+        """Return how often running the site has answered so, this time included, and what else."""
         trouble = self._troubles.get(site)
-        key = (answer.status, answer.failure)
+        key = counted_as(asked.answer)
         if trouble is None or trouble.answer != key:
-            is_told = trouble is not None and trouble.is_told
-            trouble = _Trouble(key, is_told=is_told)
+            was = trouble or _Trouble(key)
+            trouble = _Trouble(key, is_told=was.is_told, has_answered=was.has_answered)
             self._troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
         trouble.times += 1
-        return trouble.times
+        trouble.has_answered |= asked.has_answered
+        return trouble
 
     def _rules(self, site: str, asked: Asked, outcome: Outcome, copy: Copy | None) -> SiteRules:
         """Keep what the answer means, and return it."""
         now = self._now()
         if outcome.kind is OutcomeKind.UNAVAILABLE:
             nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
-            return SiteRules(site, outcome, nothing, None, now, asked.response)
+            # Half a file is no answer to other requests, which the site's refusal is.
+            said = None if asked.answer.broken_off else asked.response
+            return SiteRules(site, outcome, nothing, None, now, said, asked.error)
+        if outcome.kind is OutcomeKind.FAILED:
+            nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
+            rules = SiteRules(site, outcome, nothing, None, now + _ASK_ANEW, error=asked.error)
+            self._parsed.put(site, rules, _FAILED_SIZE + len(site))
+            return rules
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or _Trouble((asked.answer.status, None), 1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
@@ -263,9 +293,9 @@ class RobotsFetcher:
                     next=trouble.ask_again_at,
                 )
             return self._remember(site, outcome, copy.body, trouble.ask_again_at)
-        self._troubles.discard(site)
         if outcome.kind is OutcomeKind.UNASKED:
-            return self._remember(site, outcome, b"", now + _UNASKED_TTL)
+            return self._remember(site, outcome, b"", now + _ASK_ANEW)
+        self._troubles.discard(site)
         if outcome.is_new or copy is None:
             body = asked.body if outcome.kind is OutcomeKind.RULES else b""
             etag, last_modified = asked.validator("ETag"), asked.validator("Last-Modified")

@@ -15,6 +15,7 @@ from scrapy_mandelbot.sitemaps.urls import absolute_url
 if TYPE_CHECKING:
     from scrapy.http import Response
 
+_ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and downloads of ours have their limit
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -39,8 +40,9 @@ def own_request(
         # robots.txt may be redirected to a site that the spider does not crawl.
         "allow_offsite": True,
         "download_timeout": timeout,
-        # A length that is announced wrongly is no reason to pause a site.
+        # What has come of a body that breaks off is looked at, too.
         "download_fail_on_dataloss": False,
+        "download_maxsize": _ANY_SIZE,
     }
     return Request(url, callback=NO_CALLBACK, meta=own_meta | (meta or {}), **attributes)
 

@@ -9,12 +9,16 @@ from scrapy_mandelbot.politeness.freshness import IMPOSSIBLE_PATH, conditions, i
 from scrapy_mandelbot.politeness.hosts import is_inside, leads_inside
 from scrapy_mandelbot.politeness.origins import host_of, robots_url, site_of, without_user
 from scrapy_mandelbot.politeness.outcome import (
+    ENOUGH_BROKEN_OFF,
+    SHORT_TRIES,
+    SILENT,
     Answer,
     Failure,
     Known,
     Outcome,
     OutcomeKind,
     OutcomeLaw,
+    counted_as,
     kept_outcome,
     may_be_misreported,
     outcome_of,
@@ -27,6 +31,7 @@ from scrapy_mandelbot.politeness.pace import (
     pace_of_file,
     unreadable_lines,
 )
+from scrapy_mandelbot.politeness.parts import Parts, Section
 from scrapy_mandelbot.politeness.pause import (
     TRANSITIONS,
     Fact,
@@ -36,20 +41,21 @@ from scrapy_mandelbot.politeness.pause import (
     PauseState,
     Refusal,
 )
-from scrapy_mandelbot.politeness.recovery import Goodput, Recovery
-from scrapy_mandelbot.politeness.refused_urls import RefusedUrls
-from scrapy_mandelbot.politeness.retry_after import parse_retry_after
+from scrapy_mandelbot.politeness.recovery import Recovery
+from scrapy_mandelbot.politeness.retry_after import parse_retry_after, wait_asked_for
 from scrapy_mandelbot.politeness.site import Admission, SiteState
 
 __all__ = [
+    "ENOUGH_BROKEN_OFF",
     "IMPOSSIBLE_PATH",
+    "SHORT_TRIES",
+    "SILENT",
     "TRANSITIONS",
     "Admission",
     "Answer",
     "Fact",
     "Failure",
     "Flight",
-    "Goodput",
     "Known",
     "Metronome",
     "News",
@@ -58,14 +64,16 @@ __all__ = [
     "OutcomeLaw",
     "Pace",
     "PaceLaw",
+    "Parts",
     "Pause",
     "PauseLaw",
     "PauseState",
     "Recovery",
     "Refusal",
-    "RefusedUrls",
+    "Section",
     "SiteState",
     "conditions",
+    "counted_as",
     "host_of",
     "is_fresh",
     "is_inside",
@@ -79,5 +87,6 @@ __all__ = [
     "robots_url",
     "site_of",
     "unreadable_lines",
+    "wait_asked_for",
     "without_user",
 ]

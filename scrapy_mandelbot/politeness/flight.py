@@ -37,6 +37,7 @@ class Flight:
         "passed",
         "request",
         "route",
+        "sent_at",
         "site",
         "slot",
         "tick",
@@ -51,6 +52,8 @@ class Flight:
         """The route by which it was handed out, or has had its turn; None: it has not."""
         self.tick = site.ticks
         """When it was handed out, in ticks of its site."""
+        self.sent_at = 0.0
+        """When it was handed out, or left for its site, in seconds."""
         self.is_from_queue = False
         self.keeps_pauses = True
         """Whether pauses hold it back; a pace does in any case."""

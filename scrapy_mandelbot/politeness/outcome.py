@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 ENOUGH_5XX = 3
 """The same 5xx, this often running, raises the question whether the server means 404 by it."""
 
+SHORT_TRIES = 3
+"""A host that never answered in this run is asked as often before its requests fail."""
+
+ENOUGH_BROKEN_OFF = 3
+"""The same bytes, this often running, are all that there is of a body that breaks off."""
+
+_GROWTH = 3.0  # of the waits between the short tries
+
 
 class OutcomeKind(Enum):
     """What a fetch tells us about a site."""
@@ -32,6 +40,8 @@ class OutcomeKind(Enum):
     """It is not known yet: the site is left alone for a while, then asked again."""
     UNASKED = "unasked"
     """The question never reached a site: the request goes on, and fails or not by itself."""
+    FAILED = "failed"
+    """The host has not answered at all: the site's requests fail with what went wrong."""
 
     def __str__(self) -> str:
         return self.value
@@ -43,11 +53,26 @@ class Failure(Enum):
     DROPPED = "not asked for"
     NO_SUCH_HOST = "no such host"
     REFUSED = "connection refused"
+    UNREACHABLE = "no connection"
     LOST = "connection lost"
     TIMED_OUT = "no answer in time"
     TLS = "no TLS connection"
     NOWHERE = "redirects that lead nowhere"
     OTHER = "failed"
+    """Nothing that the network is known to do: an error of the project's own code."""
+
+
+SILENT = frozenset(
+    {
+        Failure.NO_SUCH_HOST,
+        Failure.REFUSED,
+        Failure.UNREACHABLE,
+        Failure.LOST,
+        Failure.TIMED_OUT,
+        Failure.TLS,
+    }
+)
+"""Failures that are no answer of the host."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +85,8 @@ class Answer:
     """Of the failure, in words for a log."""
     retry_after: float | None = None
     """Seconds that the server asks to be left alone, where it asked."""
+    broken_off: bytes = b""
+    """Of a body that broke off, a digest of what came."""
 
     def __str__(self) -> str:
         if self.failure is None:
@@ -79,6 +106,8 @@ class Known:
     """How often running the site has answered so, this time included."""
     misreports: bool = False
     """Whether ``/`` answers below 400, and a path that cannot exist the same 5xx."""
+    has_answered: bool = False
+    """Whether the host has answered anything in this run."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +124,8 @@ class OutcomeLaw:
     """Statuses that forbid the whole site."""
     only_status_200: bool = False
     """Whether any other 2xx counts as no file."""
+    first_wait: float = 1.0
+    """Seconds between the first two of the short tries."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +139,11 @@ class Outcome:
     """Seconds that the server asks to be left alone, where it asked."""
     case: str = ""
     """The row of the table: ``rules``, ``allow_all``, ``forbid_all``, ``revalidated``,
-    ``stale_used``, ``misreported_5xx``, ``unavailable`` or ``unasked``."""
+    ``stale_used``, ``misreported_5xx``, ``unavailable``, ``unasked`` or ``unanswered``."""
+    wait: float | None = None
+    """Seconds until the next of the short tries, where it is one."""
+    failure: Failure | None = None
+    """Why there was no answer, if there was none."""
 
     @property
     def is_new(self) -> bool:
@@ -132,7 +167,19 @@ def outcome_of(answer: Answer, known: Known, law: OutcomeLaw) -> Outcome:
         kind = kept_outcome(known.copy_status or 404, law).kind
     reason = f"robots.txt: {answer}, {row.meaning}"
     retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
-    return Outcome(kind, reason, answer.status, retry_after, row.case)
+    is_short = row.takes is _never_answered
+    wait = law.first_wait * _GROWTH ** (known.times - 1) if is_short else None
+    return Outcome(kind, reason, answer.status, retry_after, row.case, wait, answer.failure)
+
+
+def counted_as(answer: Answer) -> tuple[object, ...]:
+    """Return what an answer has in common with those that are counted with it.
+
+    See :attr:`Known.times`.
+    """
+    if answer.failure in SILENT and not answer.broken_off:
+        return ("no answer",)
+    return (answer.status, answer.failure, answer.broken_off)
 
 
 def kept_outcome(status: int, law: OutcomeLaw) -> Outcome:
@@ -202,6 +249,28 @@ def _asks_for_pause(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
     return not _is_4xx(answer) or known.times <= law.tries
 
 
+def _breaks_off(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    is_partial = bool(answer.broken_off) and known.times < ENOUGH_BROKEN_OFF
+    return is_partial and _has_rules(answer, known, law)
+
+
+def _ends_there_each_time(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    return bool(answer.broken_off) and _has_rules(answer, known, law)
+
+
+def _never_answered(answer: Answer, known: Known, _law: OutcomeLaw) -> bool:
+    return answer.failure in SILENT and not known.has_answered
+
+
+def _is_tried_enough(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    # A site that is given up sooner is not asked more often than that either.
+    return _never_answered(answer, known, law) and known.times >= min(SHORT_TRIES, law.tries + 1)
+
+
+def _says(status: int) -> Callable[[Answer, Known, OutcomeLaw], bool]:
+    return lambda answer, _known, _law: answer.status == status
+
+
 class _Row(NamedTuple):
     case: str
     takes: Callable[[Answer, Known, OutcomeLaw], bool]
@@ -213,11 +282,20 @@ class _Row(NamedTuple):
 _TABLE = (
     # As with Scrapy's own middleware: someone else's component did not want it asked.
     _Row("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
-    # There is no site to be polite to.
-    _Row("unasked", _failed(Failure.NO_SUCH_HOST), OutcomeKind.UNASKED, "its requests go on"),
     # A loop, more hops than anyone means, a target that cannot be asked: as 404.
     _Row("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
     _Row("revalidated", _confirms_the_copy, None, "has not changed"),
+    # "A message is considered complete when all of the octets indicated by its framing are
+    # available." (RFC 9112, section 8). Of one that is not, no line can be relied on: cut after
+    # "User-agent: *" it opens all, cut within a rule it closes what it does not name.
+    _Row(
+        "stale_used",
+        lambda *all_three: _breaks_off(*all_three) and _has_good_copy(*all_three),
+        None,
+        "breaks off; the last good copy serves on",
+    ),
+    _Row("unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "breaks off; its rules are unknown"),
+    _Row("rules", _ends_there_each_time, OutcomeKind.RULES, "breaks off there each time"),
     _Row("rules", _has_rules, OutcomeKind.RULES, "has rules"),
     _Row("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
     _Row("forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"),
@@ -235,7 +313,30 @@ _TABLE = (
     _Row("unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"),
     # 401 and 403 too. (Mandelbot, "HTTP Status Codes")
     _Row("allow_all", lambda answer, *_: _is_4xx(answer), OutcomeKind.ALLOW_ALL, "there is none"),
+    # Whatever follows: no rules are more recent than those of the copy.
     _Row("stale_used", _has_good_copy, None, "the last good copy serves on"),
+    # As with Scrapy's own middleware: what the project's own code raises is no word of the site.
+    _Row("unasked", _failed(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
+    # No site has been found to be polite to, and it is not waited for as one that is known is.
+    _Row("unanswered", _is_tried_enough, OutcomeKind.FAILED, "its requests fail"),
+    _Row("unavailable", _never_answered, OutcomeKind.UNAVAILABLE, "is asked again soon"),
+    # "If the robots.txt file is unreachable due to server or network errors ... the crawler MUST
+    # assume complete disallow" (RFC 9309, section 2.3.1.4, which names 500 to 599). Of these
+    # Scrapy's RETRY_HTTP_CODES has 500, 502, 503, 504, 522 and 524. 502 and 504 are what a proxy
+    # says of the server behind it (RFC 9110, sections 15.6.3 and 15.6.5), 520 to 524 what
+    # Cloudflare says of it ("Cloudflare 5xx errors"): the site itself has said nothing.
+    *(
+        _Row("unavailable", _says(status), OutcomeKind.UNAVAILABLE, f"{why}: its rules are unknown")
+        for status, why in (
+            (502, "the server behind it made no sense"),
+            (504, "the server behind it did not answer in time"),
+            (520, "the server behind it made no sense to Cloudflare"),
+            (521, "the server behind it refused Cloudflare's connection"),
+            (522, "the server behind it did not accept Cloudflare's connection in time"),
+            (523, "Cloudflare cannot reach the server behind it"),
+            (524, "the server behind it did not answer Cloudflare in time"),
+        )
+    ),
     # What is left: 5xx, a status that no document speaks of, refused, lost, timed out, TLS.
     _Row("unavailable", lambda *_: True, OutcomeKind.UNAVAILABLE, "nobody knows its rules now"),
 )

@@ -198,6 +198,10 @@ class Metronome:
         self.pace = pace
         self._not_before = min(self._not_before, pace.due(now, now, inf))
 
+    def hold(self, until: float) -> None:
+        """Send nothing before then, as another crawl has the turn."""
+        self._not_before = max(self._not_before, until)
+
     def sent(self, now: float) -> None:
         """Note that a request is sent. Until its answer has come it may still be on its way."""
         self._sent_at = now

@@ -7,23 +7,31 @@ What happens is the table ``TRANSITIONS`` below: of the rows for a state and a f
 condition holds is taken, and a fact without a row changes nothing. So a late refusal, one of the
 burst that caused the pause, escalates nothing, but a longer ``Retry-After`` extends the pause; and
 only failed probes lengthen the next one.
+
+A pause that the server names no time for lasts a second, and three times as long after each failed
+probe: 1, 3, 9, 27 ... 3,600 s. (Doubling never outruns a server that bans for twice as long who
+knocks too early.) The next one of the site begins where the last one ended, fading with service.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_mandelbot.politeness.lengths import Lengths
 from scrapy_mandelbot.politeness.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _NEWS = 1.0  # seconds by which a pause has to grow for anyone to hear of it
-_LONGEST_FOR_ONE = 5  # first pauses; one broken page must not keep a crawl open for minutes
+_GROWTH = 3.0  # of the pause, for each failed probe
+_TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
+_APART = 1.0  # seconds from one request to the next where each is sent once more
+_LAST_TRIES = 50  # requests that are sent once after the site is given up, none answered well
 
 
 class PauseState(Enum):
@@ -33,6 +41,9 @@ class PauseState(Enum):
     PAUSED = "paused"
     PROBING = "probing"
     RECOVERING = "recovering"
+    ONCE_EACH = "once each"
+    """Given up, but what was never sent is sent once, slowly, before it fails."""
+    LAST_PROBING = "probing, once each"
     GIVEN_UP = "given up"
 
 
@@ -57,8 +68,15 @@ class News(Enum):
     RESUMED = "resumed"
     RECOVERED = "recovered"
     GAVE_UP = "gave up"
+    ASKS_ONCE_EACH = "asks once each"
+    """It would be given up, and each request that was never sent is sent once before that."""
     SET_ASIDE = "set aside"
-    """The URL alone is refused, its site being well."""
+    """The page alone is refused, its site being well."""
+    SECTION_PAUSED = "section paused"
+    """The pages of a section alone are refused, their site being well."""
+    SECTION_PROLONGED = "section prolonged"
+    SECTION_RESUMED = "section resumed"
+    SECTION_GIVEN_UP = "section given up"
 
 
 @dataclass(frozen=True)
@@ -80,45 +98,59 @@ class PauseLaw:
     """How long pauses last, in seconds, and how many failed probes end in giving up."""
 
     first: float = 1.0
-    """The first pause, of a site that names no time."""
-    base: float = 60.0
-    """The pause after the first failed probe; each further one doubles it."""
+    """The first pause, of a site that names no time; three times as long after a failed probe."""
     longest: float = 3600.0
     """No pause of our own choice is longer."""
     retry_after_longest: float = 86400.0
     """No pause that a server asks for is longer."""
-    tries: int = 8
-    """Failed probes after which the site is given up."""
+    tries: int = 9
+    """Failed probes after which the site is given up: 6,880 s in all."""
     recovers: bool = True
     """Whether a site is asked at a growing rate after a pause; if not, it is open at once."""
+    asks_once: bool = True
+    """Whether requests that were never sent are sent once before they fail with their site."""
+    base: float | None = None
+    """The pause after the first failed probe, which doubles then; None: they triple. Deprecated."""
 
-    def pause(self, failed_probes: int, refusal: Refusal) -> float:
+    def pause(self, step: int, refusal: Refusal) -> float:
         """Return the seconds to leave the site alone.
 
         Args:
-            failed_probes: failed in a row since the site was open.
+            step: failed probes, in a row, that made the pause longer.
             refusal: the last one.
         """
         if refusal.retry_after is not None:
             return min(refusal.retry_after, self.retry_after_longest)
-        if not failed_probes:
+        if not step:
             return self.first
-        return self._grown(self.base, failed_probes) * (1 + refusal.jitter)
+        return self.own_pause(step) * (1 + refusal.jitter)
 
-    def pause_of_one(self, times: int, retry_after: float | None) -> float:
-        """Return the seconds to set a request aside that alone is refused, its site being well.
+    def own_pause(self, step: int) -> float:
+        """Return the seconds of a pause that no server names a time for, jitter left out."""
+        # The exponents are bounded: the pause has long been the longest, and 3**2000 is no float.
+        if self.base is not None and step:
+            return min(self.base * 2.0 ** min(step - 1, 64), self.longest)
+        return min(self.first * _GROWTH ** min(step, 64), self.longest)
+
+    def in_all(self, step: int = 0, count: int | None = None) -> float:
+        """Return the seconds of some pauses that no server names a time for, jitter left out.
 
         Args:
-            times: how often the site has refused it.
-            retry_after: seconds that the server asks for, if it does.
+            step: of the first.
+            count: how many; None: all of a site that is given up.
         """
-        if retry_after is not None:
-            return min(retry_after, self.retry_after_longest)
-        return min(self._grown(self.first, times), _LONGEST_FOR_ONE * self.first)
+        left, seconds = self.tries if count is None else count, 0.0
+        while left > 0:
+            pause = self.own_pause(step)
+            if pause == self.own_pause(step + 1):  # it grows no more
+                return seconds + left * pause
+            seconds += pause
+            step, left = step + 1, left - 1
+        return seconds
 
-    def _grown(self, first: float, times: int) -> float:
-        # The exponent is bounded: the pause has long been the longest, and 2**2000 is no float.
-        return min(first * 2.0 ** min(times - 1, 64), self.longest)
+    def of_a_part(self) -> PauseLaw:
+        """Return the law for a part of a site that is well else."""
+        return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
 
 
 class Pause:
@@ -128,19 +160,20 @@ class Pause:
         law: how long pauses last.
     """
 
-    __slots__ = ("failed_probes", "law", "reason", "recovery", "since", "state", "until")
+    __slots__ = ("law", "lengths", "reason", "recovery", "since", "state", "until")
 
     def __init__(self, law: PauseLaw) -> None:
         self.law = law
         self.since = inf
         """When it was last open."""
         self.state = PauseState.OPEN
-        self.failed_probes = 0
         self.until = 0.0
         """When the site may be asked again, where it is paused."""
         self.reason = ""
         self.recovery: Recovery | None = None
-        """How fast the site is asked, from its first pause until it is as open as before."""
+        """How fast the site is asked after its first pause, and what its refusals say."""
+        self.lengths = Lengths(law)
+        """How long it is, and the next one."""
 
     def __repr__(self) -> str:
         return f"<Pause: {self.in_words()}>"
@@ -153,6 +186,8 @@ class Pause:
             PauseState.PAUSED: f" until {_clock_time(self.until)}, {tries}: {self.reason}",
             PauseState.PROBING: f", {tries}: {self.reason}",
             PauseState.RECOVERING: f", {self.recovery!r}",
+            PauseState.ONCE_EACH: f" after {tries}: {self.reason}",
+            PauseState.LAST_PROBING: f" after {tries}: {self.reason}",
             PauseState.GIVEN_UP: f" after {tries}: {self.reason}",
         }
         return f"{self.state.value}{details[self.state]}"
@@ -165,6 +200,11 @@ class Pause:
             "reason": self.reason,
             "failed_probes": self.failed_probes,
         }
+
+    @property
+    def failed_probes(self) -> int:
+        """How many probes failed in a row."""
+        return self.lengths.failed
 
     @property
     def is_open(self) -> bool:
@@ -184,14 +224,27 @@ class Pause:
             return max(now, self.until)
         if self.state is PauseState.RECOVERING and self.recovery is not None:
             return max(now, self.recovery.next_at)
+        if self.state is PauseState.ONCE_EACH:
+            return max(now, self.until)
         return inf
 
     def lasted(self, now: float) -> float:
         """Return the seconds since the site was last open; 0, if it was never paused."""
         return max(0.0, now - self.since)
 
+    @property
+    def is_last_round(self) -> bool:
+        """Whether requests are sent once each, as the site would be given up."""
+        return self.state in {PauseState.ONCE_EACH, PauseState.LAST_PROBING}
+
+    @property
+    def gives_up_at(self) -> float:
+        """When the site is given up at the latest unless it answers or names a time."""
+        left = self.law.tries - self.failed_probes - 1
+        return self.until + self.law.in_all(self.lengths.step + 1, left)
+
     def take(
-        self, fact: Fact, now: float, refusal: Refusal | None = None, good_rate: float = 0.0
+        self, fact: Fact, now: float, refusal: Refusal | None = None, *, has_served: bool = False
     ) -> News | None:
         """Go by a fact, as the table says.
 
@@ -200,12 +253,12 @@ class Pause:
                 which one is the probe.
             now: seconds.
             refusal: what is known of it, where the fact is one.
-            good_rate: good answers a second that the site gave lately, for the first recovery.
+            has_served: whether the site answered anything well in this run.
 
         Returns:
             What is to be told of it.
         """
-        said = _Said(now, refusal, good_rate)
+        said = _Said(now, refusal, has_served)
         for row in _ROWS.get((self.state, fact), ()):
             if row.when(self, said):
                 self.state = row.to
@@ -217,13 +270,13 @@ class Pause:
         until = min(until, now + max(self.law.longest, self.law.retry_after_longest))
         if self.state is not PauseState.OPEN or until <= now:
             return
-        if self.law.recovers:
-            self.recovery = Recovery(0.0)
+        if self.law.recovers and self.recovery is None:
+            self.recovery = Recovery()
         self.since = now
         self.state = PauseState.PAUSED
         self.until = until
         self.reason = reason
-        self.failed_probes = failed_probes
+        self.lengths.restore(failed_probes)
 
 
 def _clock_time(seconds: float) -> str:
@@ -239,7 +292,7 @@ class _Said:
 
     now: float
     refusal: Refusal | None
-    good_rate: float
+    has_served: bool
 
 
 def _always(_pause: Pause, _said: _Said) -> bool:
@@ -261,6 +314,14 @@ def _tries_are_used_up(pause: Pause, _said: _Said) -> bool:
     return pause.failed_probes + 1 >= pause.law.tries
 
 
+def _what_was_never_sent_goes_once(pause: Pause, said: _Said) -> bool:
+    return _tries_are_used_up(pause, said) and pause.law.asks_once and said.has_served
+
+
+def _enough_were_sent(pause: Pause, _said: _Said) -> bool:
+    return pause.failed_probes + 1 >= pause.law.tries + _LAST_TRIES
+
+
 def _recovers(pause: Pause, _said: _Said) -> bool:
     return pause.recovery is not None
 
@@ -269,20 +330,19 @@ def _recovers(pause: Pause, _said: _Said) -> bool:
 
 
 def _begin(pause: Pause, said: _Said) -> None:
-    if pause.recovery is not None:
-        pause.recovery.refused(said.now)
-    elif pause.law.recovers:
-        pause.recovery = Recovery(said.good_rate)
-    pause.failed_probes = 0
+    if pause.recovery is None and pause.law.recovers:
+        pause.recovery = Recovery()
     pause.since = said.now
-    _stay_away(pause, said)
+    _stay_away(pause, said, pause.lengths.begin(said.now, pause.recovery))
 
 
-def _stay_away(pause: Pause, said: _Said) -> None:
+def _stay_away(pause: Pause, said: _Said, seconds: float | None = None) -> None:
     refusal = said.refusal
     assert refusal is not None  # noqa: S101 -- the rows that come here are of refusals
     pause.reason = refusal.reason
-    pause.until = refusal.now + pause.law.pause(pause.failed_probes, refusal)
+    if seconds is None or refusal.retry_after is not None:
+        seconds = pause.law.pause(pause.lengths.step, refusal)
+    pause.until = refusal.now + seconds
 
 
 def _extend(pause: Pause, said: _Said) -> bool:
@@ -295,7 +355,7 @@ def _extend(pause: Pause, said: _Said) -> bool:
 
 
 def _lengthen(pause: Pause, said: _Said) -> None:
-    pause.failed_probes += 1
+    pause.lengths.lengthen(pause.recovery)
     _stay_away(pause, said)
 
 
@@ -305,19 +365,26 @@ def _give_up(pause: Pause, said: _Said) -> None:
 
 
 def _give_up_for_good(pause: Pause, said: _Said) -> None:
-    pause.failed_probes += 1
+    pause.lengths.failed += 1
     _give_up(pause, said)
 
 
+def _send_once(pause: Pause, said: _Said) -> None:
+    _give_up_for_good(pause, said)
+    named = None if said.refusal is None else said.refusal.retry_after
+    pause.until = said.now + max(_APART, min(named or 0.0, pause.law.retry_after_longest))
+
+
 def _recover(pause: Pause, said: _Said) -> None:
-    pause.failed_probes = 0
-    if pause.recovery is not None:
-        pause.recovery.resume(said.now)
+    lengths, recovery = pause.lengths, pause.recovery
+    if recovery is not None:
+        is_telling = lengths.is_telling(recovery)
+        recovery.resume(said.now, is_telling=is_telling, is_short=not lengths.is_recalled)
+    lengths.end(said.now, recovery)
 
 
-def _open(pause: Pause, _said: _Said) -> None:
-    pause.failed_probes = 0
-    pause.recovery = None
+def _open(pause: Pause, said: _Said) -> None:
+    pause.lengths.end(said.now, pause.recovery)
 
 
 def _count(pause: Pause, said: _Said) -> None:
@@ -370,6 +437,14 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(
         _S.PROBING,
         _F.PROBE_REFUSED,
+        _S.ONCE_EACH,
+        when=_what_was_never_sent_goes_once,
+        does=_send_once,
+        news=News.ASKS_ONCE_EACH,
+    ),
+    Transition(
+        _S.PROBING,
+        _F.PROBE_REFUSED,
         _S.GIVEN_UP,
         when=_tries_are_used_up,
         does=_give_up_for_good,
@@ -384,12 +459,32 @@ TRANSITIONS: tuple[Transition, ...] = (
         _F.ANSWERED,
         _S.OPEN,
         when=_has_recovered,
-        does=_open,
         news=News.RECOVERED,
     ),
+    Transition(_S.ONCE_EACH, _F.SENT, _S.LAST_PROBING),
+    Transition(
+        _S.LAST_PROBING,
+        _F.PROBE_ANSWERED,
+        _S.RECOVERING,
+        when=_recovers,
+        does=_recover,
+        news=News.RESUMED,
+    ),
+    Transition(_S.LAST_PROBING, _F.PROBE_ANSWERED, _S.OPEN, does=_open, news=News.RESUMED),
+    Transition(
+        _S.LAST_PROBING,
+        _F.PROBE_REFUSED,
+        _S.GIVEN_UP,
+        when=_enough_were_sent,
+        does=_give_up_for_good,
+        news=News.GAVE_UP,
+    ),
+    Transition(_S.LAST_PROBING, _F.PROBE_REFUSED, _S.ONCE_EACH, does=_send_once),
+    Transition(_S.LAST_PROBING, _F.PROBE_LOST, _S.ONCE_EACH),
     *(
         Transition(state, _F.GIVE_UP, _S.GIVEN_UP, does=_give_up, news=News.GAVE_UP)
-        for state in (_S.OPEN, _S.PAUSED, _S.PROBING, _S.RECOVERING)
+        for state in PauseState
+        if state is not _S.GIVEN_UP
     ),
 )
 

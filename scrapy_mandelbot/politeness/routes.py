@@ -12,27 +12,30 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.pause import Fact, News, Pause, PauseState, Refusal
+from scrapy_mandelbot.politeness.recovery import Mode, Recovery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause import PauseLaw
 
 MOST_ROUTES = 1_000
 """Proxies that are told apart for one site."""
+REMEMBERED = 600.0
+"""Seconds after its last pause for which it is known how a site refuses."""
 
 
 class Route:
     """A way to a site: its pause, and the one request that asks whether that is over."""
 
-    __slots__ = ("last_refused", "pause", "probe")
+    __slots__ = ("opened_at", "pause", "probe")
 
     def __init__(self, law: PauseLaw) -> None:
         self.pause = Pause(law)
         self.probe: Flight | None = None
-        self.last_refused: bytes | None = None
-        """The request that was refused last, by fingerprint."""
+        self.opened_at = -1
+        """When it was opened last, in ticks: what was sent before is no news of it."""
 
 
 class Routes:
@@ -67,8 +70,32 @@ class Routes:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing would be lost by forgetting all of them."""
+        """Whether none of them holds anything back."""
         return not self.has_proxies and all(route.pause.is_open for route in self._by_name.values())
+
+    def is_faded(self, now: float) -> bool:
+        """Return whether nothing would be lost by forgetting all of them."""
+        return self.is_plain and all(
+            route.pause.lengths.is_faded(now, REMEMBERED) for route in self._by_name.values()
+        )
+
+    @property
+    def share(self) -> float:
+        """The share of requests that is refused by chance; 0: it is not known."""
+        recoveries = [route.pause.recovery for route in self._by_name.values()]
+        return max((one.share for one in recoveries if one is not None), default=0.0)
+
+    def has_limit(self, name: str) -> bool:
+        """Return whether the site is known to have a limit, by a route."""
+        route = self._by_name.get(name)
+        recovery = None if route is None else route.pause.recovery
+        return recovery is not None and recovery.mode is Mode.LIMIT
+
+    def disregard(self, sent: Iterable[float]) -> None:
+        """Take refusals, by the time they were sent, for no matter of the site's rate."""
+        for route in self._by_name.values():
+            if route.pause.recovery is not None:
+                route.pause.recovery.disregard(sent)
 
     @property
     def has_proxies(self) -> bool:
@@ -115,40 +142,53 @@ class Routes:
         route = self._by_name.get(flight.route)
         if route is None:
             return
-        is_probe = route.pause.state is PauseState.PAUSED
+        is_probe = route.pause.state in {PauseState.PAUSED, PauseState.ONCE_EACH}
         route.pause.take(Fact.SENT, now)
         if is_probe:
             route.probe = flight
 
-    def answered(self, flight: Flight, now: float) -> News | None:
-        """Note a good answer."""
+    def answered(self, flight: Flight, now: float, tick: int) -> News | None:
+        """Note a good answer, at that tick of the site."""
         route = self._by_name.get(flight.route)
         if route is None:
             return None
-        is_probe = route.probe is flight
-        if is_probe:
+        pause = route.pause
+        if route.probe is flight:
             route.probe = None
-        return route.pause.take(Fact.PROBE_ANSWERED if is_probe else Fact.ANSWERED, now)
+            route.opened_at = tick
+            return pause.take(Fact.PROBE_ANSWERED, now)
+        if flight.tick < route.opened_at:
+            return None
+        if pause.recovery is not None:
+            pause.recovery.good(flight.sent_at, now)
+        return pause.take(Fact.ANSWERED, now)
 
     def refused(
-        self, flight: Flight, fingerprint: bytes, refusal: Refusal, good_rate: float
+        self, flight: Flight, refusal: Refusal, recent: Iterable[float], *, has_served: bool
     ) -> News | None:
         """Note a refusal that is the site's.
 
         Args:
             flight: the request.
-            fingerprint: of it.
             refusal: what is known of it.
-            good_rate: good answers a second that the site gave lately, by all routes.
+            recent: when those requests were sent that the site answered well lately.
+            has_served: whether it answered anything well in this run, and what was never sent is
+                to be sent once before it fails.
         """
         route = self.use(flight.route)
-        route.last_refused = fingerprint
+        pause = route.pause
         if route.probe is flight:
             route.probe = None
-            news = route.pause.take(Fact.PROBE_REFUSED, refusal.now, refusal)
+            fact = Fact.PROBE_REFUSED
+        elif flight.tick < route.opened_at and refusal.retry_after is None:
+            return None  # it was sent before the pause that is over
         else:
-            share = good_rate / max(1, len(self._by_name) - ("" in self._by_name))
-            news = route.pause.take(Fact.REFUSED, refusal.now, refusal, share)
+            fact = Fact.REFUSED
+        if pause.recovery is None and self._law.recovers:
+            pause.recovery = Recovery(recent)
+        if pause.recovery is not None and flight.tick >= route.opened_at:
+            pause.recovery.refused(flight.sent_at, refusal.now)
+        news = pause.take(fact, refusal.now, refusal, has_served=has_served)
         if news is News.GAVE_UP and all(map(self.has_given_up, filter(None, self._by_name))):
             self.use("").pause.take(Fact.GIVE_UP, refusal.now, refusal)
         return news

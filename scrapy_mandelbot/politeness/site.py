@@ -10,29 +10,35 @@ What holds a site's requests back, any of these alone:
 - the operator has paused it by hand;
 - it has asked for a pause, or recovers from one (``pause.py``, ``routes.py``);
 - its owner asks for a pace (``pace.py``, ``turns.py``);
-- a URL that is refused while others are answered well waits alone (``refused_urls.py``).
+- a section or page that is refused while others are answered well waits alone (``parts.py``).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.pace import Metronome, Pace
-from scrapy_mandelbot.politeness.pause import News, PauseState
-from scrapy_mandelbot.politeness.recovery import Goodput
-from scrapy_mandelbot.politeness.refused_urls import RefusedUrls
+from scrapy_mandelbot.politeness.parts import Blame, Parts
+from scrapy_mandelbot.politeness.pause import Fact, News, PauseState, Refusal
 from scrapy_mandelbot.politeness.routes import Routes
 from scrapy_mandelbot.politeness.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from scrapy_mandelbot.politeness.flight import Flight
-    from scrapy_mandelbot.politeness.pause import Pause, PauseLaw, Refusal
+    from scrapy_mandelbot.politeness.parts import Section
+    from scrapy_mandelbot.politeness.pause import Pause, PauseLaw
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
+_RECENT = 64  # good answers; what a site that says no for the first time bore
+_LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
+MOST_LOOKED_THROUGH = 512
+"""Requests of a queue that are held while a probe is looked for."""
+_GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
 _FREE = Pace()
 
 
@@ -62,10 +68,10 @@ class SiteState:
         "__weakref__",
         "_answered_at",
         "_good_at",
-        "_goodput",
         "_held_since",
         "_law",
-        "_refused_urls",
+        "_parts",
+        "_recent",
         "_routes",
         "_turns",
         "_unanswered",
@@ -81,6 +87,7 @@ class SiteState:
         "slots",
         "ticks",
         "told",
+        "well_url",
     )
 
     def __init__(self, name: str, law: PauseLaw) -> None:
@@ -104,12 +111,14 @@ class SiteState:
         self.resumes_at = -inf
         """When it may be asked, as the pace of a former run has left it."""
         self._answered_at: float | None = None
-        self._goodput: Goodput | None = None
-        self._good_at: int | None = None
+        self._recent: deque[float] | None = None
+        self._good_at = -1
         self._unanswered: set[bytes] | None = None
-        self._refused_urls: RefusedUrls | None = None
+        self._parts: Parts | None = None
+        self.well_url = ""
+        """A page that it answered well in this run."""
         self.has_refused = False
-        """Whether any request was refused, and not answered well since."""
+        """Whether any request was refused lately: what it answers is looked at."""
         self.slots: set[str] = set()
         """Download slots through which it was asked."""
         self.alarm_at = inf
@@ -159,18 +168,86 @@ class SiteState:
             if self.is_shut(now, route):
                 yield route
 
-    def is_poor_probe(self, fingerprint: bytes, route: str) -> bool:
-        """Return whether some other request had better be the probe: this one failed last."""
-        one = None if self._routes is None else self._routes.get(route)
-        if one is None or one.pause.state is not PauseState.PAUSED:
+    # Which request goes?
+
+    def seeks_probe(self, route: str = "") -> int:
+        """Return how many requests are to be looked through for the one that asks it next.
+
+        One: any will do. A probe comes from elsewhere than what was refused, and from further away
+        with each one that failed. Where none of them will do, more are looked through.
+        """
+        pause = self.pause(route)
+        if pause is None or pause.state is not PauseState.PAUSED or self._parts is None:
+            return 1
+        doublings = min(pause.failed_probes, 10)
+        return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
+
+    def choose_probe(
+        self, urls: Sequence[str], fingerprint_of: Callable[[int], bytes], route: str = ""
+    ) -> int | None:
+        """Return which of these requests had best be the probe.
+
+        One that was never refused, from no section that is suspected; and one from far between, so
+        that it is no neighbour of what was refused. None: there is no such request.
+
+        Args:
+            urls: of the requests.
+            fingerprint_of: returns the fingerprint of one of them, by its number.
+            route: that they go.
+        """
+        pause, parts = self.pause(route), self._parts
+        if parts is None or pause is None:
+            return 0
+        first = self._from_far(len(urls), pause.failed_probes)
+        number: int
+        for number in (*range(first, len(urls)), *range(first)):
+            if not parts.is_suspect(urls[number]) and not parts.was_refused(fingerprint_of(number)):
+                return number
+        return None
+
+    @staticmethod
+    def _from_far(count: int, failed_probes: int) -> int:
+        return int(count * (_GOLDEN * (failed_probes + 1) % 1.0))
+
+    def section_of(self, url: str) -> Section | None:
+        """Return the section that is set aside in which a URL is; None: it is in none."""
+        return None if self._parts is None else self._parts.section_of(url)
+
+    def section_due(self, path: str, now: float) -> float:
+        """Return when a request of a section may be sent, as far as that is set aside."""
+        if not path or self._parts is None:
+            return now
+        return self._parts.due(path, now)
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the sections that are set aside."""
+        if self._parts is not None:
+            yield from self._parts.set_aside()
+
+    def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
+        """Return whether a request is sent no more in this run.
+
+        Where a site or section is in its last round, that is one which was refused before.
+        """
+        route = flight.route if flight.passed is None else flight.passed
+        if self.has_given_up(route):
+            return True
+        if self._parts is None:
             return False
-        return one.last_refused == fingerprint
+        pause, section = self.pause(route), self._parts.section_of(flight.request.url)
+        if section is not None and section.is_over():
+            return True
+        is_last_round = (pause is not None and pause.is_last_round) or (
+            section is not None and section.pause is not None and section.pause.is_last_round
+        )
+        return is_last_round and self._parts.was_refused(fingerprint)
 
     # Requests come and go.
 
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands a request out; where a probe is due, this is it."""
         self.ticks = flight.tick = self.ticks + 1
+        flight.sent_at = now
         flight.is_from_queue = True
         flight.passed = flight.route
         if as_scout:  # it takes its turn when the rules are known
@@ -180,6 +257,8 @@ class SiteState:
             return
         elif self._turns is not None and not self.has_given_up(flight.route):
             self._turns.give(flight)
+        if self._parts is not None:
+            self._parts.hand_out(flight, now)
         if self._routes is not None:
             self._routes.let_pass(flight, now)
 
@@ -206,6 +285,9 @@ class SiteState:
     def sent(self, flight: Flight, now: float) -> None:
         """Note that a request leaves for the site."""
         flight.is_sent = True
+        if not flight.is_from_queue:
+            self.ticks = flight.tick = self.ticks + 1
+            flight.sent_at = now
         if self._turns is not None:
             self._turns.metronome.sent(now)
 
@@ -223,7 +305,7 @@ class SiteState:
             self._answered_at = now
         if self.is_plain:
             return False
-        is_news = False
+        is_news = self._parts is not None and self._parts.lost(flight, now)
         if self.scout is flight:
             self.scout = None
             is_news = True
@@ -260,33 +342,48 @@ class SiteState:
             now: seconds.
             fingerprint: of the request; anything where :attr:`has_refused` is False.
         """
-        self.ticks = self._good_at = self.ticks + 1
-        if self._goodput is None:
-            self._goodput = Goodput()
-        self._goodput.answered(now)
+        self.ticks += 1
+        if flight.tick > self._good_at:
+            self._good_at = flight.tick
+            self.well_url = flight.request.url
+        if self._recent is None:
+            self._recent = deque(maxlen=_RECENT)
+        self._recent.append(flight.sent_at)
         self._unanswered = None
-        if self._refused_urls is not None:
-            self._refused_urls.answered(fingerprint)
-            self._forget_refused_urls()
-        if self._routes is None:
+        if self._parts is None or self._routes is None:
             return None
-        news = self._routes.answered(flight, now)
+        ended = self._parts.answered(flight, fingerprint, now)
+        suspects = self._parts.suspects(self._routes.share)
+        for section in suspects:
+            self._routes.disregard(section.refused.values())
+            self._parts.put_aside(section, Refusal(now, "its pages alone are refused"))
+        news = self._routes.answered(flight, now, self.ticks)
+        if news is None and (ended or suspects):
+            news = News.SECTION_RESUMED if ended else News.SECTION_PAUSED
+        if self._routes.is_faded(now):
+            self._forget_refusals()
         self._settle()
         return news
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
-        if self._refused_urls is None:
-            self._refused_urls = RefusedUrls(self._law)
+        if self._parts is None:
+            self._parts = Parts(self._law)
+            self._parts.good_at = self._good_at
             self.has_refused = True
         if self._routes is None:
             self._routes = Routes(self._law)
-        if self._refused_urls.refused(fingerprint, refusal, flight.tick, self._good_at):
-            self._routes.lost(flight, refusal.now)
-            news: News | None = News.SET_ASIDE
+        has_limit = self._routes.has_limit(flight.route)
+        blame = self._parts.refused(flight, fingerprint, refusal, has_limit=has_limit)
+        if blame is Blame.SITE or refusal.retry_after is not None:
+            has_served = self._good_at >= 0
+            news = self._routes.refused(flight, refusal, self._recent or (), has_served=has_served)
         else:
-            rate = 0.0 if self._goodput is None else self._goodput.rate(refusal.now)
-            news = self._routes.refused(flight, fingerprint, refusal, rate)
+            news = News.SET_ASIDE if blame is Blame.PAGE else None
+            self._routes.lost(flight, refusal.now)
+        if blame is Blame.SECTION:
+            section_news = self._parts.probe_refused(flight, refusal)
+            news = news or section_news
         self._settle()
         return news
 
@@ -306,7 +403,7 @@ class SiteState:
         """
         if self.held_until > now or (self._routes and self._routes.is_shut_for(flight)):
             return True
-        if self._good_at is None:
+        if self._good_at < 0:
             return False
         if self._unanswered is None:
             self._unanswered = set()
@@ -318,19 +415,32 @@ class SiteState:
         """Return whether the request is the one that asks a paused site whether it is well."""
         return self._routes is not None and flight in self._routes.probes()
 
-    def may_go_at(self, fingerprint: bytes) -> float:
-        """Return when a request may be sent again, where its URL is to blame; 0: it is not."""
-        return 0.0 if self._refused_urls is None else self._refused_urls.may_go_at(fingerprint)
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has answered a request well in this run."""
+        return self._good_at >= 0
+
+    def may_go_at(self, fingerprint: bytes, route: str = "") -> float:
+        """Return when a request may be sent again that was refused; 0: it was not, or at once.
+
+        One that alone is refused has a time of its own. One that was refused with its site lets
+        others go first, for as long as a first pause takes.
+        """
+        if self._parts is None or not self._parts.was_refused(fingerprint):
+            return 0.0
+        at, pause = self._parts.may_go_at(fingerprint), self.pause(route)
+        if self._parts.times_alone(fingerprint) or pause is None:
+            return at
+        return max(at, max(pause.until, pause.lengths.resumed_at) + self._law.first)
 
     def times_alone(self, fingerprint: bytes) -> int:
-        """Return how often a request was refused, where its URL is to blame."""
-        return 0 if self._refused_urls is None else self._refused_urls.times_alone(fingerprint)
+        """Return how often a request was refused, where its page is to blame."""
+        return 0 if self._parts is None else self._parts.times_alone(fingerprint)
 
     def forget_refusals(self, fingerprint: bytes) -> None:
         """Forget how often a request was refused: it is tried no more."""
-        if self._refused_urls is not None:
-            self._refused_urls.forget(fingerprint)
-            self._forget_refused_urls()
+        if self._parts is not None:
+            self._parts.forget(fingerprint)
 
     # Its pace.
 
@@ -420,6 +530,22 @@ class SiteState:
     def next_turn(self, now: float) -> float:
         """Return when the site may be asked again if an answer ends now; now: it has no pace."""
         return now if self._turns is None else self._turns.metronome.due_after(now)
+
+    # What other crawls say of it.
+
+    def hold_turn(self, until: float) -> None:
+        """Take no turn before then; another crawl asks the site at the same pace."""
+        if self._turns is None:
+            self.resumes_at = max(self.resumes_at, until)
+        else:
+            self._turns.hold(until)
+
+    def overhear(self, now: float, route: str, refusal: Refusal) -> Pause | None:
+        """Leave the site alone as another crawl does; return the pause, if that is news."""
+        pause = self.use_routes().use(route).pause
+        news = pause.take(Fact.REFUSED, now, refusal)
+        self._settle()
+        return pause if news is not None else None
 
     def _begin_turns(self, pace: Pace, now: float) -> Turns:
         since = -inf if self._answered_at is None else self._answered_at
@@ -513,17 +639,19 @@ class SiteState:
         }
 
     def _settle(self) -> None:
-        """Forget what tells nothing any more, and see whether anything holds requests back."""
-        if self._routes is not None and self._routes.is_plain:
+        """See whether anything holds requests back."""
+        if self._routes is not None and self._parts is None and self._routes.is_plain:
             self._routes = None
         self.is_plain = (
-            self._routes is None
+            (self._routes is None or self._routes.is_plain)
             and self._turns is None
             and self.scout is None
             and self.held_until == -inf
+            and next(self.sections(), None) is None
         )
 
-    def _forget_refused_urls(self) -> None:
-        if not self._refused_urls:
-            self._refused_urls = None
+    def _forget_refusals(self) -> None:
+        """Forget how it refuses: it has been well for long."""
+        if self._parts is not None and next(self.sections(), None) is None:
+            self._parts = self._routes = None
             self.has_refused = False

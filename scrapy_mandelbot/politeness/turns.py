@@ -45,6 +45,12 @@ class Turns:
         """Return whether a request may be sent now."""
         return self.turn is flight or self.due(now) <= now
 
+    def hold(self, until: float) -> None:
+        """Have the next turn no sooner than then; one that was given and not used is taken back."""
+        if self.turn is not None and not self.turn.is_sent:
+            self.turn = None
+        self.metronome.hold(until)
+
     def give(self, flight: Flight) -> None:
         """Give the turn that is due to a request, if it has not got it."""
         if self.turn is not flight:

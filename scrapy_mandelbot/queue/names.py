@@ -2,7 +2,8 @@
 
 ``https://example.com`` is the queue of that site's requests in the slot of its own host;
 ``https://example.com mine`` of those that a spider sends through the slot ``mine``. Names that
-Scrapy's own queue left in JOBDIR are download slots: hosts, mostly.
+Scrapy's own queue left in JOBDIR are download slots: hosts, mostly. What was set aside of a site
+has a third part, the path of its section, behind a space of its own.
 """
 
 from __future__ import annotations
@@ -10,9 +11,19 @@ from __future__ import annotations
 from scrapy_mandelbot.politeness import host_of
 from scrapy_mandelbot.throttle import split_key
 
+_ASIDE = " /"
 
-def queue_name(key: str, slot: str) -> str:
-    """Return the name of the queue for requests of a site and route in a download slot."""
+
+def queue_name(key: str, slot: str, section: str = "") -> str:
+    """Return the name of the queue for requests of a site and route in a download slot.
+
+    Args:
+        key: site and route.
+        slot: the download slot.
+        section: the path of the section with which they are set aside.
+    """
+    if section:
+        return f"{key} {slot} {section}"
     return key if slot == _host_of(key) else f"{key} {slot}"
 
 
@@ -24,7 +35,13 @@ def key_of_name(name: str) -> str:
 def slot_of_name(name: str) -> str:
     """Return the download slot of a queue."""
     key, space, slot = name.partition(" ")
-    return slot if space else _host_of(key)
+    return slot.partition(_ASIDE)[0] if space else _host_of(key)
+
+
+def section_of_name(name: str) -> str:
+    """Return the path of the section with which a queue was set aside; empty: it was not."""
+    _, found, path = name.partition(_ASIDE)
+    return f"/{path}" if found else ""
 
 
 def is_ours(name: str) -> bool:

@@ -16,15 +16,29 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """The requests of a site that go by one route and through one download slot."""
+    """The requests of a site, or of its section, by one route and through one download slot."""
 
-    __slots__ = ("activity", "has_joined", "is_ours", "is_sharing", "name", "route", "site", "slot")
+    __slots__ = (
+        "activity",
+        "has_joined",
+        "is_ours",
+        "is_sharing",
+        "name",
+        "route",
+        "section",
+        "site",
+        "slot",
+    )
 
-    def __init__(self, name: str, site: SiteState, route: str, slot: str) -> None:
+    def __init__(
+        self, name: str, site: SiteState, route: str, slot: str, section: str = ""
+    ) -> None:
         self.name = name
         self.site = site
         self.route = route
         self.slot = slot
+        self.section = section
+        """The path of the section with which its requests were set aside."""
         self.activity: int | None = None
         """Of its slot, as it stands; None: it has stepped out."""
         self.has_joined = False

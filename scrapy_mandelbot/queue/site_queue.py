@@ -15,8 +15,15 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness import Flight, site_of
+from scrapy_mandelbot.politeness.site import MOST_LOOKED_THROUGH
 from scrapy_mandelbot.queue.delayed import Delayed
-from scrapy_mandelbot.queue.names import is_ours, key_of_name, queue_name, slot_of_name
+from scrapy_mandelbot.queue.names import (
+    is_ours,
+    key_of_name,
+    queue_name,
+    section_of_name,
+    slot_of_name,
+)
 from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
 from scrapy_mandelbot.queue.storage import Storage
 from scrapy_mandelbot.shown import shown
@@ -102,10 +109,10 @@ class SiteQueue:
             return queue
 
         self._storage = Storage(open_queue, key, _OPEN_DISK_QUEUES)
-        self._delayed = Delayed(self._crawl.clock, self._come_back)
+        self._delayed = Delayed(self._crawl.clock, self._wait_is_over)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
-        self._lines: dict[tuple[str, str, str], Line] = {}
+        self._lines: dict[tuple[str, str, str, str], Line] = {}
         self._by_site: dict[SiteState, list[Line]] = {}
         self._waits_for_an_end: set[Line] = set()
         """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
@@ -135,13 +142,14 @@ class SiteQueue:
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request))
         route = self._throttle.route_of(request) if self._has_routes else ""
-        line = self._lines.get((name, route, slot))
-        if line is None:
-            key = queue_name(key_of(name, route), slot)
-            line = self._add_line(Line(key, self._throttle.sites.of(name), route, slot))
-        if not_before and not_before > self._crawl.now():
-            self._delayed.put(line, request, not_before)
-            return
+        line = self._lines.get((name, route, slot, ""))
+        if line is None or not line.site.is_plain:
+            line = self._line_for(request, self._throttle.sites.of(name), route, slot)
+        if not_before or line.site.has_refused:
+            until = self._waits_until(line, request, not_before)
+            if until:
+                self._delayed.put(line, request, until)
+                return
         try:
             self._storage.push(line.name, request)
         except ValueError:
@@ -155,9 +163,7 @@ class SiteQueue:
         while (line := self._next_line()) is not None:
             if line.is_sharing:
                 self._round_robin.take(line)
-            request = self._storage.pop(line.name)
-            if request is not None and not line.site.is_plain:
-                request = self._better_probe(request, line)
+            request = self._storage.pop(line.name) if line.site.is_plain else self._choose(line)
             if line.name not in self._storage.lengths:
                 self._leave_if_empty(line)
             if request is None or (self._crawl.drops and self._crawl.drops(request)):
@@ -198,10 +204,10 @@ class SiteQueue:
         """Return how many requests for the site it holds."""
         return sum(map(self._length, self._by_site.get(site, ())))
 
-    def lines(self) -> Iterator[tuple[SiteState, str, int]]:
-        """Yield site, route and number of the requests that it holds."""
+    def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
+        """Yield site, route, section if they are kept by it, and number of its requests."""
         for line in self._lines.values():
-            yield line.site, line.route, self._length(line)
+            yield line.site, line.route, line.section, self._length(line)
 
     def site_changed(self, site: SiteState) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
@@ -232,12 +238,13 @@ class SiteQueue:
     def _line(self, name: str) -> Line:
         """Return the line for a queue that a former run has left."""
         site, route = split_key(key_of_name(name))
-        line = Line(name, self._throttle.sites.of(site), route, slot_of_name(name))
+        section = section_of_name(name)
+        line = Line(name, self._throttle.sites.of(site), route, slot_of_name(name), section)
         line.is_ours = is_ours(name)
         return self._add_line(line)
 
     def _add_line(self, line: Line) -> Line:
-        self._lines[line.site.name, line.route, line.slot] = line
+        self._lines[line.site.name, line.route, line.slot, line.section] = line
         self._by_site.setdefault(line.site, []).append(line)
         return line
 
@@ -253,11 +260,40 @@ class SiteQueue:
             self._waits_for_an_end.discard(line)
         if self._delayed.length(line):
             return
-        del self._lines[line.site.name, line.route, line.slot]
+        del self._lines[line.site.name, line.route, line.slot, line.section]
         lines = self._by_site[line.site]
         lines.remove(line)
         if not lines:
             del self._by_site[line.site]
+
+    def _line_for(self, request: Request, site: SiteState, route: str, slot: str) -> Line:
+        """Return the line of a request: of its section, where that is set aside."""
+        section = site.section_of(request.url)
+        path = "" if section is None else section.path
+        line = self._lines.get((site.name, route, slot, path))
+        if line is None:
+            name = queue_name(key_of(site.name, route), slot, path)
+            line = self._add_line(Line(name, site, route, slot, path))
+        return line
+
+    def _waits_until(self, line: Line, request: Request, not_before: float) -> float:
+        """Return when a request that came back may be handed out; 0: now.
+
+        One that was refused with its site lets others go first, if there are any.
+        """
+        now = self._crawl.now()
+        if not_before > now:
+            return not_before
+        at, is_alone = self._throttle.may_go_at(request, line.site, line.route)
+        return at if at > now and (is_alone or line.name in self._storage) else 0.0
+
+    def _wait_is_over(self, line: Line, request: Request) -> None:
+        """Have a delayed request come back, if nothing has changed its time."""
+        until = self._waits_until(line, request, 0.0)
+        if until:
+            self._delayed.put(line, request, until)
+        else:
+            self._come_back(line, request)
 
     def _come_back(self, line: Line, request: Request) -> None:
         """Put a request that was delayed where it is the next of its queue."""
@@ -296,7 +332,10 @@ class SiteQueue:
             if line is None:
                 if not self._look_again():
                     return None
-            elif not (line.site.is_plain or self._throttle.may_hand_out(line.site, line.route)):
+            elif not (
+                line.site.is_plain
+                or self._throttle.may_hand_out(line.site, line.route, line.section)
+            ):
                 round_robin.step_out(line)
                 if next(line.site.awaited(), None) is not None:
                     self._waits_for_an_end.add(line)
@@ -323,12 +362,48 @@ class SiteQueue:
         self._waits_for_an_end.clear()
         return True
 
-    def _better_probe(self, request: Request, line: Line) -> Request | None:
-        """Return another request of the site, if this one would be the probe and failed last."""
-        if line.name not in self._storage:
+    def _choose(self, line: Line) -> Request | None:
+        """Take the request of a line that may go next; None: it waits after all.
+
+        The probe of a paused site comes from elsewhere than what was refused, so some requests are
+        looked through. What is of a section that was set aside moves to a line of its own.
+        """
+        most = line.site.seeks_probe(line.route)
+        request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
+        if request is None or line.section or line.site.section_of(request.url) is None:
             return request
-        if not self._throttle.is_poor_probe(request, line.site, line.route):
-            return request
-        other = self._storage.pop(line.name)
-        self._storage.put_at_hand(line.name, request)
-        return other
+        self.push(request)
+        return None
+
+    def _probe(self, line: Line, most: int) -> Request | None:
+        """Take the request of a line that asks its site how it is; None: another one is asked for.
+
+        Args:
+            line: of a paused site.
+            most: how many requests are looked through at first.
+        """
+        looked_at: list[Request] = []
+        chosen: int | None = None
+        while chosen is None and len(looked_at) < MOST_LOOKED_THROUGH:
+            some = self._take(line, most)
+            if not some:
+                break
+            chosen = self._throttle.choose(some, line.site, line.route)
+            if chosen is not None:
+                chosen += len(looked_at)
+            looked_at += some
+            most = len(looked_at)
+        if chosen is None and looked_at and not self._throttle.ask_again(line.site):
+            chosen = 0
+        request = None if chosen is None else looked_at.pop(chosen)
+        self._storage.put_back(line.name, looked_at)
+        return request
+
+    def _take(self, line: Line, most: int) -> list[Request]:
+        """Take so many requests of a line, or all that it has."""
+        taken: list[Request] = []
+        while len(taken) < most and line.name in self._storage:
+            request = self._storage.pop(line.name)
+            if request is not None:
+                taken.append(request)
+        return taken

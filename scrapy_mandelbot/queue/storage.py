@@ -86,6 +86,16 @@ class Storage:
         self.lengths[name] = self.lengths.get(name, 0) + 1
         self._total += 1
 
+    def put_back(self, name: str, requests: list[Request]) -> None:
+        """Put requests that were taken back where they were, in front of the others.
+
+        They are at hand from now on: on disk there is no way to put them back in their order.
+        """
+        if requests:
+            self._at_hand[name] = requests + self._at_hand.get(name, [])
+            self.lengths[name] = self.lengths.get(name, 0) + len(requests)
+            self._total += len(requests)
+
     def pop(self, name: str) -> Request | None:
         """Take the next request of a queue, which ends with its last one."""
         if name in self._at_hand:

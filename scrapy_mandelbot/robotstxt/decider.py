@@ -2,7 +2,8 @@
 
 Most sites are asked for a page or two, some for a million. The first question costs a scan, which
 keeps nothing. The second builds an index, for the price of several scans; all later ones cost next
-to nothing.
+to nothing. Who asks why, and not only whether, pays a scan each time, until so often that all rules
+by themselves are worth to be kept.
 """
 
 from __future__ import annotations
@@ -10,31 +11,39 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robotstxt.deciding_rules import DecidingRules
 from scrapy_mandelbot.robotstxt.groups import select_groups
 from scrapy_mandelbot.robotstxt.index import Index
 from scrapy_mandelbot.robotstxt.lines import searchable
 from scrapy_mandelbot.robotstxt.patterns import Pattern
-from scrapy_mandelbot.robotstxt.rules import Matcher, default_of, read_rules, scan
+from scrapy_mandelbot.robotstxt.rules import Matcher, default_of, read_rules, rule_of, scan
 
 if TYPE_CHECKING:
     import re
 
     from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.preferences import AgentPreferences
+    from scrapy_mandelbot.robotstxt.verdict import Rule
 
 ROBOTS_TXT = "/robots.txt"
+_SCANS = 16  # as many cost about as much as reading all rules
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
 
 class Decider:
     """Decides for one robot. Holds the body, and of what is in it only where its groups are."""
 
-    __slots__ = ("_asked", "_body", "_grammar", "index", "preferences", "selection")
+    __slots__ = (
+        *("_asked", "_body", "_explained", "_grammar", "_rules"),
+        *("index", "preferences", "selection"),
+    )
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
         self._body = body
         self._grammar = grammar
         self._asked = False
+        self._explained = 0
+        self._rules: DecidingRules | None = None
         self.selection = select_groups(searchable(body), grammar, names)
         self.index: Index | None = None
         self.preferences: AgentPreferences | None = None
@@ -48,6 +57,18 @@ class Decider:
                 return self.scan(target)[0]
             self.index = self._build_index(origin)
         return self.index.decide(target)
+
+    def explain(self, target: str) -> tuple[bool, Rule | None]:
+        """Return whether a target is allowed, and the rule that decided; None: no rule did."""
+        if self._explained < _SCANS:
+            self._explained += 1
+            allowed, line = self.scan(target)
+            return allowed, None if line is None else rule_of(line)
+        if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
+            return True, None
+        if self._rules is None:
+            self._rules = DecidingRules(searchable(self._body), self.selection, self._grammar)
+        return self._rules.explain(target)
 
     def scan(self, target: str) -> tuple[bool, re.Match[str] | None]:
         """Return whether a target is allowed, and the line that decided, for `rule_of`."""

@@ -117,16 +117,17 @@ class RobotsTxt:
     def verdict(self, url: str, agent: Agent) -> Verdict:
         """Like `allowed`, with the rule that decided, its line, and the group it is from.
 
-        Costs a scan of the agent's rules: on a hot path ask `allowed` first.
+        Costs a scan of the agent's rules, but where it is asked often: then some lookups, and
+        memory for the rules. On a hot path ask `allowed` first.
         """
         decider = self._decider(agent)
         name = decider.selection.agent
         parts = read_url(url, self.dialect)
         if parts is None:
             return Verdict(True, None, name, reasons.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
-        allowed, line = decider.scan(parts[1])
-        if line is not None:
-            return Verdict(allowed, rule_of(line), name, reasons.A_RULE)
+        allowed, rule = decider.explain(parts[1])
+        if rule is not None:
+            return Verdict(allowed, rule, name, reasons.A_RULE)
         if parts[1] == ROBOTS_TXT and self.dialect.robots_txt_allowed:
             reason = reasons.ROBOTS_TXT
         elif name is None:

@@ -9,7 +9,8 @@ little:
 3. Of their rules that match the target, the one with the smallest weight decides, the first of
    equals.
 
-The page of ``scrapy robots … --format html`` does it in a browser. In the tables are:
+The page of ``scrapy robots … --format html`` does it in a browser, and makes these tables there. In
+them are:
 
 ============================  ======================================================================
 ``dialect``                   its name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -56,8 +57,15 @@ class Store(Protocol):
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, if there is one."""
 
-    def get_pauses(self) -> dict[str, KeptPause]:
-        """Return the pauses of all sites, past ones too."""
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write into it meanwhile."""
+
+    def has_news(self) -> bool:
+        """Return whether another crawl has written into it since this was asked last."""
+
+    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+        """Return the pauses of all sites that end after a moment, in seconds since the epoch."""
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""

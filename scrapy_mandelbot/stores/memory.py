@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -53,9 +54,16 @@ class MemoryStore:
         """Forget the site's copy, if there is one."""
         self._copies.discard(site)
 
-    def get_pauses(self) -> dict[str, KeptPause]:
-        """Return the pauses of all sites."""
-        return dict(self._pauses)
+    is_shared = False
+    """No other process sees it."""
+
+    def has_news(self) -> bool:
+        """Return whether another crawl has written into it: it cannot."""
+        return False
+
+    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+        """Return the pauses of all sites that end after a moment."""
+        return {site: pause for site, pause in self._pauses.items() if pause.until > after}
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""

@@ -60,6 +60,7 @@ UPGRADES = (
 """What takes a file from each version of its format to the next. The first is version 0: empty."""
 
 _SAVE_AFTER = 1.0  # seconds
+_SAVE_SOON = 0.25  # seconds; what other crawls of the file hear of within one
 _TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written
 _BUSY = 0.05  # seconds that the crawl may stand still while another process writes
 
@@ -101,6 +102,10 @@ class SqliteStore:
         self._unsaved_pauses: dict[str, KeptPause | None] = {}
         self._unsaved_runs: dict[str, float] = {}
         self._timer: Timer | None = None
+        self._saves_later = False
+        """Whether the timer is one that may be set sooner."""
+        self._version_known: int | None = None
+        """Of the file, as SQLite counts what others have written."""
         self._database: sqlite3.Connection | None = None
         self._is_usable = True
         self._is_readable = True
@@ -159,23 +164,46 @@ class SqliteStore:
             self._complain(error)
             return []
 
-    def get_pauses(self) -> dict[str, KeptPause]:
-        """Return the pauses of all sites, those that other processes have saved too."""
+    is_shared = True
+    """Other processes may write into the file meanwhile."""
+
+    def has_news(self) -> bool:
+        """Return whether another crawl has written into it since this was asked last.
+
+        A file that is not open, as it cannot be, is not opened for this.
+        """
+        if self._database is None:
+            return False
+        try:
+            (version,) = self._database.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error as error:
+            self._complain(error)
+            return False
+        known, self._version_known = self._version_known, version
+        return known is not None and bool(version != known)
+
+    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+        """Return the pauses that end after a moment, those that other processes have saved too."""
         pauses: dict[str, KeptPause | None] = {}
         try:
             database = self._open()
             if database is not None:
-                rows = database.execute("SELECT site, until, reason, failed_probes FROM pauses")
+                query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
+                rows = database.execute(query, (after,))
                 pauses = dict(read_rows(rows, as_pause, self._path))
         except sqlite3.Error as error:
             self._complain(error)
         pauses.update(self._unsaved_pauses)
-        return {site: pause for site, pause in pauses.items() if pause is not None}
+        return {
+            site: pause
+            for site, pause in pauses.items()
+            if pause is not None and pause.until > after
+        }
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
-        """Keep the site's pause, or that it is over; it is saved about a second later."""
+        """Keep the site's pause, or that it is over; it is saved a quarter of a second later."""
         self._unsaved_pauses[_text(site)] = pause
-        self._set_timer(_SAVE_AFTER)
+        self._save_soon()
 
     def get_turns(self, after: float) -> dict[str, float]:
         """Return when sites with a pace may next be asked, of those that may not before then."""
@@ -190,9 +218,9 @@ class SqliteStore:
         return turns | self._unsaved.get_turns(after)
 
     def put_turn(self, site: str, due: float) -> None:
-        """Keep when a site with a pace may next be asked; it is saved about a second later."""
+        """Keep when a site with a pace may next be asked; saved a quarter of a second later."""
         self._unsaved.put_turn(_text(site), due)
-        self._set_timer(_SAVE_AFTER)
+        self._save_soon()
 
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
@@ -281,9 +309,17 @@ class SqliteStore:
         self._is_usable = False
         self._let_go()
 
+    def _save_soon(self) -> None:
+        """Have it saved before other crawls look for it, if it is to be saved anyway."""
+        if self._timer is not None and self._saves_later:
+            self._timer.cancel()
+            self._timer = None
+        self._set_timer(min(_SAVE_SOON, _SAVE_AFTER))
+
     def _set_timer(self, seconds: float) -> None:
         if self._timer is None and self._later is not None and self._is_usable:
             self._timer = self._later(seconds, self._on_time)
+            self._saves_later = seconds == _SAVE_AFTER > _SAVE_SOON
 
     def _on_time(self) -> None:
         self._timer = None

@@ -4,6 +4,7 @@ What is known of one site, and what follows from it, is in ``politeness.site``. 
 map of them, one alarm, one waiting room, and what is in flight.
 """
 
+from scrapy_mandelbot.throttle.asking_again import asks_again
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.proxies import in_words, key_of, split_key
 from scrapy_mandelbot.throttle.refusals import REFUSAL_FLAG
@@ -16,6 +17,7 @@ __all__ = [
     "SitePausedError",
     "Sites",
     "Throttle",
+    "asks_again",
     "in_words",
     "key_of",
     "site_of_request",

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.politeness import News
 from scrapy_mandelbot.stores import KeptPause
 from scrapy_mandelbot.throttle.proxies import in_words, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_mandelbot.politeness import Pause, SiteState
-    from scrapy_mandelbot.stores import Store
-
-_KEPT_FROM = 5.0  # seconds; of a shorter wait little is left when the next run has begun
+    from scrapy_mandelbot.politeness import Pause, Section, SiteState
+    from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 
 class Reports:
@@ -22,14 +21,14 @@ class Reports:
 
     Args:
         tell: tells of an event, as ``Events.tell`` does.
-        store: what the next run reads.
+        store: what the next run reads, and other crawls hear of.
         waiting: returns how many requests for a site are in the queues.
     """
 
     def __init__(
         self,
         tell: Callable[..., None],
-        store: Store,
+        store: Neighbours,
         waiting: Callable[[SiteState], int],
     ) -> None:
         self._tell = tell
@@ -57,6 +56,49 @@ class Reports:
             until=pause.until,
             reason=pause.reason,
             tries=pause.failed_probes,
+            end=pause.gives_up_at,
+        )
+
+    def sections(self, site: SiteState, before: set[Section]) -> None:
+        """Tell which sections are set aside that were not before, and the other way round."""
+        now = set(site.sections())
+        for section in sorted(now - before, key=lambda one: one.path):
+            self._tell_of(events.SECTION_PAUSED, site, section)
+        for section in sorted(before - now, key=lambda one: one.path):
+            self._tell(events.SECTION_RESUMED, where=site.name, path=section.path)
+
+    def section(self, news: News, site: SiteState, url: str) -> None:
+        """Tell what a section's refusal did."""
+        section = site.section_of(url)
+        if section is not None:
+            is_end = news is News.SECTION_GIVEN_UP
+            event = events.SECTION_GIVEN_UP if is_end else events.SECTION_PROLONGED
+            self._tell_of(event, site, section)
+
+    def slower(self, site: SiteState, route: str, pause: Pause) -> None:
+        """Tell once that a site is asked far more slowly than it was, as it has a limit."""
+        recovery = pause.recovery
+        if recovery is None or not recovery.is_far_below or "slower" in site.told:
+            return
+        site.told |= {"slower"}
+        self._tell(
+            events.SLOWER,
+            where=in_words(site.name, route),
+            rate=recovery.rate,
+            borne=recovery.borne,
+        )
+
+    def _tell_of(self, event: events.Event, site: SiteState, section: Section) -> None:
+        pause = section.pause
+        assert pause is not None  # noqa: S101 -- it is set aside
+        self._tell(
+            event,
+            where=site.name,
+            path=section.path,
+            until=pause.until,
+            reason=pause.reason,
+            tries=pause.failed_probes,
+            end=pause.gives_up_at,
         )
 
     def resumed(self, event: events.Event, site: SiteState, route: str, paused_for: float) -> None:
@@ -69,12 +111,14 @@ class Reports:
             waiting=self._waiting(site),
         )
 
-    def given_up(self, site: SiteState, route: str, now: float, *, kept: bool) -> None:
-        """Tell that a site is not asked again in this run."""
+    def given_up(
+        self, site: SiteState, route: str, now: float, *, kept: bool, once: bool = False
+    ) -> None:
+        """Tell that a site is not asked again in this run, but for what was never sent if so."""
         pause = site.pause(route)
         assert pause is not None  # noqa: S101 -- what is given up was paused
         self._tell(
-            events.GIVEN_UP,
+            events.ASKS_ONCE_EACH if once else events.GIVEN_UP,
             where=in_words(site.name, route),
             tries=pause.failed_probes,
             paused_for=pause.lasted(now),
@@ -94,7 +138,10 @@ class Reports:
         self._store.put_pause(key_of(site.name, route), None)
 
     def keep_turn(self, site: SiteState, now: float) -> None:
-        """Have the next run know when the next turn of a site is, if it might begin before."""
+        """Have others, and the next run, know when the next turn of a site is."""
         due = site.next_turn(now)
-        if due - now >= _KEPT_FROM:
-            self._store.put_turn(site.name, due)
+        if due <= now:
+            return
+        own = self._store.put_turn(site.name, due)
+        if own > due:
+            site.hold_turn(own)

@@ -7,8 +7,11 @@ now: those who wait outside of the queue, the queues, or nobody before the alarm
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness import (
@@ -18,7 +21,9 @@ from scrapy_mandelbot.politeness import (
     Refusal,
 )
 from scrapy_mandelbot.throttle.alarm import Alarm
+from scrapy_mandelbot.throttle.asking_again import AskingAgain
 from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.neighbours import GIVES_WAY, Neighbours
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.proxies import (
     TRY_ANOTHER_AFTER,
@@ -32,7 +37,7 @@ from scrapy_mandelbot.throttle.sites import Sites, site_of_request
 from scrapy_mandelbot.throttle.waiting import WaitingRoom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.politeness import Flight, SiteState
-    from scrapy_mandelbot.stores import Store
+    from scrapy_mandelbot.stores import KeptPause, Store
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
@@ -57,8 +62,8 @@ class Queue(Protocol):
     def waiting(self, site: SiteState) -> int:
         """Return how many requests for the site it holds."""
 
-    def lines(self) -> Iterator[tuple[SiteState, str, int]]:
-        """Yield site, route and number of the requests that it holds."""
+    def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
+        """Yield site, route, section if they are kept by it, and number of its requests."""
 
     @property
     def slot_changed(self) -> Callable[[str, int], None]:
@@ -91,25 +96,30 @@ class Throttle:
         """Whether nothing is to be looked at of a request to a site that nothing is known of."""
         self._queues: list[Queue] = []
         self._refusals = Refusals()
-        self._report = Reports(tell.tell, store, self._waiting)
+        self._neighbours = Neighbours(store, clock, self, by_proxy=config.pause_per_proxy)
+        self._report = Reports(tell.tell, self._neighbours, self._waiting)
         self._alarm = Alarm(clock, self.update)
         self._room = WaitingRoom(crawler, clock, self._look)
-        self.sites = Sites(config.pause_law)
+        self._again = AskingAgain(crawler, self.update)
+        self.keeps_given_up = bool(job_dir(crawler.settings))
+        """Whether the requests of a site that is given up stay in the queue, for the next run."""
+        self._law = replace(config.pause_law, asks_once=not self.keeps_given_up)
+        self.sites = Sites(self._law)
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self._ended)
         """The requests outside of the queue."""
-        self.keeps_given_up = False
-        """Whether the requests of a site that is given up stay in the queue, for the next run."""
 
     def listen(self, queue: Queue) -> None:
         """Have a queue hear when a site or slot that had to wait may be asked again."""
         if not self._queues:  # now there is a loop to set the alarm on
             self._restore()
+            self._neighbours.begin()
         self._queues.append(queue)
         self.in_flight.slot_changed.append(queue.slot_changed)
 
     def close(self) -> None:
         """Cancel every timer."""
+        self._neighbours.close()
         self._alarm.close()
         self._room.close()
 
@@ -123,18 +133,25 @@ class Throttle:
 
     # Asked and told by the queue.
 
-    def may_hand_out(self, site: SiteState, route: str) -> bool:
+    def may_hand_out(self, site: SiteState, route: str, section: str = "") -> bool:
         """Return whether the queue may hand out a request of a site now.
 
         If it may at a later time, the queue is told then.
+
+        Args:
+            site: which one.
+            route: that the request goes.
+            section: the path of the section that is set aside with the request.
         """
         if site.is_plain:
             return True
         self._look_for_lost(site)
+        if site in self._again:
+            return False
         if site.scout is None and site.has_given_up(route):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
-        due = site.due(now, route)
+        due = max(site.due(now, route), site.section_due(section, now))
         if due <= now:
             return True
         if site.pause_due(now, route) <= now and site.scout is None:
@@ -154,9 +171,27 @@ class Throttle:
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
-    def is_poor_probe(self, request: Request, site: SiteState, route: str) -> bool:
-        """Return whether some other request had better be the probe: this one failed last."""
-        return not site.is_plain and site.is_poor_probe(self._fingerprint(request), route)
+    def choose(self, requests: Sequence[Request], site: SiteState, route: str) -> int | None:
+        """Return which of these requests had best ask a paused site how it is; None: none."""
+
+        def fingerprint_of(number: int) -> bytes:
+            return self._fingerprint(requests[number])
+
+        return site.choose_probe([one.url for one in requests], fingerprint_of, route)
+
+    def ask_again(self, site: SiteState) -> bool:
+        """Ask a paused site for a page that it answered well; return whether it is asked."""
+        is_asked = self._again.ask(site)
+        if is_asked:
+            self._tell(events.ASKED_AGAIN)
+        return is_asked
+
+    def may_go_at(self, request: Request, site: SiteState, route: str) -> tuple[float, bool]:
+        """Return when a request may go that was refused, and whether its page is to blame."""
+        if not site.has_refused:
+            return 0.0, False
+        fingerprint = self._fingerprint(request)
+        return site.may_go_at(fingerprint, route), bool(site.times_alone(fingerprint))
 
     # Asked by who wants to know how the crawl stands.
 
@@ -174,8 +209,8 @@ class Throttle:
         """Return how many requests the queues hold of sites that are shut, and of given up ones."""
         now, shut, given_up = self._now(), 0, 0
         for queue in self._queues:
-            for site, route, count in queue.lines():
-                if site.is_shut(now, route):
+            for site, route, section, count in queue.lines():
+                if site.is_shut(now, route) or site.section_due(section, now) > now:
                     shut += count
                     given_up += count * site.has_given_up(route)
         return shut, given_up
@@ -240,7 +275,9 @@ class Throttle:
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
-        return site.has_given_up(flight.route if flight.passed is None else flight.passed)
+        if not site.has_refused:
+            return site.has_given_up(flight.route if flight.passed is None else flight.passed)
+        return site.is_given_up_for(flight, self._fingerprint(flight.request))
 
     def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""
@@ -257,6 +294,8 @@ class Throttle:
         now = self._now()
         if not site.is_plain:
             self._look_for_lost(site)
+            if site.has_refused and self.has_given_up(flight):
+                return Admission.PAUSED
         admission = site.admit(flight, now)
         if admission is Admission.GO:
             self.let_leave(flight)
@@ -304,7 +343,7 @@ class Throttle:
         if not flight.site.has_refused:
             return False
         times = flight.site.times_alone(self._fingerprint(flight.request))
-        return times >= self._config.pause_tries
+        return times > self._law.of_a_part().tries
 
     def refusal_for(self, flight: Flight) -> Response | None:
         """Return the site's last refusal, as the answer to a request that is not sent."""
@@ -326,12 +365,16 @@ class Throttle:
             site.answered(flight, now, b"")
             return
         pause = site.pause(flight.route)
+        before = set(site.sections())
         news = site.answered(flight, now, self._fingerprint(flight.request))
-        if news is None or pause is None:
+        self.sites.settle(site)
+        self._report.sections(site, before)
+        if news is None:
             return
-        if news is News.RESUMED:
+        if news is News.RESUMED and pause is not None:
             self._report.forget(site, flight.route)
             self._report.resumed(events.RESUMED, site, flight.route, pause.lasted(now))
+            self._report.slower(site, flight.route, pause)
         self.update(site)
 
     def refused(
@@ -350,13 +393,14 @@ class Throttle:
             response: what it said, if it said anything.
         """
         site, route, now = flight.site, flight.route, self._now()
-        refusal = Refusal(now, reason, retry_after, self._random.uniform(-_JITTER, _JITTER))
+        refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, _JITTER))
         if response is not None:
             self._refusals.keep(flight, response)
         fingerprint = self._fingerprint(flight.request)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
-        flight.not_before = site.may_go_at(fingerprint)
+        is_alone = bool(site.times_alone(fingerprint))
+        flight.not_before = site.may_go_at(fingerprint, route) if is_alone else 0.0
         pause = site.pause(route)
         if news is News.SET_ASIDE:
             seconds = flight.not_before - now
@@ -371,8 +415,11 @@ class Throttle:
             self._report.keep(site, route, pause.until, pause.reason, pause.failed_probes)
             self._report.prolonged(events.PROLONGED, site, route, pause)
             engine.mirror_pause(self._crawler, flight.request, pause.until - now)
-        elif news is News.GAVE_UP:
-            self._report.given_up(site, route, now, kept=self.keeps_given_up)
+        elif news in {News.GAVE_UP, News.ASKS_ONCE_EACH}:
+            once = news is News.ASKS_ONCE_EACH
+            self._report.given_up(site, route, now, kept=self.keeps_given_up, once=once)
+        elif news in {News.SECTION_PROLONGED, News.SECTION_GIVEN_UP}:
+            self._report.section(news, site, flight.request.url)
         if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
             self.update(site)
 
@@ -415,6 +462,39 @@ class Throttle:
         self.in_flight.let_go(flight)
         if self.is_paced or not flight.site.is_plain:
             self._ended(flight)
+
+    # Told by other crawls.
+
+    def hear_pause(self, key: str, pause: KeptPause) -> None:
+        """Leave a site alone, as another crawl does; that one is the first to ask it again."""
+        name, route = split_key(key)
+        site, now = self.sites.of(name), self._now()
+        refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
+        heard = site.overhear(now, route, refusal)
+        self.sites.settle(site)
+        if heard is not None:
+            self._evict(site, route)
+            self._report.paused(events.OVERHEARD, site, route, heard.until, heard.reason)
+            self._alarm.set(site, heard.until)
+
+    def hear_end(self, key: str, pause: KeptPause) -> None:
+        """Ask a site again that was left alone for another crawl, which has found it well."""
+        name, route = split_key(key)
+        site = self.sites.get(name)
+        own = None if site is None else site.pause(route)
+        if site is None or own is None or route or own.until > pause.until + 2 * GIVES_WAY:
+            return
+        site.end_pause(self._now())
+        self.update(site)
+
+    def hear_turn(self, name: str, due: float) -> bool:
+        """Leave a site alone until its next turn, and return whether a request waits for that."""
+        if not self.is_paced:
+            return False
+        site = self.sites.of(name)
+        site.hold_turn(due)
+        self._alarm.set(site, due)
+        return self._waiting(site) > 0
 
     # Paces.
 
@@ -524,6 +604,7 @@ class Throttle:
             if pause is None:
                 self._report.forget(site, route)
                 continue
+            self._neighbours.know_pause(key, kept)
             self._alarm.set(site, pause.until)
             self._report.prolonged(events.RESTORED, site, route, pause)
         for name, due in self._store.get_turns(now).items():

@@ -132,6 +132,7 @@ DELIVERIES = (
             (10.0, ("too-slow",)),
         )
     ),
+    Comes(ACCESS, "Half a file.", (("status", 200), ("incomplete", True)), ("incomplete",)),
     *(
         Comes(FORMAT, f"Content-Type {header!r}.", (("content_type", header),), codes)
         for header, codes in (

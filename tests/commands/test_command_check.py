@@ -287,7 +287,7 @@ async def test_a_file_that_is_too_large_is_read_and_told(webs, robots_later):
 
 @ensureDeferred
 async def test_a_body_that_does_not_end_is_read_as_far_as_it_came(webs, robots_later):
-    """A drip that outlasts the time: what came counts, and it is as slow as the time allows."""
+    """A drip that outlasts the time: what came is checked, and it is told that it is not all."""
     web = webs()
 
     def drip(request):
@@ -303,5 +303,23 @@ async def test_a_body_that_does_not_end_is_read_as_far_as_it_came(webs, robots_l
     run = await robots_later(
         "check", web.url, "--format", "json", "-s", "MANDELBOT_ROBOTS_TIMEOUT=5.5"
     )
-    assert {"slow", "misspelt-field"} <= set(codes(run))
-    assert json.loads(run.stdout)["delivery"]["seconds"] == 5.5
+    assert {"incomplete", "slow", "misspelt-field"} <= set(codes(run))
+    assert json.loads(run.stdout)["delivery"]["seconds"] >= 5.5
+
+
+@ensureDeferred
+async def test_a_file_that_breaks_off_is_incomplete(webs, robots_later):
+    """Fewer bytes than announced: what came is checked, and it is told that it is not all."""
+    web = webs()
+
+    def half(request):
+        request.setHeader("Content-Type", "text/plain")
+        request.setHeader("Content-Length", "1000")
+        request.write(b"User-agent: *\nDisalow: /\n")
+        request.channel.transport.loseConnection()
+        return Answer(b"", headers=TEXT, delay=60)
+
+    web.pages["/robots.txt"] = half
+    run = await robots_later("check", web.url, "--format", "json")
+    assert run.returncode == 3
+    assert {"incomplete", "misspelt-field"} <= set(codes(run))

@@ -87,7 +87,7 @@ def test_the_page_lists_verbs_options_and_exit_codes():
     assert [verb for _, verb in rows] == list(uses.VERBS)
     said = {verb: use for use, verb in rows}
     for verb, use in uses.VERBS.items():
-        options = set(re.findall(r"--(\w+)", said[verb]))
+        options = set(re.findall(r"--([\w-]+)", said[verb]))
         assert options | {"dialect"} == use.options | {"dialect"}
     assert re.findall(r"^(\d)     ", PAGE, re.MULTILINE) == ["0", "1", "2", "3"]
     assert re.findall(r"^    (\d): ", robots.__doc__, re.MULTILINE) == ["0", "1", "2", "3"]

@@ -21,6 +21,7 @@ from scrapy_mandelbot.commands.reports import (
 )
 from scrapy_mandelbot.commands.reports.changes import changes
 from scrapy_mandelbot.commands.reports.layout import Paint
+from scrapy_mandelbot.commands.reports.questions import Question
 from scrapy_mandelbot.commands.reports.rules_in_force import Rules
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
@@ -55,14 +56,14 @@ def test_rep2008_bad_examples_are_told(body, codes, exit_code):
     """SearchTools, "Bad Examples - Common Wrong Entries": each has its finding."""
     report = findings.check("x", RobotsTxt.parse(body), None)
     assert codes <= {one["code"] for one in report["findings"]}
-    assert findings.exit_code(report) == exit_code
+    assert findings.exit_code([report]) == exit_code
     assert all(f"[{code}]" in findings.text(report) for code in codes)
 
 
 @pytest.mark.parametrize("body", REP2008_GOOD)
 def test_rep2008_good_examples_are_clean(body):
     """SearchTools, "Examples of Robots.txt Entries": notes at most."""
-    assert findings.exit_code(findings.check("x", RobotsTxt.parse(body), None)) == 0
+    assert findings.exit_code([findings.check("x", RobotsTxt.parse(body), None)]) == 0
 
 
 def test_what_is_said_often_is_explained_once():
@@ -233,11 +234,11 @@ def test_real_files_are_reported():
         body, name = path.read_bytes(), path.name
         robots = RobotsTxt.parse(body)
         url = "https://www.example.com/search?q=1"
-        rules = Rules(name, body)
+        question = Question(url, "Googlebot", Rules(name, body))
         reports = [
             (findings, findings.check(name, robots, None)),
-            (explanation, explanation.explain(url, "zz", rules, DIALECTS["mandelbot"], MOST)),
-            (comparison, comparison.compare(url, "Googlebot", rules, MOST)),
+            (explanation, explanation.explain(question, DIALECTS["mandelbot"], MOST)),
+            (comparison, comparison.compare(question, MOST)),
             (sitemaps, sitemaps.cited(name, robots.sitemaps)),
         ]
         for module, report in reports:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -136,3 +137,70 @@ def test_compare_has_a_row_of_uses(robots, tmp_path):
     row = b"of use: search allowed, ai-input unknown, train-ai disallowed, tdm unknown\n"
     assert row in robots("compare", "/a", "--file", "robots.txt").stdout
     assert b"of use" not in robots("compare", "/a", "--file", "silent.txt").stdout
+
+
+# Lists.
+
+
+def test_a_list_has_a_column_for_each_use_asked_about(robots, tmp_path):
+    """And counts the answers; nothing of uses where none is asked about."""
+    (tmp_path / "robots.txt").write_text(SIGNALS)
+    asked = ("explain", "/a", "/private/b", "--file", "robots.txt", "--agent", "Bot")
+    run = robots(*asked, "--purpose", "train-ai", "--purpose", "search")
+    assert run.returncode == 1
+    assert run.stdout.decode() == (
+        "verdict    line  by                  train-ai    search   URL\n"
+        "allowed          no rule matches     disallowed  allowed  /a\n"
+        "forbidden     3  Disallow: /private  unknown     unknown  /private/b\n"
+        "\n"
+        "2 verdicts: 1 allowed, 1 forbidden\n"
+        "train-ai: 1 disallowed, 1 unknown\n"
+        "search: 1 allowed, 1 unknown\n"
+    )
+    assert b"train-ai" not in robots(*asked).stdout
+
+
+def test_a_list_is_refused_where_the_use_of_one_page_is(robots, tmp_path):
+    """All may be crawled, but not for training: exit code 1, and 0 for search."""
+    (tmp_path / "robots.txt").write_text(
+        "User-agent: *\nContent-Usage: /art train-ai=n\nAllow: /\n"
+    )
+    asked = ("explain", "/a", "/art/1", "--file", "robots.txt", "--purpose")
+    assert robots(*asked, "train-ai").returncode == 1
+    assert robots(*asked, "search").returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["explain", "compare"])
+def test_rows_for_programs_tell_all_uses(robots, tmp_path, verb):
+    """CSV has a column for each use, JSON lines the statements, whatever is asked about."""
+    (tmp_path / "robots.txt").write_text(SIGNALS)
+    asked = (verb, "/a", "/private/b", "--file", "robots.txt", "--format")
+    rows = list(csv.DictReader(robots(*asked, "csv").stdout.decode().splitlines()))
+    assert [row["train-ai"] for row in rows] == ["disallowed", "unknown"]
+    assert [row["search"] for row in rows] == ["allowed", "unknown"]
+    lines = [json.loads(line) for line in robots(*asked, "jsonl").stdout.splitlines()]
+    said = {one["category"]: one["statements"] for one in lines[0]["usage"]}
+    assert len(said["train-ai"]) == 1
+    assert "line 2" in said["train-ai"][0]
+    assert said["tdm"] == []
+
+
+def test_each_robot_is_asked_about_a_use(robots, tmp_path):
+    """With --robots: what a group says of uses, it says to its robot alone."""
+    (tmp_path / "robots.txt").write_text(
+        "User-agent: Bingbot\nContent-Signal: search=no\nAllow: /\n\nUser-agent: *\nAllow: /\n"
+    )
+    asked = ("--file", "robots.txt", "--robots", "--purpose", "search", "--format", "csv")
+    rows = csv.DictReader(robots("explain", *asked).stdout.decode().splitlines())
+    assert {row["agent"] for row in rows if row["search"] == "disallowed"} == {"Bingbot"}
+
+
+@pytest.mark.parametrize("form", ["csv", "sarif", "github", "json", "html"])
+def test_each_format_of_check_has_the_findings_about_uses(robots, tmp_path, form):
+    """As all others, and they can be chosen."""
+    (tmp_path / "robots.txt").write_text("User-agent: *\nContent-Usage: train-ai=maybe\nAllow: /\n")
+    wanted = ("--select", "bad-content-usage", "--select", "unknown-usage")
+    told = robots("check", "robots.txt", "--format", form, *(() if form == "html" else wanted))
+    assert b"bad-content-usage" in told.stdout
+    ignored = robots("check", "robots.txt", "--ignore", "unknown-usage", "--format", "csv")
+    assert b"unknown-usage" not in ignored.stdout

@@ -84,7 +84,16 @@ def test_the_help_names_verbs_and_exit_codes(robots):
     [
         (["chekc", "x"], "there is no 'chekc': it is one of check, fix, explain"),
         (["check"], "it is: scrapy robots check FILE|URL|-"),
-        (["check", "a", "b"], "it is: scrapy robots check FILE|URL|-"),
+        (["fix", "a", "b"], "it is: scrapy robots fix FILE|URL|-"),
+        (["check", "a", "--robots"], "check takes no --robots"),
+        (["check", "a", "--changes"], "check takes no --changes"),
+        (["explain", "/a", "--ignore", "note"], "explain takes no --ignore"),
+        (["fix", "a", "--fail-on", "error"], "fix takes no --fail-on"),
+        (["check", "a", "--fail-on", "note"], "invalid choice: 'note'"),
+        (["fix", "a", "--format", "sarif"], "fix takes no --format sarif"),
+        (["check", "a", "--format", "table"], "check takes no --format table"),
+        (["explain", "/a", "--robots", "--agent", "x"], "--robots asks for many robots"),
+        (["explain", "--robots"], "it is: scrapy robots explain URL..."),
         (["check", "a", "--diff"], "check takes no --diff"),
         (["check", "a", "--dialekt", "google"], "there is no option --dialekt"),
         (["fix", "a", "--dialect", "gogle"], "invalid choice: 'gogle'"),
@@ -178,3 +187,15 @@ def test_whoever_reads_may_stop_reading(tmp_path):
     run = subprocess.run(shell, shell=True, cwd=tmp_path, capture_output=True, check=True)
     assert len(run.stdout) == 10
     assert run.stderr == b""
+
+
+def test_the_exit_code_survives_a_closed_pipe(tmp_path):
+    """What was found was found, whether or not somebody reads all of it."""
+    body = b"User-agent: *\n" + b"Disalow: /\n" * 60 + b"User-agent: /\nDisallow: x y\n" * 2000
+    (tmp_path / "robots.txt").write_bytes(body)
+    command = f"'{sys.executable}' -m scrapy robots check robots.txt"
+    shell = (
+        f"set -o pipefail; {command} | true; echo $?; {command} | head -c 10 >/dev/null; echo $?"
+    )
+    run = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=True)
+    assert (run.stdout, run.stderr) == (b"3\n3\n", b"")

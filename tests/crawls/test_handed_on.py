@@ -93,9 +93,15 @@ async def test_a_site_that_never_comes_back_is_given_up(webs):
 async def test_a_site_that_never_told_its_rules_is_given_up(webs):
     """Without a response to hand on, its requests are ignored, with the reason."""
     web = webs()
-    web.refuse = Closed(seconds=1000, status=500)
-    url = web.url + "/"
-    web.close()
+    came = iter(range(1, 100))
+
+    def half(request):
+        request.setHeader("Content-Length", "1000")
+        request.write(b"#" * next(came))
+        request.channel.transport.loseConnection()
+        return Answer(b"", delay=60)
+
+    web.pages["/robots.txt"] = half
     result = await crawl(
         FailuresSpider,
         {
@@ -103,7 +109,7 @@ async def test_a_site_that_never_told_its_rules_is_given_up(webs):
             "MANDELBOT_PAUSE_BASE": 0.05,
             "MANDELBOT_PAUSE_TRIES": 2,
         },
-        start_urls=[url],
+        start_urls=[web.url + "/"],
     )
     (failure,) = result.failures
     assert failure.check(IgnoreRequest)

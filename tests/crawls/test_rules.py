@@ -9,6 +9,8 @@ from scrapy.robotstxt import RobotParser
 from webs import Answer, html
 
 from scrapy_mandelbot import OutcomeKind
+from scrapy_mandelbot.fetching import failure_of
+from scrapy_mandelbot.politeness import Failure
 
 RULES = b"User-agent: *\nDisallow: /page/1\nAllow: /page/10\n"
 
@@ -252,11 +254,11 @@ async def test_sitemaps_off_says_nothing(webs):
 
 @ensureDeferred
 async def test_a_host_that_does_not_exist_is_no_site_to_be_polite_to():
-    """The request goes on, and fails by itself."""
+    """Its request fails with what the resolver says, within seconds."""
     result = await crawl(FailuresSpider, start_urls=["http://nowhere.invalid/"])
-    assert len(result.failures) == 1
-    assert "mandelbot/pause/count" not in result.stats
-    assert result.stats["mandelbot/robots/unasked"] == 1
+    assert [failure_of(one.value) for one in result.failures] == [Failure.NO_SUCH_HOST]
+    assert "mandelbot/pause/given_up" not in result.stats
+    assert result.stats["mandelbot/robots/unanswered"] == 1
 
 
 @ensureDeferred

@@ -9,7 +9,8 @@ import pytest
 from scrapy.http import Response
 
 from scrapy_mandelbot.fetching import failure_of
-from scrapy_mandelbot.fetching.download_limits import UnreadableBodyError, unpacked, whole_lines
+from scrapy_mandelbot.fetching.download_limits import unpacked, whole_lines
+from scrapy_mandelbot.fetching.unpacking import UnreadableBodyError
 from scrapy_mandelbot.politeness import Failure
 
 
@@ -29,15 +30,24 @@ def test_half_a_line_is_no_rule(body, counts):
     assert whole_lines(body) == counts
 
 
-def packed(body: bytes) -> Response:
-    headers = {"Content-Encoding": "gzip", "ETag": "x"}
+def packed(body: bytes, coding: str = "gzip") -> Response:
+    headers = {"Content-Encoding": coding, "ETag": "x"}
     return Response("https://example.com/robots.txt", 200, headers, body)
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
-def test_of_a_compressed_body_as_much_is_unpacked_as_counts(pack):
+@pytest.mark.parametrize(
+    ("pack", "coding"),
+    [
+        (gzip.compress, "gzip"),
+        (gzip.compress, "X-GZIP"),
+        (zlib.compress, "deflate"),
+        (lambda body: zlib.compress(body, wbits=-15), "deflate"),
+        (lambda body: gzip.compress(zlib.compress(body)), "deflate, gzip"),
+    ],
+)
+def test_of_a_compressed_body_as_much_is_unpacked_as_counts(pack, coding):
     """However much there is, no more than that is ever held."""
-    response = unpacked(packed(pack(b"a" * 50_000_000)), 1_000)
+    response = unpacked(packed(pack(b"a" * 50_000_000), coding), 1_000)
     assert response.body == b"a" * 1_000
     assert (response.headers.get("ETag"), response.headers.get("Content-Encoding")) == (b"x", None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 
@@ -12,7 +13,7 @@ from twisted.internet import error as twisted_errors
 from twisted.python.failure import Failure as TwistedFailure
 from twisted.web._newclient import ResponseNeverReceived
 
-from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.fetching.failures import failure_of, names_no_host, without_traceback
 from scrapy_mandelbot.politeness import Failure
 
 
@@ -27,7 +28,7 @@ def never_received(reason: Exception) -> Exception:
 
 CASES = [
     (scrapy.exceptions.IgnoreRequest("off site"), Failure.DROPPED),
-    (scrapy.exceptions.StopDownload(fail=True), Failure.DROPPED),
+    (scrapy.exceptions.StopDownload(fail=True), Failure.OTHER),
     (twisted_errors.DNSLookupError("no results"), Failure.NO_SUCH_HOST),
     (socket.gaierror(-2, "Name or service not known"), Failure.NO_SUCH_HOST),
     (twisted_errors.ConnectionRefusedError(), Failure.REFUSED),
@@ -40,7 +41,14 @@ CASES = [
     (never_received(twisted_errors.ConnectionDone()), Failure.LOST),
     (never_received(SSL.Error([("SSL routines", "", "wrong version number")])), Failure.TLS),
     (caused(RuntimeError("failed"), ssl.SSLError("handshake failure")), Failure.TLS),
+    (twisted_errors.NoRouteError(), Failure.UNREACHABLE),
+    (twisted_errors.ConnectError(), Failure.UNREACHABLE),
+    (OSError(errno.EHOSTUNREACH, "No route to host"), Failure.UNREACHABLE),
+    (type("PayloadError", (Exception,), {"__module__": "aiohttp.errors"})(), Failure.LOST),
     (RuntimeError("of a middleware"), Failure.OTHER),
+    (KeyError("of a middleware"), Failure.OTHER),
+    (FileNotFoundError(errno.ENOENT, "of a middleware"), Failure.OTHER),
+    (scrapy.exceptions.NotSupported("no handler"), Failure.OTHER),
 ]
 
 
@@ -73,3 +81,39 @@ def test_exceptions_that_cause_each_other_end():
     one, other = RuntimeError("one"), RuntimeError("other")
     one.__cause__, other.__cause__ = other, one
     assert failure_of(one) is Failure.OTHER
+
+
+@pytest.mark.parametrize(
+    ("host", "is_none"),
+    [
+        ("example.com", False),
+        ("example.com.", False),
+        ("a_b.example.com", False),
+        ("münchen.example", False),
+        ("127.0.0.1:8080", False),
+        ("[::1]:8080", False),
+        ("localhost", False),
+        ("a..b", True),
+        (".example.com", True),
+        ("x" * 64 + ".example.com", True),
+        ("%00", True),
+        ("a%20b", True),
+        ("300.300.300.300", True),
+        ("", True),
+    ],
+)
+def test_what_cannot_be_a_host(host, is_none):
+    """A link may have any; what libraries raise of it is no error of the project."""
+    assert names_no_host(f"http://{host}/robots.txt") is is_none
+
+
+def test_an_error_that_is_kept_holds_no_frames():
+    """Nor do those that it was raised from: a frame holds requests, and what hangs on them."""
+    with pytest.raises(ConnectionResetError) as reset:
+        raise ConnectionResetError
+    with pytest.raises(RuntimeError) as failed:
+        raise RuntimeError from reset.value
+    assert reset.value.__traceback__ is not None
+    kept = without_traceback(failed.value)
+    assert kept.__traceback__ is None
+    assert kept.__cause__.__traceback__ is None

@@ -8,6 +8,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.fetching import RobotsFetcher
+from scrapy_mandelbot.fetching.asking import Asked
 from scrapy_mandelbot.fetching.cited import MOST_CITED, cited_sitemaps
 from scrapy_mandelbot.fetching.fetcher import _TROUBLES_LIMIT
 from scrapy_mandelbot.fetching.once_per_site import _KNOWN_LIMIT, OncePerSite
@@ -28,9 +29,9 @@ def test_the_sites_that_fail_are_bounded(crawler):
     config = Config.from_settings(crawler.settings)
     fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0, Events(crawler))
     for name in NAMES:
-        fetcher._count(name, Answer(500))
-    assert fetcher._count(NAMES[-1], Answer(500)) == 2
-    assert fetcher._count(NAMES[0], Answer(500)) == 1
+        fetcher._count(name, Asked(Answer(500), name))
+    assert fetcher._count(NAMES[-1], Asked(Answer(500), "")).times == 2
+    assert fetcher._count(NAMES[0], Asked(Answer(500), "")).times == 1
     assert fetcher._troubles.size <= _TROUBLES_LIMIT
 
 

@@ -8,6 +8,12 @@ from growth import Row, numbered, repeated
 from scrapy_mandelbot import politeness
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
+_RATE_LIMITS = {
+    "policies": repeated(b'"a";r=0;t=1, '),
+    "quotes": repeated(b'"'),
+    "letters": repeated(b"t"),
+    "no end of a parameter": repeated(b"t ="),
+}
 _HEADERS = {
     "digits": repeated(b"9"),
     "digits and a dot": repeated(b"9", b"3."),
@@ -82,6 +88,11 @@ def _pace(body):
     return politeness.pace_of_file(_file(body), "bot", politeness.PaceLaw())
 
 
+def _wait(value):
+    quota = {"RateLimit-Reset": value, "RateLimit-Remaining": value}
+    return [politeness.wait_asked_for(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
+
+
 def _site(url):
     return politeness.site_of(_split(url))
 
@@ -92,6 +103,7 @@ def _split(url):
 
 ROWS = (
     Row("politeness.parse_retry_after", lambda it: politeness.parse_retry_after(it, 1e9), _HEADERS),
+    Row("politeness.wait_asked_for", _wait, _HEADERS | _RATE_LIMITS),
     Row("politeness.site_of", politeness.site_of, _URLS, prepare=_split),
     Row("politeness.host_of", politeness.host_of, _URLS, prepare=_site),
     Row("politeness.without_user", politeness.without_user, _URLS, prepare=bytes.decode),
@@ -134,6 +146,7 @@ NOT_FROM_OUTSIDE = {
     "politeness.is_fresh": _NUMBERS,
     "politeness.kept_outcome": "a status",
     "politeness.may_be_misreported": "a status, a number, a yes or no",
+    "politeness.counted_as": "a status, a failure, a digest",
     "politeness.outcome_of": "a status, a number, a yes or no",
     "politeness.pace_by_hand": "from the settings",
     "politeness.Goodput": _NUMBERS,

@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
-    "throttle.reports._KEPT_FROM": "which turns are worth keeping",
+    "fetching.failures._LONGEST_LABEL": "what a name can be",
     "politeness.pause._LONGEST_FOR_ONE": "the pause of a single page, in first pauses",
     "politeness.hosts._LONGEST": "what a name can be",
     "politeness.pace._LONGEST_WAY": "when a request has arrived",

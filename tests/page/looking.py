@@ -34,9 +34,9 @@ def write(browser, box, text):
 
 
 def rows(browser):
-    """Return the cells of the table of the first URL tested."""
+    """Return the cells of the table of the first URL tested, whether or not it is folded."""
     table = one(browser, "#results table")
     return [
-        [cell.text for cell in row.find_elements(By.CSS_SELECTOR, "td, th")]
+        [cell.get_property("textContent") for cell in row.find_elements(By.CSS_SELECTOR, "td, th")]
         for row in table.find_elements(By.CSS_SELECTOR, "tbody tr")
     ]

@@ -23,7 +23,7 @@ def test_a_file_can_do_no_harm(shown):
     url = "https://example.com/</script><script>window.harmed = 1</script>"
     browser = shown(HOSTILE, "<script>window.harmed = 1</script>", told={url: ["<b>&amp;"]})
     assert browser.execute_script("return window.harmed") is None
-    lines = [line.get_attribute("textContent") for line in all_of(browser, ".annotated code")]
+    lines = [line.get_attribute("textContent") for line in all_of(browser, "#file li")]
     assert lines == [escaped(record.raw) for record in RobotsTxt.parse(HOSTILE).records]
     assert one(browser, ".result h3").text == url
     assert "<b>&amp;" in one(browser, ".result").text
@@ -61,7 +61,9 @@ def test_without_scripts_the_files_can_be_read(browser, page, tmp_path):
         browser.show(path)
         assert not one(browser, "#tester").is_displayed()
         assert not one(browser, "#save").is_displayed()
-        assert "scrapy robots explain" in one(browser, "noscript").text
-        assert one(browser, "#L2 code").is_displayed()
+        assert "scrapy robots explain" in one(browser, "main noscript").text
+        assert one(browser, "#L2").is_displayed()
+        assert not one(browser, ".walk").is_displayed()
+        assert one(browser, ".kind summary").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

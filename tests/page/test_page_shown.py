@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 
 from scrapy_mandelbot.politeness import Answer, Failure
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robotstxt.lint import Delivery
+from scrapy_mandelbot.robotstxt.lint import FINDINGS, Delivery
 
 
 def test_it_says_what_the_text_says(shown):
@@ -22,29 +22,38 @@ def test_it_says_what_the_text_says(shown):
         "4 notes",
         "Corrected version: proved: 63 decisions in mandelbot are alike",
     ]
-    told = [(box.text, box.get_attribute("class")) for box in all_of(browser, ".finding")]
+    boxes = all_of(browser, ".kind")
+    assert "Robots skip the line" not in boxes[0].text
+    for box in boxes:
+        box.find_element(By.TAG_NAME, "summary").click()
+    told = [(box.text, box.get_attribute("class")) for box in boxes]
     findings = RobotsTxt.parse(BODY).findings()
     assert len(told) == len(findings) == 6
-    for (text, kind), finding in zip(told, findings, strict=True):
-        assert text.startswith(f"{finding.severity} {finding.message} {finding.code}")
-        assert kind == f"finding {finding.severity}"
-    box = one(browser, "#L4 .finding")
-    assert "Robots skip the line" not in box.text
-    box.find_element(By.TAG_NAME, "summary").click()
-    assert "Robots skip the line" in box.text
+    severities = [kind.removeprefix("kind ") for _, kind in told]
+    assert severities == ["error", "warning", *["note"] * 4]
+    for finding in findings:
+        [text] = [text for text, _ in told if f"\n{finding.code}\n" in text]
+        assert text.startswith(f"{finding.severity} {FINDINGS[finding.code].text}")
+        assert finding.why in text
+        assert f"line {finding.line} {finding.message}" in text
 
 
 def test_the_files_are_shown_line_by_line(shown):
     """Both, as they are, with their numbers."""
     browser = shown(BODY)
-    for selector, text in (
-        (".annotated", BODY.decode()),
-        (".corrected", RobotsTxt.parse(BODY).rewrite()),
-    ):
-        lines = [line.get_attribute("textContent") for line in all_of(browser, f"{selector} code")]
+    for name, text in (("file", BODY.decode()), ("corrected", RobotsTxt.parse(BODY).rewrite())):
+        items = all_of(browser, f"#{name} li")
+        lines = [line.get_attribute("textContent") for line in items]
         assert lines == text.split("\n")[:-1]
-        numbers = [int(number.text) for number in all_of(browser, f"{selector} .number")]
-        assert numbers == list(range(1, len(lines) + 1))
+        prefix = "L" if name == "file" else "C"
+        ids = [item.get_attribute("id") for item in items]
+        assert ids == [f"{prefix}{number}" for number in range(1, len(lines) + 1)]
+        numbers = browser.execute_script(
+            "return Array.from(arguments[0].children,"
+            " (item) => getComputedStyle(item, '::before').content)",
+            one(browser, f"#{name}"),
+        )
+        assert numbers == [f'"{number}"' for number in range(1, len(lines) + 1)]
 
 
 def test_what_was_changed_is_marked(shown):
@@ -54,7 +63,7 @@ def test_what_was_changed_is_marked(shown):
     assert changed == ["L2", "C2", "C3"]
 
 
-def test_the_whole_files_findings_stand_above_it(shown):
+def test_findings_of_the_whole_file_are_listed(shown):
     """Those of the delivery; what is known of that is shown."""
     delivery = Delivery(
         url="https://example.com/robots.txt",
@@ -66,9 +75,8 @@ def test_the_whole_files_findings_stand_above_it(shown):
         content_encoding="br",
     )
     browser = shown(BODY, delivery=delivery, answer=Answer(status=200))
-    above = [box.text for box in all_of(browser, "section > .finding")]
-    codes = ("many-redirects", "slow", "not-text-plain")
-    assert [code for code in codes if not any(f" {code}" in text for text in above)] == []
+    listed = [box.get_attribute("data-code") for box in all_of(browser, ".kind")]
+    assert {"many-redirects", "slow", "not-text-plain"} <= set(listed)
     facts = one(browser, "dl").text.split("\n")
     assert facts == [
         *("Came from", "https://example.com/r.txt", "Status", "200", "Redirects", "6"),
@@ -79,9 +87,11 @@ def test_the_whole_files_findings_stand_above_it(shown):
 def test_findings_that_are_not_listed_are_counted(shown):
     """The last of a kind tells how many more there are."""
     browser = shown(b"User-agent: *\nDisallow: /\n" + b"nonsense\n" * 70)
-    last = all_of(browser, ".annotated .finding")[-1]
-    last.find_element(By.TAG_NAME, "summary").click()
-    assert "And 20 more like this." in last.text
+    kind = one(browser, "[data-code=not-a-directive]")
+    assert one(kind, ".count").text == "70"
+    kind.find_element(By.TAG_NAME, "summary").click()
+    assert "And 20 more like this." in kind.text
+    assert len(all_of(kind, "a")) == 50
 
 
 def test_the_owners_comments_are_shown(shown):
@@ -96,7 +106,7 @@ def test_a_file_that_is_not_there(shown):
     delivery = Delivery(url=source, final_url=source, status=403)
     browser = shown(b"Forbidden", source=source, answer=Answer(status=403), delivery=delivery)
     assert "No rules are read: 403" in one(browser, ".files").text
-    assert not all_of(browser, ".corrected, .annotated li")
+    assert not all_of(browser, ".corrected, #file li")
     assert one(browser, "#urls").get_property("value") == "https://example.com/"
     answers = {dialect: cell for _, dialect, cell in rows(browser)}
     assert answers["mandelbot"] == "allowed"
@@ -109,7 +119,7 @@ def test_a_file_that_a_dialect_does_not_read(shown):
     source = "https://example.com/robots.txt"
     browser = shown(BODY, source=source, answer=Answer(status=206), dialect=dialect)
     assert "No rules are read: 206" in one(browser, ".files").text
-    assert "misspelt-field" in one(browser, ".files").text
+    assert all_of(browser, "[data-code=misspelt-field]")
     browser.execute_script(
         "const box = document.getElementById('urls'); box.value = '/shop';"
         "box.dispatchEvent(new Event('input'));"
@@ -141,5 +151,8 @@ def test_real_files_have_pages(browser, page, tmp_path):
         path.write_text(page(body, source=name), encoding="ascii")
         browser.show(path)
         assert browser.complaints() == [], name
-        assert len(all_of(browser, ".finding")) == len(RobotsTxt.parse(body).findings()), name
+        findings = RobotsTxt.parse(body).findings()
+        assert len(all_of(browser, ".kind li:not(.hint)")) == len(findings), name
+        marked = {one.line for one in findings if one.line}
+        assert len(all_of(browser, "#file .mark")) == len(marked), name
         assert len(all_of(browser, ".result")) >= 1, name

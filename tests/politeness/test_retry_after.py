@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.politeness import parse_retry_after
+from scrapy_mandelbot.politeness import parse_retry_after, wait_asked_for
 
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
 
@@ -44,3 +44,47 @@ CASES = [
 def test_rfc9110_retry_after(value, seconds):
     """Seconds from now, or None where nothing sensible is asked for."""
     assert parse_retry_after(value, NOW) == seconds
+
+
+RATE_LIMITS = [
+    pytest.param({"RateLimit-Reset": "30"}, 30.0, id="draft 6: seconds from now"),
+    pytest.param({"RateLimit-Reset": " 7 "}, 7.0, id="white space around"),
+    pytest.param({"RateLimit-Reset": "30", "RateLimit-Remaining": "0"}, 30.0, id="nothing is left"),
+    pytest.param({"RateLimit-Reset": "30", "RateLimit-Remaining": "9"}, None, id="it is no quota"),
+    pytest.param({"RateLimit-Reset": "30", "RateLimit-Remaining": "x"}, 30.0, id="nobody knows"),
+    pytest.param({"RateLimit-Reset": "30", "Retry-After": "9"}, 9.0, id="Retry-After is first"),
+    pytest.param({"RateLimit-Reset": "30", "Retry-After": "0"}, None, id="also as it asks nothing"),
+    pytest.param({"RateLimit-Reset": "1000000042"}, 2.0, id="a date, against the draft"),
+    pytest.param({"RateLimit-Reset": "1000000001"}, None, id="a date that is past"),
+    pytest.param({"RateLimit-Reset": "0"}, None, id="zero"),
+    pytest.param({"RateLimit-Reset": "-1"}, None, id="negative"),
+    pytest.param({"RateLimit-Reset": "soon"}, None, id="a word"),
+    pytest.param({"RateLimit-Reset": "Sun, 06 Nov 1994 08:50:37 GMT"}, None, id="no number"),
+    pytest.param({"RateLimit-Reset": "\xb2"}, None, id="digits that are not ASCII"),
+    pytest.param({"RateLimit": '"default";r=0;t=30'}, 30.0, id="draft 10: t"),
+    pytest.param({"RateLimit": '"day";r=5;t=900, "hour";r=0;t=30'}, 30.0, id="what is used up"),
+    pytest.param({"RateLimit": '"a";r=0;t=9, "b";r=0;t=30'}, 30.0, id="the longest of those"),
+    pytest.param({"RateLimit": '"a;r=0;t=900,";r=0;t=30'}, 30.0, id="a name is a string"),
+    pytest.param({"RateLimit": '"default";r=50;t=30'}, None, id="some is left"),
+    pytest.param({"RateLimit": '"default";t=30'}, 30.0, id="no r"),
+    pytest.param({"RateLimit": "limit=100, remaining=0, reset=30"}, 30.0, id="draft 7"),
+    pytest.param({"RateLimit": "limit=100, remaining=5, reset=30"}, None, id="draft 7, some left"),
+    pytest.param({"RateLimit": "x" * 9_000 + ";t=30"}, None, id="longer than any"),
+    pytest.param({"RateLimit": ""}, None, id="empty"),
+    pytest.param({"X-RateLimit-Reset": "30"}, None, id="each server means another thing by it"),
+    pytest.param({}, None, id="absent"),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), RATE_LIMITS)
+def test_ratelimit_headers_say_how_long_where_retry_after_does_not(headers, seconds):
+    """Seconds from now until the quota is there again that is used up."""
+
+    def header(name):
+        value = headers.get(name)
+        return None if value is None else value.encode("latin-1")
+
+    found, said = wait_asked_for(header, 1_000_000_040.0)
+    assert found == seconds
+    known = {"Retry-After", "RateLimit", "RateLimit-Reset"} & headers.keys()
+    assert bool(said) == bool(known)

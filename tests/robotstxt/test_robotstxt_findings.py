@@ -16,7 +16,7 @@ from test_robotstxt_properties import bodies
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robotstxt.lint import FINDINGS, Delivery, Severity, lint, lint_delivery
-from scrapy_mandelbot.robotstxt.lint.agents import KNOWN_ROBOTS
+from scrapy_mandelbot.robotstxt.lint.agents import ROBOT_NAMES
 from scrapy_mandelbot.robotstxt.lint.spelling import Spelling
 
 
@@ -291,10 +291,10 @@ def test_a_misspelt_field_is_recognised(word, meant):
 )
 def test_a_misspelt_robot_is_recognised_when_it_is_sure(word, meant):
     """Names that are alike by chance are not corrected."""
-    assert Spelling(KNOWN_ROBOTS, shortest=6).surely_corrected(word) == meant
+    assert Spelling(ROBOT_NAMES, shortest=6).surely_corrected(word) == meant
 
 
 def test_no_known_robot_is_called_misspelt():
     """The list does not correct itself."""
-    text = "".join(f"User-agent: {name}\nDisallow: /\n\n" for name in KNOWN_ROBOTS)
+    text = "".join(f"User-agent: {name}\nDisallow: /\n\n" for name in ROBOT_NAMES)
     assert "misspelt-agent" not in {code for code, _ in codes(text)}

@@ -138,3 +138,17 @@ def test_the_last_run_of_each_spider_is_kept(store):
     store.put_run("other \udc80", 50.0)
     assert store.get_run("links") == 200.5
     assert store.get_run("other \udc80") == 50
+
+
+def test_pauses_that_are_over_may_be_left_out(store):
+    """Who asks while it crawls wants those that hold."""
+    store.put_pause(SITE, KeptPause(100.0, "503"))
+    store.put_pause("http://other.example", KeptPause(50.0, "429"))
+    assert store.get_pauses(50.0) == {SITE: KeptPause(100.0, "503")}
+
+
+def test_what_a_crawl_has_written_itself_is_no_news(store):
+    """News is what others have written."""
+    store.has_news()
+    store.put_pause(SITE, KeptPause(100.0, "503"))
+    assert not store.has_news()

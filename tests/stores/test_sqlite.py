@@ -349,3 +349,32 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
     assert all(isinstance(one.until, float) and one.until < 1e9 for one in pauses.values())
     assert store.get_run("http://b") == 1.0
     assert store.get_run("http://a") in {None, 1.0, -1.0, float("inf")}
+
+
+def test_what_another_crawl_has_written_is_news_once(tmp_path):
+    """A store that is looked at often is read only where there is something to read."""
+    first, second = SqliteStore(tmp_path / "store.db"), SqliteStore(tmp_path / "store.db")
+    assert first.is_shared
+    assert not first.has_news()  # it is not open yet
+    first.get_pauses()
+    first.has_news()
+    second.put_pause("http://example.com", KeptPause(100.0, "503"))
+    second.save()
+    assert [first.has_news(), first.has_news()] == [True, False]
+    assert first.get_pauses() == {"http://example.com": KeptPause(100.0, "503")}
+    first.close()
+    second.close()
+
+
+def test_a_pause_is_saved_sooner_than_a_copy(tmp_path, clock):
+    """Others hear of it within a second, whatever was to be saved before."""
+    store = SqliteStore(tmp_path / "store.db", clock.call_later)
+    other = SqliteStore(tmp_path / "store.db")
+    store.put_copy("http://example.com", Copy(b"", 200, 1.0))
+    clock.turn(0.1)
+    store.put_pause("http://example.com", KeptPause(100.0, "503"))
+    clock.turn(0.25)
+    assert other.get_pauses()
+    store.close()
+    other.close()
+    clock.assert_nothing_left()

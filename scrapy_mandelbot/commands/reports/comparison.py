@@ -4,35 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.reports.layout import PLAIN, WIDTH, columns, cut, joined
-from scrapy_mandelbot.commands.reports.of_use import of_use, usage_row
+from scrapy_mandelbot.commands.reports.explanation import beyond_told, robot_name
+from scrapy_mandelbot.commands.reports.layout import PLAIN, columns, counted, cut, joined, wrapped
+from scrapy_mandelbot.commands.reports.of_use import USE_HEAD, of_use, usage_row, use_cells
 from scrapy_mandelbot.commands.reports.rules_in_force import VERDICT_COLOURS, verdict_words
+from scrapy_mandelbot.commands.reports.tabular import csv_text
 from scrapy_mandelbot.robotstxt import DIALECTS
 from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_mandelbot.commands.reports.layout import Paint
-    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
-
-    Agent = str | Sequence[str]
+    from scrapy_mandelbot.commands.reports.questions import Question
 
 _STANDARD = "mandelbot"
 _HEAD = ("", "dialect", "verdict", "line", "by")
+_BEFORE_BY = 34  # columns
 
 
-def compare(url: str, agent: Agent, rules: Rules, max_bytes: int) -> dict[str, Any]:
+def compare(question: Question, max_bytes: int) -> dict[str, Any]:
     """Return the verdict of each dialect; ``differs`` marks those that differ from Mandelbot's."""
+    url, agent, rules, _ = question
     verdicts = [{"dialect": name, **rules.decide(url, agent, name, max_bytes)} for name in DIALECTS]
     answer = next(one["allowed"] for one in verdicts if one["dialect"] == _STANDARD)
     return {
-        "url": url,
-        "agent": agent if isinstance(agent, str) else list(agent),
-        "robots": rules.source,
+        **question.data(),
         "alike": all(one["allowed"] == answer for one in verdicts),
         "verdicts": [{**one, "differs": one["allowed"] != answer} for one in verdicts],
-        "usage": of_use(url, agent, rules, _STANDARD, max_bytes),
+        "usage": of_use(question, _STANDARD, max_bytes),
     }
 
 
@@ -43,16 +41,18 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 
 def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     """Return the report for a terminal: a table, what differs marked with an asterisk."""
-    rows = [_row(verdict) for verdict in report["verdicts"]]
+    rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
     aligned = columns([_HEAD, *rows], right=frozenset({3}))
     lines = [paint("strong", printable(report["url"])), f"  {'  '.join(aligned[0])}"]
     for row, cells in zip(rows, aligned[1:], strict=True):
         cells[2] = paint(VERDICT_COLOURS[row[2]], row[2]) + " " * (len(cells[2]) - len(row[2]))
         lines.append(f"  {'  '.join(cells)}")
-    return joined([*lines, *usage_row(report)])
+    told = dict.fromkeys(beyond_told(one) for one in report["verdicts"] if one["beyond"])
+    lines += [wrapped(sentence, 4, "  ", width=paint.width) for sentence in told]
+    return joined([*lines, *usage_row(report, paint)])
 
 
-def _row(verdict: dict[str, Any]) -> tuple[str, ...]:
+def _row(verdict: dict[str, Any], width: int) -> tuple[str, ...]:
     rule = verdict["rule"]
     by = verdict["reason"] if rule is None else rule["text"]
     if verdict["group"] is not None:
@@ -62,5 +62,51 @@ def _row(verdict: dict[str, Any]) -> tuple[str, ...]:
         verdict["dialect"],
         verdict_words(verdict),
         "" if rule is None else str(rule["line"]),
-        cut(by, WIDTH - 34),
+        cut(by, width - _BEFORE_BY),
     )
+
+
+def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
+    """Return a line for each URL: Mandelbot's verdict, and who decides otherwise."""
+    if not reports:
+        return "There are no URLs.\n"
+    of_robots = any(report["robot"] for report in reports)
+    head = (*(("robot",) if of_robots else ()), "verdict", "line", "otherwise", "URL")
+    rows = []
+    for report in reports:
+        standard = next(one for one in report["verdicts"] if one["dialect"] == _STANDARD)
+        others = " ".join(one["dialect"] for one in report["verdicts"] if one["differs"])
+        line = "" if standard["rule"] is None else str(standard["rule"]["line"])
+        name = (robot_name(report),) if of_robots else ()
+        rows.append((*name, verdict_words(standard), line, others, printable(report["url"])))
+    at = len(head) - 4
+    lines, (top, *aligned) = [], columns([head, *rows], right=frozenset({at + 1}))
+    lines.append(paint("dim", "  ".join(top)))
+    for row, cells in zip(rows, aligned, strict=True):
+        cells[at] = cells[at].replace(row[at], paint(VERDICT_COLOURS[row[at]], row[at]))
+        cells[at + 2] = paint("warning", cells[at + 2]) if row[at + 2] else cells[at + 2]
+        lines.append("  ".join(cells))
+    different = sum(not report["alike"] for report in reports)
+    lines += ["", f"{counted(len(rows), 'line')}: dialects differ in {different:,}"]
+    return joined(lines)
+
+
+def as_csv(reports: list[dict[str, Any]]) -> str:
+    """Return the verdicts as CSV: of each dialect a column for the verdict, one for its line."""
+    head = ["url", "agent", "robots", "alike"]
+    for name in DIALECTS:
+        head += [name, f"{name} line"]
+    return csv_text([*head, *USE_HEAD], map(_csv_row, reports))
+
+
+def _csv_row(report: dict[str, Any]) -> list[object]:
+    agent = report["agent"]
+    row: list[object] = [
+        report["url"],
+        agent if isinstance(agent, str) else " ".join(agent),
+        report["robots"],
+        "yes" if report["alike"] else "no",
+    ]
+    for one in report["verdicts"]:
+        row += [verdict_words(one), one["rule"] and one["rule"]["line"]]
+    return [*row, *use_cells(report)]

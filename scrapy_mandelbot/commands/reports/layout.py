@@ -1,4 +1,4 @@
-"""Text for a terminal: within 80 columns, in colours or without, and harmless.
+"""Text for a terminal: as wide as that is, in colours or without, and harmless.
 
 What comes from the web is made printable first: a control character in a robots.txt could do
 anything to a terminal.
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 WIDTH = 80
+"""Columns, where nothing says how many there are."""
 
 _COLOURS = {
     "error": "31;1",
@@ -27,10 +28,11 @@ _COLOURS = {
 
 
 class Paint:
-    """Colours, or none."""
+    """Colours, or none, and the columns there are."""
 
-    def __init__(self, *, colours: bool) -> None:
+    def __init__(self, *, colours: bool, width: int = WIDTH) -> None:
         self._colours = colours
+        self.width = width
 
     def __call__(self, kind: str, text: str) -> str:
         """Return the text in the colour for its kind."""
@@ -46,11 +48,11 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def wrapped(text: str, indent: int = 0, first: str | None = None) -> str:
-    """Return a text in lines of at most 80 columns; what has no space in it is not broken."""
+def wrapped(text: str, indent: int = 0, first: str | None = None, *, width: int = WIDTH) -> str:
+    """Return a text in lines of at most so many columns; what has no space in it is not broken."""
     return textwrap.fill(
         printable(text),
-        WIDTH,
+        width,
         initial_indent=" " * indent if first is None else first,
         subsequent_indent=" " * indent,
         break_long_words=False,

@@ -25,24 +25,31 @@ def why_text(entries: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
 
 def _fetch(entry: dict[str, Any], paint: Paint) -> Iterator[str]:
     agent = entry["agent"] if isinstance(entry["agent"], str) else ", ".join(entry["agent"])
-    yield wrapped(f"fetched {entry['time']}, status {entry['status']}", 4, "  ")
-    yield wrapped(f"agent: {agent}", 4, "  ")
-    yield wrapped(f"robots.txt: {_rules(entry['robots'])}", 4, "  ")
+    yield wrapped(f"fetched {entry['time']}, status {entry['status']}", 4, "  ", width=paint.width)
+    yield wrapped(f"agent: {agent}", 4, "  ", width=paint.width)
+    yield wrapped(f"robots.txt: {_rules(entry['robots'])}", 4, "  ", width=paint.width)
     if entry["robots"] is not None:
         yield f"    sha256 {printable(str(entry['robots']['sha256']))}"
     if entry["tdmrep"] is not None:
         yield f"  tdmrep.json: sha256 {printable(str(entry['tdmrep']))}"
     if entry["purposes"]:
-        yield wrapped(f"wanted for: {', '.join(entry['purposes'])}", 4, "  ")
+        yield wrapped(f"wanted for: {', '.join(entry['purposes'])}", 4, "  ", width=paint.width)
     for category, answer in entry["answers"].items():
         yield f"  {category:<9} {paint(ANSWER_COLOURS.get(answer, 'dim'), printable(answer))}"
     for statement in entry["statements"]:
         at = statement["where"]
         at += "" if statement["line"] is None else f" line {statement['line']}"
         answer = "allowed" if statement["allowed"] else "disallowed"
-        yield wrapped(f"{statement['category']} {answer} by {statement['text']} ({at})", 6, "    ")
+        yield wrapped(
+            f"{statement['category']} {answer} by {statement['text']} ({at})",
+            6,
+            "    ",
+            width=paint.width,
+        )
     for terms in entry["terms"]:
-        yield wrapped(f"{terms['kind']}: {terms['url']} ({terms['where']})", 6, "    ")
+        yield wrapped(
+            f"{terms['kind']}: {terms['url']} ({terms['where']})", 6, "    ", width=paint.width
+        )
 
 
 def _rules(rules: dict[str, Any] | None) -> str:
@@ -62,7 +69,7 @@ def verify_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     lines = []
     for wrong in report["disagreements"]:
         lines.append(wrapped(f"line {wrong['line']}: {wrong['url'] or ''}".rstrip(" :")))
-        lines += [wrapped(problem, 6, "    ") for problem in wrong["problems"]]
+        lines += [wrapped(problem, 6, "    ", width=paint.width) for problem in wrong["problems"]]
     left = report["disagree"] - len(report["disagreements"])
     if left:
         lines.append(f"and {left:,} more")

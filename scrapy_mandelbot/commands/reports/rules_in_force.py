@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness import (
@@ -18,7 +19,7 @@ from scrapy_mandelbot.robotstxt import DIALECTS, Dialect, RobotsTxt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_mandelbot.robotstxt import Rule
+    from scrapy_mandelbot.robotstxt import Record, Rule, Verdict
     from scrapy_mandelbot.robotstxt.lint import Delivery
 
     Agent = str | Sequence[str]
@@ -39,10 +40,13 @@ class Rules:
     """Of the site; None: the file was on disk."""
     delivery: Delivery | None = None
     """How it came, as far as that is known."""
-    _read: dict[tuple[Dialect, int], RobotsTxt] = field(
+    _read: dict[tuple[Dialect, int | None], RobotsTxt] = field(
         default_factory=dict, repr=False, compare=False
     )
-    """The file as dialects read it: it may be asked about a thousand URLs."""
+    """The file as dialects read it: it may be asked about thousands of URLs."""
+    _comments: dict[tuple[Dialect, object], tuple[str, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def is_there(self) -> bool:
@@ -51,33 +55,54 @@ class Rules:
 
     def read(self, dialect: str | Dialect, max_bytes: int) -> tuple[RobotsTxt | None, str]:
         """Return the file as a dialect reads it, or None and what the answer means instead."""
-        known = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
-        robots = self._read.get((known, max_bytes))
-        if robots is None:
-            robots = RobotsTxt.parse(self.body, dialect=known, max_bytes=max_bytes)
-            self._read[known, max_bytes] = robots
+        known = _known(dialect)
+        robots = self._robots(known, max_bytes)
         if self.answer is None:
             return robots, ""
         kind, reason = self._meaning(known)
         return (robots, "") if kind is OutcomeKind.RULES else (None, reason)
 
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        """Every line of the file, of which all may be shown."""
+        return RobotsTxt.parse(self.body, max_bytes=None).records
+
+    def comments(self, agent: Agent, dialect: str | Dialect, max_bytes: int) -> tuple[str, ...]:
+        """Return what the owner wants to be told to a robot's people."""
+        robots, _ = self.read(dialect, max_bytes)
+        if robots is None:
+            return ()
+        key = _known(dialect), agent if isinstance(agent, str) else tuple(agent)
+        if key not in self._comments:
+            self._comments[key] = robots.comments(agent)
+        return self._comments[key]
+
+    def _robots(self, dialect: Dialect, max_bytes: int | None) -> RobotsTxt:
+        key = dialect, max_bytes
+        if key not in self._read:
+            self._read[key] = RobotsTxt.parse(self.body, dialect=dialect, max_bytes=max_bytes)
+        return self._read[key]
+
     def decide(
         self, url: str, agent: Agent, dialect: str | Dialect, max_bytes: int
     ) -> dict[str, Any]:
-        """Return the verdict on a URL as plain data; ``allowed`` None: not known now."""
-        robots, reason = self.read(dialect, max_bytes)
+        """Return the verdict on a URL as plain data; ``allowed`` None: not known now.
+
+        ``beyond`` is what the whole file would say, where another line decides it: one that lies
+        past what robots read.
+        """
+        known = _known(dialect)
+        robots, reason = self.read(known, max_bytes)
         if robots is not None:
-            verdict = robots.verdict(url, agent)
-            return {
-                "allowed": verdict.allowed,
-                "reason": verdict.reason,
-                "group": verdict.agent,
-                "rule": None if verdict.rule is None else rule_data(verdict.rule),
-            }
-        known = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+            decided = _verdict_data(robots.verdict(url, agent))
+            whole = None
+            if len(self.body) > max_bytes:
+                whole = _verdict_data(self._robots(known, None).verdict(url, agent))
+            return {**decided, "beyond": None if whole in (None, decided) else whole}
         kind, _ = self._meaning(known)
         answers = {OutcomeKind.ALLOW_ALL: True, OutcomeKind.FORBID_ALL: False}
-        return {"allowed": answers.get(kind), "reason": reason, "group": None, "rule": None}
+        decided = {"allowed": answers.get(kind), "reason": reason, "group": None, "rule": None}
+        return {**decided, "beyond": None}
 
     def _meaning(self, dialect: Dialect) -> tuple[OutcomeKind, str]:
         law = OutcomeLaw(
@@ -87,6 +112,19 @@ class Rules:
         )
         outcome = outcome_of(self.answer or Answer(failure=Failure.OTHER), Known(), law)
         return outcome.kind, outcome.reason.removeprefix("robots.txt: ")
+
+
+def _known(dialect: str | Dialect) -> Dialect:
+    return dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+
+
+def _verdict_data(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "allowed": verdict.allowed,
+        "reason": verdict.reason,
+        "group": verdict.agent,
+        "rule": None if verdict.rule is None else rule_data(verdict.rule),
+    }
 
 
 def rule_data(rule: Rule) -> dict[str, Any]:

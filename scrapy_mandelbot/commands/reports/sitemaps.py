@@ -77,7 +77,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         for problem in one["problems"]:
             where = f"{problem['where']}: " if problem["where"] else ""
             often = f" ({problem['count']:,} times)" if problem["count"] > 1 else ""
-            lines.append(wrapped(f"{where}{problem['message']}{often}", 4))
+            lines.append(wrapped(f"{where}{problem['message']}{often}", 4, width=paint.width))
     if report["left"]:
         lines.append(f"And {counted(report['left'], 'more sitemap')}, not read.")
     if not sitemaps:

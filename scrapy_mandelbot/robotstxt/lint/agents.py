@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.lint.known_robots import KNOWN_ROBOTS
+from scrapy_mandelbot.robotstxt.lint.robot_names import ROBOT_NAMES
 from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
 from scrapy_mandelbot.robotstxt.lint.spelling import Spelling
 from scrapy_mandelbot.robotstxt.outline import name_of
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.lint.source import Check
     from scrapy_mandelbot.robotstxt.records import Record
 
-_KNOWN = frozenset(KNOWN_ROBOTS)
-_SPELLING = Spelling(KNOWN_ROBOTS, shortest=6)
+_KNOWN = frozenset(ROBOT_NAMES)
+_SPELLING = Spelling(ROBOT_NAMES, shortest=6)
 _SEPARATORS = re.compile("[,;|]")
 _NAME = re.compile(r"\*|[A-Za-z][\w.\- ]*(?:/[\d.]+)?")
 _GOOGLES_NAME = re.compile(r"[A-Za-z_\-]*")

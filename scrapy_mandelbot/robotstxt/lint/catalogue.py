@@ -111,6 +111,9 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Robots wait for a time that they do not tell; Moderatobot calls 5 seconds slow."),
     ("too-slow", _E, "The file took 10 seconds or longer.",
      "Moderatobot waits for 10 seconds; robots that give up take the site for unavailable."),
+    ("incomplete", _E, "The file broke off on its way.",
+     ("Fewer bytes came than were announced, or the last of them never did. Mandelbot leaves the "
+      "site alone until all of it comes; a robot that reads the half does what the rest forbids.")),
     ("no-content-type", _N, "There is no Content-Type.",
      "The standard asks for text/plain; a robot that is told nothing has to guess."),
     ("not-text-plain", _W, "The Content-Type is not text/plain.",

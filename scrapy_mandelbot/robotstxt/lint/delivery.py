@@ -37,6 +37,8 @@ class Delivery:
     """Of the last answer."""
     seconds: float | None = None
     """From the first request to the last byte."""
+    incomplete: bool = False
+    """Whether it broke off before its end."""
     content_type: str | None = None
     """The header's value; empty: there was none."""
     content_encoding: str | None = None
@@ -61,6 +63,8 @@ def check_delivery(delivery: Delivery) -> Check:
     if seconds is not None and seconds >= _SLOW:
         code = "slow" if seconds < _TOO_SLOW else "too-slow"
         yield Found(code, None, f"The file took {seconds:.1f} seconds.")
+    if delivery.incomplete:
+        yield Found("incomplete", None, "The file broke off before its end.")
     if delivery.content_type is not None:
         yield from _check_type(delivery.content_type)
     for coding in (delivery.content_encoding or "").split(","):

@@ -1,7 +1,8 @@
 """``--format html``: one page about one robots.txt, which needs nothing but a browser.
 
-The file with its findings in the margin, the corrected version beside it, and a box in which URLs
-are tested: the page decides by itself, by the tables of `robotstxt.tables`.
+The findings by kind, the file, the corrected version, and a box in which URLs are tested. The file
+can be edited, and is judged as one types: the page reads it and decides by itself, by scripts that
+are held equal to the package (`read.js`, `decide.js`).
 
 What a robots.txt says may be meant to do harm: all of it goes into the page as text, and the page's
 Content-Security-Policy lets it run its own script and load nothing. The page is ASCII, so that it
@@ -20,8 +21,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.reports.findings import counts_told
 from scrapy_mandelbot.commands.reports.layout import counted
-from scrapy_mandelbot.commands.reports.page.shown_lines import page_lines
-from scrapy_mandelbot.commands.reports.page.tester import tester_data
+from scrapy_mandelbot.commands.reports.page.shown_file import changed, html_of, shown_file
+from scrapy_mandelbot.commands.reports.page.tester import robots_offered, tester_data
+from scrapy_mandelbot.commands.reports.page.words import kinds_of, title_of
+from scrapy_mandelbot.robotstxt.lint import Severity
 from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
@@ -30,6 +33,14 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.commands.reports.rules_in_force import Rules
     from scrapy_mandelbot.robotstxt import Dialect
+
+
+_WITHOUT_SCRIPTS = (
+    ".file { list-style: decimal; padding-left: 4rem; } "
+    ".file li { content-visibility: visible; display: list-item; padding-left: 0.5rem; }"
+)
+"""Numbers of lines, where no script writes them."""
+_SCRIPTS = ("decide.js", "read.js", "lines.js", "page.js")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,34 +75,52 @@ def render(subject: Subject, made: datetime) -> str:
         undefined=jinja2.StrictUndefined,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
-    style, script = _file("page.css"), _file("decide.js") + _file("page.js")
+    style, script = _file("page.css"), "".join(map(_file, _SCRIPTS))
     rules, checked, corrected = subject.rules, subject.checked, subject.corrected
     robots, absent = rules.read(subject.dialect, subject.max_bytes)
-    before, after = page_lines(robots, corrected, checked["findings"])
-    data = tester_data(subject)
+    before = shown_file(rules.body if rules.is_there else b"")
+    after = shown_file(corrected["text"].encode()) if robots and corrected else None
+    found = checked["findings"]
+    data = tester_data(subject, before, after)
+    marked, marked_after = changed(before, after) if after else ([], [])
     page = environment.get_template("page.html.jinja").render(
-        source=checked["source"],
-        summary=", ".join(text for _, text, _ in _counts(checked)),
-        counts=list(_counts(checked)),
+        title=title_of(checked["source"]),
+        summary=", ".join(text for _, text in counts_told(checked)),
+        counts=counts_told(checked),
         delivery=list(_delivery(checked["delivery"], len(rules.body))),
         comments=robots.comments(subject.agents) if robots else (),
-        of_the_whole=[one for one in checked["findings"] if not (before and one["line"])],
-        lines=before,
-        absent=f"No rules are read: {absent}." if absent else "The file is empty.",
-        corrected=after,
+        kinds=kinds_of(found, map(str, reversed(Severity))),
+        lines=html_of(before, {one["line"] for one in found}),
+        absent=_absence(absent, is_empty=not before.lines),
+        corrected=None if after is None else html_of(after, ()),
         proof=corrected and corrected["proof"],
-        remarks=corrected["remarks"] if corrected else (),
-        named=data["named"],
+        remarks=_remarks(corrected) if corrected else (),
+        offered=robots_offered(rules),
         dialect=subject.dialect.name,
-        dialects=list(data["before"]),
+        dialects=list(data["dialects"]),
         made=f"scrapy-mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
-        data=_json(data),
+        data=_json({**data, "changed": {"before": marked, "after": marked_after}}),
         style=style,
         style_hash=_hash(style),
+        plain=_WITHOUT_SCRIPTS,
+        plain_hash=_hash(_WITHOUT_SCRIPTS),
         script=script,
         script_hash=_hash(script),
     )
     return page.encode("ascii", "xmlcharrefreplace").decode() + "\n"
+
+
+def _absence(reason: str, *, is_empty: bool) -> str:
+    """Return why there is nothing to show, or nothing of what is shown is read."""
+    if reason:
+        return f"No rules are read: {reason}."
+    return "The file is empty." if is_empty else ""
+
+
+def _remarks(corrected: dict[str, Any]) -> list[str]:
+    """Return what there is to say of the corrected version, for robots of other dialects too."""
+    effects = (sentence for effect in corrected["effects"] for sentence in effect["summary"])
+    return [*corrected["remarks"], *effects]
 
 
 def _file(name: str) -> str:
@@ -101,13 +130,6 @@ def _file(name: str) -> str:
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _counts(checked: dict[str, Any]) -> Iterator[tuple[str, str, int | None]]:
-    """Yield each severity with its count in words, and the first line with such a finding."""
-    for kind, words in counts_told(checked):
-        lines = [one["line"] for one in checked["findings"] if one["severity"] == kind]
-        yield kind, words, next(filter(None, lines), None)
 
 
 def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str, str]]:

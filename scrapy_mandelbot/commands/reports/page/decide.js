@@ -56,8 +56,16 @@ const PLACES = {
   contains: (name, robot) => robot.findIndex((own) => name.includes(own)),
 };
 
+const ASKED = new WeakMap(); // by tables: the names that were asked for last, and what was found
+
 /** The name in the file of the groups that apply, or null, and their rules in order. */
 function rulesFor(tables, names) {
+  const key = JSON.stringify(names);
+  if (ASKED.get(tables)?.key !== key) ASKED.set(tables, { key, found: findRules(tables, names) });
+  return ASKED.get(tables).found;
+}
+
+function findRules(tables, names) {
   const after = (name) => (Object.hasOwn(tables.fallbacks, name) ? tables.fallbacks[name] : []);
   const robot = [...new Set(names.flatMap((name) => [name, ...after(name)]))];
   const placeOf = PLACES[tables.agent_match];
@@ -98,16 +106,22 @@ function originOf(url) {
   return origin && origin[0];
 }
 
-/** Path and query, with escapes that RFC 3986 calls equivalent made the same. */
-function targetOf(url) {
+/** Path and query of an absolute URL or a path, as written; null for neither. */
+function pathAndQuery(url) {
   const origin = originOf(url);
   if (origin === null) return null;
   const target = url.split("#")[0].slice(origin.length);
-  return normalise(target.startsWith("/") ? target : "/" + target);
+  return target.startsWith("/") ? target : "/" + target;
+}
+
+/** Path and query, with escapes that RFC 3986 calls equivalent made the same. */
+function targetOf(url) {
+  const target = pathAndQuery(url);
+  return target === null ? null : normalise(target);
 }
 
 function normalise(text) {
-  return text.replace(/[^\x00-\x7f]/gu, escaped).replace(NOT_CANONICAL, (_, digits) => {
+  return escapeNonAscii(text).replace(NOT_CANONICAL, (_, digits) => {
     if (digits === undefined) return "%25";
     const octet = parseInt(digits, 16);
     const character = String.fromCharCode(octet);
@@ -115,6 +129,10 @@ function normalise(text) {
       ? character
       : "%" + hexadecimal(octet);
   });
+}
+
+function escapeNonAscii(text) {
+  return text.replace(/[^\x00-\x7f]/gu, escaped);
 }
 
 /** A character outside ASCII as UTF-8, in escapes; a lone surrogate too, as TextEncoder does not. */

@@ -1,77 +1,121 @@
-// The box in which URLs are tested, and the corrected file to be saved. Whatever it shows is put
-// into the page as text, never as HTML.
+// The box in which URLs are tested, the editor, and what can be saved. Whatever is put into the page
+// is text, never HTML.
 "use strict";
 
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const byId = (id) => document.getElementById(id);
-  const [urlsBox, agentsBox, dialectBox, results] = ["urls", "agents", "dialect", "results"].map(byId);
+  const data = JSON.parse(byId("data").textContent);
+  const [urlsBox, agentsBox, dialectBox, results, editor] =
+    ["urls", "agents", "dialect", "results", "editor"].map(byId);
   const MOST_URLS = 200;
+  const MOST_BRIEF = 5; // beside the editor
+  const WAIT = 150; // milliseconds after a key, before a file is read anew
 
-  urlsBox.value = data.urls.join("\n");
-  agentsBox.value = data.agents.join("\n");
+  const fileView = new FileView(byId("file"), "L", data.changed.before);
+  const correctedView = new FileView(byId("corrected"), "C", data.changed.after);
+  new Findings(fileView);
+
+  // What decides.
 
   const linesIn = (box) => box.value.split("\n").map((line) => line.trim()).filter(Boolean);
 
-  function element(name, properties = {}, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
+  /** A file's tables in each dialect, read when they are asked for; dialects share what is alike. */
+  function tablesOf(octets, isDelivered) {
+    const kept = new Map();
+    return (name) => {
+      const { reads, meaning } = data.dialects[name];
+      if (isDelivered && meaning !== null) return { meaning };
+      const key = JSON.stringify({ ...reads, name: "" });
+      if (!kept.has(key)) kept.set(key, readTables(octets, reads, data.max_bytes));
+      return kept.get(key);
+    };
   }
 
-  /** The verdict of a dialect by the file ("before") or the corrected one ("after"). */
-  function verdict(which, dialect, url, names) {
-    const tables = data.tables[data[which][dialect]];
+  const octetsShown = (octets, view) => octets ?? octetsOf(view.whole());
+  const original = octetsShown(data.before, fileView);
+  const asChecked = tablesOf(original, true);
+  const corrected = byId("corrected") && tablesOf(octetsShown(data.after, correctedView), true);
+  let edited = null; // the text's tables, where it is another than the file's
+  let editedLines = [];
+
+  /** The columns of verdicts: their heads, their tables, and where their lines are. */
+  function columns() {
+    const checked = { head: edited ? "As checked" : "This file", tables: asChecked, view: fileView };
+    if (edited) return [{ head: "As edited", tables: edited, view: null }, checked];
+    return corrected ? [checked, { head: "Corrected", tables: corrected, view: correctedView }] : [checked];
+  }
+
+  function verdict(column, dialect, url, names) {
+    const tables = column.tables(dialect);
     if ("meaning" in tables) return { ...tables.meaning, line: null, group: null };
-    const groups = tables.groups.map((group) => ({ ...group, rules: data.rules[group.rules] }));
-    const decided = decide({ ...tables, groups }, url, names);
+    const decided = decide(tables, url, names);
     return { ...decided, reason: data.reasons[decided.reason] };
   }
 
-  const wordOf = ({ allowed }) => ({ true: "allowed", false: "forbidden", null: "unknown" })[allowed];
+  // How it is shown.
 
-  /** What a line shown here says; nothing for one that is not, as the dialect chosen has no file. */
-  const textOf = (id) => byId(id)?.querySelector("code").textContent.trim() ?? "";
+  const wordOf = ({ allowed }) => ({ true: "allowed", false: "forbidden", null: "unknown" })[allowed];
+  const textOf = ({ view }, line) => (view ? view.text(line) : editedLines[line - 1] ?? "").trim();
 
   /** "line 8", which leads there and shows the line where one points at it. */
-  function lineLink(which, line) {
-    const id = (which === "before" ? "L" : "C") + line;
-    return element("a", { href: "#" + id, title: textOf(id) }, "line " + line);
+  function lineLink(column, line) {
+    const link = element("a", { title: textOf(column, line) }, "line " + line);
+    link.href = column.view ? "#" + column.view.prefix + line : "#editor";
+    link.addEventListener("click", (event) => {
+      if (column.view === null) {
+        event.preventDefault();
+        selectLine(line);
+      } else if (column.view === fileView) {
+        showEditor(false);
+      }
+    });
+    return link;
   }
 
-  function verdictCell(which, decided) {
+  function verdictCell(column, decided) {
     const word = wordOf(decided);
     const cell = element("td", {}, element("b", { className: word }, word));
     if (decided.line === null) cell.title = decided.reason;
-    else cell.append(" ", lineLink(which, decided.line));
+    else cell.append(" ", lineLink(column, decided.line));
     return cell;
   }
 
-  /** A table of all dialects; those that decide otherwise than the one chosen are marked. */
+  /** All dialects, folded where they agree; those that decide otherwise than the chosen are marked. */
   function comparison(url, names, chosen) {
-    const head = ["", "Dialect", "This file"].concat(data.after ? ["Corrected"] : []);
-    const table = element("table", {}, element("thead", {}, element("tr", {},
-      ...head.map((text) => element("th", { scope: "col" }, text)))));
+    const shown = columns();
+    const head = ["", "Dialect", ...shown.map((column) => column.head)];
     const body = element("tbody");
-    for (const dialect of Object.keys(data.before)) {
-      const decided = verdict("before", dialect, url, names);
-      const differs = decided.allowed !== chosen.allowed;
-      const row = element("tr", { className: differs ? "differs" : "" },
+    const dialects = Object.keys(data.dialects);
+    const others = []; // that decide otherwise than the one chosen
+    const changed = []; // that the other file has decide otherwise
+    for (const dialect of dialects) {
+      const decided = shown.map((column) => verdict(column, dialect, url, names));
+      const differs = decided[0].allowed !== chosen.allowed;
+      if (differs) others.push(dialect);
+      if (decided.some(({ allowed }) => allowed !== decided[0].allowed)) changed.push(dialect);
+      body.append(element("tr", { className: differs ? "differs" : "" },
         element("td", { title: differs ? "decides otherwise" : "" }, differs ? "*" : ""),
-        element("th", { scope: "row" }, dialect), verdictCell("before", decided));
-      if (data.after) row.append(verdictCell("after", verdict("after", dialect, url, names)));
-      body.append(row);
+        element("th", { scope: "row" }, dialect),
+        ...decided.map((one, place) => verdictCell(shown[place], one))));
     }
-    table.append(body);
-    return table;
+    const number = { 6: "six", 7: "seven" }[dialects.length];
+    let told = `All ${number} read it alike`;
+    if (others.length) told = `Not all ${number} read it alike: otherwise ${others.join(", ")}`;
+    if (changed.length) {
+      const who = changed.length === dialects.length ? `all ${number}` : changed.join(", ");
+      told += `. ${shown[1].head}, otherwise to ${who}`;
+    }
+    const isOpen = others.length + changed.length > 0;
+    return element("details", { open: isOpen }, element("summary", {}, told),
+      element("table", {}, element("thead", {}, element("tr", {},
+        ...head.map((text) => element("th", { scope: "col" }, text)))), body));
   }
 
-  function sentence(decided) {
+  function sentence(column, decided) {
     const parts = [element("b", { className: wordOf(decided) }, wordOf(decided))];
     if (decided.line === null) parts.push(": " + decided.reason);
     else {
-      const text = textOf("L" + decided.line);
-      parts.push(" by ", lineLink("before", decided.line), ", ", element("code", {}, text));
+      const text = textOf(column, decided.line);
+      parts.push(" by ", lineLink(column, decided.line), ", ", element("code", {}, text));
     }
     if (decided.group !== null) parts.push(` (the group for ${decided.group})`);
     return element("p", { className: "verdict" }, ...parts);
@@ -89,7 +133,7 @@
   /** What is known of the verdict besides: of the URLs, robot and dialect that the page is about. */
   function told(url) {
     const isAbout = agentsBox.value === data.agents.join("\n") && dialectBox.value === data.dialect;
-    return isAbout && Object.hasOwn(data.told, url) ? data.told[url] : [];
+    return isAbout && !edited && Object.hasOwn(data.told, url) ? data.told[url] : [];
   }
 
   function siteOf(origin) {
@@ -101,12 +145,12 @@
   }
 
   function result(url, names) {
-    const decided = verdict("before", dialectBox.value, url, names);
-    byId("L" + decided.line)?.classList.add("decides");
-    const note = hint(url, decided);
+    const [column] = columns();
+    const decided = verdict(column, dialectBox.value, url, names);
+    if (column.view) byId("L" + decided.line)?.classList.add("decides");
     const box = element("article", { className: "result" },
-      element("h3", {}, url), sentence(decided));
-    for (const text of [note, ...told(url)].filter(Boolean)) {
+      element("h3", {}, url), sentence(column, decided));
+    for (const text of [hint(url, decided), ...told(url)].filter(Boolean)) {
       box.append(element("p", { className: "hint" }, text));
     }
     box.append(comparison(url, names, decided));
@@ -115,28 +159,87 @@
 
   function test() {
     for (const line of document.querySelectorAll(".decides")) line.classList.remove("decides");
+    byId("about").textContent = data.dialects[dialectBox.value].about;
     const names = namesOf(linesIn(agentsBox), data.browser_words);
     const urls = linesIn(urlsBox);
     results.replaceChildren(...urls.slice(0, MOST_URLS).map((url) => result(url, names)));
+    const [column] = columns(); // for who edits, and does not see the results
+    const brief = urls.slice(0, MOST_BRIEF).map((url) =>
+      `${url}: ${wordOf(verdict(column, dialectBox.value, url, names))}`);
+    byId("brief").textContent = brief.join("; ");
     if (urls.length > MOST_URLS) {
       results.append(element("p", { className: "hint" },
         `The first ${MOST_URLS} of ${urls.length} are shown; scrapy robots explain takes them all.`));
     }
   }
 
+  // The editor.
+
+  const isText = data.before === null ? fileView.whole() : decoded(original).replace(/\r\n?/g, "\n");
+
+  function showEditor(isShown) {
+    byId("editing").hidden = !isShown;
+    byId("file").hidden = isShown;
+    byId("edit").textContent = isShown ? "Show as checked" : edited ? "Go on editing" : "Edit";
+    byId("edit").setAttribute("aria-expanded", String(isShown));
+  }
+
+  function selectLine(line) {
+    showEditor(true);
+    const start = editedLines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
+    editor.focus();
+    editor.setSelectionRange(start, start + editedLines[line - 1].length);
+    editor.scrollTop = (editor.scrollHeight / editedLines.length) * (line - 4);
+    editor.scrollIntoView({ block: "nearest" });
+  }
+
+  function readEdited() {
+    const isAsBefore = editor.value === isText;
+    edited = isAsBefore ? null : tablesOf(octetsOf(editor.value), false);
+    editedLines = editor.value.split("\n");
+    offer(byId("save-edited"), editor.value);
+    test();
+  }
+
+  function offer(link, text) {
+    if (link.href.startsWith("blob:")) URL.revokeObjectURL(link.href);
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+    link.hidden = false;
+  }
+
+  let waiting = null;
+  editor.value = isText;
+  editor.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(readEdited, WAIT);
+  });
+  byId("edit").hidden = false;
+  byId("edit").addEventListener("click", () => {
+    showEditor(byId("editing").hidden);
+    if (!byId("editing").hidden) editor.focus();
+  });
+  byId("reset").addEventListener("click", () => {
+    clearTimeout(waiting);
+    editor.value = isText;
+    readEdited();
+    showEditor(false);
+    byId("edit").focus();
+  });
+  offer(byId("save-edited"), editor.value);
+  if (corrected) {
+    offer(byId("save"), data.after === null ? correctedView.whole() : decoded(data.after));
+  }
+
+  // The box.
+
+  urlsBox.value = data.urls.join("\n");
+  agentsBox.value = data.agents.join("\n");
   for (const box of [urlsBox, agentsBox]) box.addEventListener("input", test);
   dialectBox.addEventListener("change", test);
-  for (const button of document.querySelectorAll("[data-agent]")) {
-    button.addEventListener("click", () => {
-      agentsBox.value = data.named[button.dataset.agent];
-      test();
-    });
-  }
-  const save = byId("save");
-  if (save) {
-    save.href = URL.createObjectURL(new Blob([data.corrected], { type: "text/plain" }));
-    save.hidden = false;
-  }
+  byId("known").addEventListener("change", (event) => {
+    if (event.target.value) agentsBox.value = event.target.value;
+    test();
+  });
   byId("tester").hidden = false;
   test();
 })();

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-KNOWN_ROBOTS = """
+from scrapy_mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
+
+_OTHERS = """
 adsbot-google adsbot-google-mobile ahrefsbot ai2bot aihitbot alphabot amazonbot anthropic-ai
 applebot applebot-extended archive.org_bot aspiegelbot awariobot backlinkcrawler
 baiduspider baiduspider-image baiduspider-video barkrowler bingbot bingpreview blexbot botify
@@ -30,3 +32,6 @@ whatsapp wonderbot wotbox xaldon xenu xenu's yacybot yahoo-slurp yandex yandexac
 yandexadditional yandexblogs yandexbot yandeximages yandexmedia yandexmetrika yandexmobilebot
 yandexnews yandexvideo yeti yodaobot youdaobot yisouspider youbot zealbot zgrab zoominfobot zyborg
 """.split()  # noqa: SIM905 - words to be read
+
+ROBOT_NAMES = sorted({robot.name.lower() for robot in KNOWN_ROBOTS} | set(_OTHERS))
+"""In lower case."""

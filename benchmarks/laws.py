@@ -1,0 +1,329 @@
+"""Simulates crawls of sites that refuse, by the law of this package and by others: no clock, no
+sockets, so that an hour of pauses takes a second and a seed gives the same figures anywhere.
+
+A crawl has a queue of pages, so many requests in flight, and a millisecond of processor time for
+each. A server answers each request well or with a 503, half a latency after it was sent. The laws:
+
+ours     the states of sites as the package has them (``scrapy_mandelbot.politeness``)
+stock    asks again at once, twice, and then fails
+fixed    a pause of a second at each refusal, then all at once
+aimd     the same pause, then half the rate and one a second more each second
+
+Prints for each scenario the median of the seeds and the worst: pages got of those that can be got,
+how many that were never sent have failed, refusals as a share of the pages, seconds until the last
+good page, pages a second, longest pause, and how often the site was asked in the first third of an
+outage or ban.
+
+Usage::
+
+    python benchmarks/laws.py [--seeds 20] [--from 0] [--law ours] [scenario ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import random
+import sys
+from dataclasses import dataclass
+from itertools import count
+from math import inf
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from simulated_queue import SiteAndQueue
+from simulated_servers import SCENARIOS, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PROCESSOR = 0.001  # seconds a request
+_LATE = 0.0005  # seconds, of a timer
+_LATE_WHEN_BUSY = 0.005
+_JITTER = 0.2  # of the latency
+_LOOKED_THROUGH = 10_000  # requests of the queue that are looked through for another one
+
+
+@dataclass
+class Result:
+    """What came of one simulated crawl."""
+
+    pages: int
+    gettable: int
+    got: int = 0
+    sent: int = 0
+    refused: int = 0
+    failed_unsent: int = 0
+    last_good: float = 0.0
+    ended: float = 0.0
+    early: int = 0
+    longest_silence: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Pages a second until the last good one."""
+        return self.got / self.last_good if self.last_good else 0.0
+
+    @property
+    def refused_share(self) -> float:
+        """Refusals for each page."""
+        return self.refused / self.pages
+
+
+class Crawl:
+    """A crawl of one site.
+
+    Args:
+        scenario: the server, and how it is asked.
+        seed: of all chance.
+        law: makes what says when to send what.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int, law: Callable[..., Any]) -> None:
+        self.scenario = scenario
+        self.random = random.Random(seed)
+        self.server = scenario.server(self.random)
+        self.queue: list[str] = list(scenario.urls)
+        self.law = law(self)
+        self.now = 0.0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = count()
+        self._in_flight = 0
+        self._free_at = 0.0
+        self._wakes_at = inf
+        self._sent: set[str] = set()
+        self._got_again: set[str] = set()
+        self._sent_at = 0.0
+        gettable = sum(not self.server.is_dead(url) for url in self.queue)
+        self.result = Result(len(self.queue), gettable)
+
+    def run(self) -> Result:
+        """Run to the end, or for as long as the scenario says."""
+        self._go_on()
+        while self._events:
+            at, _, what = heapq.heappop(self._events)
+            if at > self.scenario.most_seconds:
+                break
+            self.now = at
+            what()
+            self._go_on()
+        self.result.ended = self.now
+        return self.result
+
+    def put_back(self, url: str) -> None:
+        """Take back a request that was refused: it is the next of its queue, as in Scrapy."""
+        self.queue.insert(0, url)
+
+    def fail(self, url: str) -> None:
+        """Have a request fail."""
+        if url not in self._sent:
+            self.result.failed_unsent += 1
+
+    def at(self, when: float, what: Callable[[], None]) -> None:
+        """Do something then."""
+        heapq.heappush(self._events, (when, next(self._order), what))
+
+    def send_again(self, url: str) -> None:
+        """Ask for a page that was got already, to see how the site is."""
+        self._got_again.add(url)
+        self._send(url)
+
+    def is_again(self, url: str) -> bool:
+        """Return whether the page was got already."""
+        return url in self._got_again
+
+    def _go_on(self) -> None:
+        while self.queue and self._in_flight < self.scenario.in_flight:
+            if self._free_at > self.now:
+                self._wake(self._free_at)
+                return
+            due = self.law.due(self.now)
+            if due == inf:
+                return
+            if due > self.now:
+                late = _LATE_WHEN_BUSY if self.scenario.is_busy else _LATE
+                self._wake(due + self.random.uniform(0, 2 * late))
+                return
+            url = self.law.take(self.now)
+            if url is not None:
+                self._send(url)
+
+    def _wake(self, when: float) -> None:
+        if self.now < self._wakes_at <= when:
+            return
+        self._wakes_at = when
+
+        def awake() -> None:
+            if self._wakes_at == when:
+                self._wakes_at = inf
+
+        self.at(when, awake)
+
+    def _send(self, url: str) -> None:
+        result, scenario = self.result, self.scenario
+        self._free_at = self.now + _PROCESSOR
+        self._in_flight += 1
+        self._sent.add(url)
+        result.sent += 1
+        result.longest_silence = max(result.longest_silence, self.now - self._sent_at)
+        self._sent_at = self.now
+        result.early += self.server.is_early(self.now)
+        latency = scenario.latency * self.random.uniform(1 - _JITTER, 1 + _JITTER)
+        told = self.law.sent(url, self.now)
+
+        def reaches() -> None:
+            answer = self.server.answer(self.now, url)
+            self.at(self.now + latency / 2, lambda: comes_back(answer))
+
+        def comes_back(answer: float | None) -> None:
+            self.server.left(self.now)
+            self._in_flight -= 1
+            if answer is None:
+                if url not in self._got_again:
+                    result.got += 1
+                    result.last_good = self.now
+                self.law.answered(told, url, self.now)
+            else:
+                result.refused += 1
+                self.law.refused(told, url, self.now, answer or None)
+
+        self.at(self.now + latency / 2, reaches)
+
+
+class Ours:
+    """The state of a site as it is, with a queue at its simplest around it."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._it = SiteAndQueue(crawl)
+        for name in ("due", "take", "sent", "answered", "refused"):
+            setattr(self, name, getattr(self._it, name))
+
+
+class Stock:
+    """Scrapy's RetryMiddleware."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        self.crawl = crawl
+        self.times: dict[str, int] = {}
+
+    def due(self, now: float) -> float:
+        """Return when the next request may be sent."""
+        return now
+
+    def take(self, _now: float) -> str | None:
+        """Take the next one from the queue."""
+        return self.crawl.queue.pop(0)
+
+    def sent(self, url: str, now: float) -> Any:
+        """Note that it is sent."""
+
+    def answered(self, _told: Any, url: str, now: float) -> None:
+        """Note a good answer."""
+
+    def refused(self, _told: Any, url: str, _now: float, _retry_after: float | None) -> None:
+        """Note a refusal."""
+        self.times[url] = self.times.get(url, 0) + 1
+        if self.times[url] > 2:
+            self.crawl.fail(url)
+        else:
+            self.crawl.queue.append(url)
+
+
+class Fixed(Stock):
+    """A second for each refusal, or what the server asks for."""
+
+    until = 0.0
+
+    def due(self, now: float) -> float:
+        """Return when the next request may be sent."""
+        return max(now, self.until)
+
+    def refused(self, _told: Any, url: str, now: float, retry_after: float | None) -> None:
+        """Note a refusal."""
+        self.until = max(self.until, now + (retry_after or 1.0))
+        self.crawl.put_back(url)
+
+
+class Aimd(Fixed):
+    """Half the rate at each refusal, and one a second more each second."""
+
+    rate, raised_at, next_at = inf, 0.0, 0.0
+
+    def due(self, now: float) -> float:
+        """Return when the next request may be sent."""
+        return max(now, self.until, self.next_at)
+
+    def sent(self, _url: str, now: float) -> None:
+        """Note that it is sent."""
+        self.next_at = max(self.next_at, now) + 1 / self.rate
+
+    def answered(self, _told: Any, _url: str, now: float) -> None:
+        """Note a good answer."""
+        self.rate += max(0.0, now - self.raised_at)
+        self.raised_at = max(self.raised_at, now)
+
+    def refused(self, told: Any, url: str, now: float, retry_after: float | None) -> None:
+        """Note a refusal."""
+        if now >= self.until:
+            before = min(self.rate, self.crawl.result.got / max(now, 0.1))
+            self.rate = max(before / 2, 0.1)
+            self.raised_at = now + 1.0
+        super().refused(told, url, now, retry_after)
+
+
+LAWS: dict[str, Callable[..., Any]] = {"ours": Ours, "stock": Stock, "fixed": Fixed, "aimd": Aimd}
+
+
+def results(scenario: Scenario, law: str, seeds: range) -> list[Result]:
+    """Return what came of the crawls with these seeds."""
+    return [Crawl(scenario, seed, LAWS[law]).run() for seed in seeds]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("scenario", nargs="*")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--law", action="append", choices=sorted(LAWS))
+    options = parser.parse_args()
+    print(
+        f"{'scenario':26} {'law':6} {'got':>11} {'worst':>5} {'unsent':>6} {'refused %':>10}"
+        f" {'worst':>6}"
+        f" {'s':>8} {'worst':>8} {'pages/s':>8} {'10th':>6} {'worst':>6} {'share':>6} {'silent':>7}"
+        f" {'early':>5} {'ended':>7}"
+    )
+    for name, scenario in SCENARIOS.items():
+        if options.scenario and not any(name.startswith(one) for one in options.scenario):
+            continue
+        for law in options.law or ["ours"]:
+            some = results(scenario, law, range(options.first, options.first + options.seeds))
+
+            def of(what: Callable[[Result], float], pick: Callable[..., float] = median) -> float:
+                return pick([what(one) for one in some])  # noqa: B023 -- used at once
+
+            def tenth(values: list[float]) -> float:
+                return sorted(values)[len(values) // 10]
+
+            rate = of(lambda one: one.rate)
+            share = f"{rate / scenario.allowed:6.0%}" if scenario.allowed else "     -"
+            print(
+                f"{name:26} {law:6} {of(lambda one: one.got):5.0f}/{some[0].gettable:5}"
+                f" {of(lambda one: one.got, min):5.0f}"
+                f" {of(lambda one: one.failed_unsent, max):6.0f}"
+                f" {of(lambda one: 100 * one.refused_share):10.1f}"
+                f" {of(lambda one: 100 * one.refused_share, max):6.1f}"
+                f" {of(lambda one: one.last_good):8.1f} {of(lambda one: one.last_good, max):8.1f}"
+                f" {rate:8.2f} {of(lambda one: one.rate, tenth):6.2f}"
+                f" {of(lambda one: one.rate, min):6.2f} {share}"
+                f" {of(lambda one: one.longest_silence):7.1f}"
+                f" {of(lambda one: one.early):5.0f} {of(lambda one: one.ended):7.0f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""A site's state with a queue at its simplest around it, as the site queue goes by it."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.politeness import Flight, PauseLaw, Refusal, SiteState
+from scrapy_mandelbot.politeness.site import MOST_LOOKED_THROUGH
+
+if TYPE_CHECKING:
+    from laws import Crawl
+
+
+class Page:
+    """A request."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+
+class SiteAndQueue:
+    """What the queue, the throttle and the middlewares do, with no crawl around them."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        self.crawl = crawl
+        self.law = PauseLaw()
+        self.site = SiteState("https://example.com", self.law)
+        self._tries = self.law.of_a_part().tries + 1
+        self._aside: dict[str, list[str]] = {}
+
+    def due(self, now: float) -> float:
+        """Return when the next request may be sent."""
+        if self.site.has_given_up():
+            return now
+        due = self.site.due(now)
+        if not self._aside or due == inf:
+            return due
+        if self.crawl.queue:
+            return due
+        return max(due, min((one.due(now) for one in self.site.sections()), default=now))
+
+    def take(self, now: float) -> str | None:
+        """Take the next request from the queue."""
+        queue, site = self.crawl.queue, self.site
+        if site.has_given_up():
+            while queue:
+                self.crawl.fail(queue.pop(0))
+            return None
+        self._look_aside(now)
+        if not queue:
+            return None
+        most, number = site.seeks_probe(), 0
+        if most > 1:
+            chosen = self._probe(most)
+            if chosen is None and site.well_url:
+                self.crawl.send_again(site.well_url)
+                return None
+            number = chosen or 0
+        url = queue.pop(number)
+        section = site.section_of(url)
+        if section is not None and section.due(now) > now:
+            self._aside.setdefault(section.path, []).append(url)
+            self.crawl.at(section.due(now), lambda: None)
+            return None
+        flight = Flight(Page(url), site)
+        if site.is_given_up_for(flight, url.encode()):
+            self.crawl.fail(url)
+            return None
+        return url
+
+    def _probe(self, most: int) -> int | None:
+        """Return which request asks the site how it is."""
+        queue, begin = self.crawl.queue, 0
+        while begin < min(len(queue), MOST_LOOKED_THROUGH):
+            urls = queue[begin : begin + most]
+            fingerprints = [url.encode() for url in urls]
+            chosen = self.site.choose_probe(urls, fingerprints.__getitem__)
+            if chosen is not None:
+                return begin + chosen
+            begin += most
+            most = begin
+        return None
+
+    def _look_aside(self, now: float) -> None:
+        """Bring back what was set aside, where a section is due or over."""
+        sections = {one.path: one for one in self.site.sections()}
+        for path, urls in list(self._aside.items()):
+            section = sections.get(path)
+            if section is None:
+                self.crawl.queue[:0] = self._aside.pop(path)
+            elif section.is_over():
+                for url in self._aside.pop(path):
+                    self.crawl.fail(url)
+            elif section.due(now) <= now:
+                self.crawl.queue.insert(0, urls.pop(0))
+                if not urls:
+                    del self._aside[path]
+
+    def sent(self, url: str, now: float) -> Any:
+        """Note that it is sent."""
+        flight = Flight(Page(url), self.site)
+        self.site.hand_out(flight, now, as_scout=False)
+        self.site.sent(flight, now)
+        return flight
+
+    def answered(self, flight: Flight, url: str, now: float) -> None:
+        """Note a good answer."""
+        self.site.answered(flight, now, url.encode())
+        self.site.ended(flight, now)
+        self._look_later(now)
+
+    def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
+        """Note a refusal, and send it back or hand it on."""
+        page = url.encode()
+        jitter = self.crawl.random.uniform(0, 0.1)
+        self.site.refused(flight, page, Refusal(now, "503", retry_after, jitter))
+        self.site.ended(flight, now)
+        if self.crawl.is_again(url):
+            return
+        if self.site.times_alone(page) >= self._tries or self.site.is_given_up_for(flight, page):
+            self.crawl.fail(url)
+            self.site.forget_refusals(page)
+        else:
+            self._put_back(url)
+        self._look_later(now)
+
+    def _put_back(self, url: str) -> None:
+        """Put a request where it is the next one, if its time has come or it is the last."""
+        page = url.encode()
+        at = self.site.may_go_at(page)
+        if at > self.crawl.now and (self.crawl.queue or self.site.times_alone(page)):
+            self.crawl.at(at, lambda: self._put_back(url))
+        else:
+            self.crawl.put_back(url)
+
+    def _look_later(self, now: float) -> None:
+        """See after what is set aside when it is due."""
+        if self._aside and not self.crawl.queue:
+            due = min((one.due(now) for one in self.site.sections()), default=now)
+            if due < inf:
+                self.crawl.at(max(due, now), self._look)
+
+    def _look(self) -> None:
+        self._look_aside(self.crawl.now)

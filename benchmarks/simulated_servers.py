@@ -1,0 +1,336 @@
+"""The servers that ``laws.py`` simulates, and how they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Sequence
+
+NO_TIME = 0.0
+"""A refusal that names no time; else its seconds. A good answer is None."""
+
+
+class Server:
+    """Answers everything well. ``now`` is when a request reaches it, in seconds."""
+
+    def answer(self, _now: float, _url: str) -> float | None:
+        """Return None for a good answer, or the seconds of a 503's Retry-After, or NO_TIME."""
+        return None
+
+    def left(self, now: float) -> None:
+        """Note that an answer has left."""
+
+    def is_dead(self, _url: str) -> bool:
+        """Return whether the URL never gets a good answer."""
+        return False
+
+    def is_early(self, _now: float) -> bool:
+        """Return whether a request sent now is one too early, that makes things worse."""
+        return False
+
+
+class Bucket(Server):
+    """nginx's ``limit_req zone burst=N nodelay``: a leaky bucket."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self.rate, self.burst = rate, burst
+        self._level, self._at = 0.0, 0.0
+
+    def answer(self, now: float, _url: str) -> float | None:
+        """Refuse what does not fit into the bucket."""
+        level = max(0.0, self._level - (now - self._at) * self.rate)
+        if level > self.burst:
+            return NO_TIME
+        self._level, self._at = level + 1, now
+        return None
+
+
+class Moving(Bucket):
+    """A limit that changes."""
+
+    def __init__(self, rate: float, burst: float, at: float, then: float) -> None:
+        super().__init__(rate, burst)
+        self._moves_at, self._then = at, then
+
+    def answer(self, now: float, url: str) -> float | None:
+        """Refuse by the limit of the time."""
+        if now >= self._moves_at:
+            self.rate = self._then
+        return super().answer(now, url)
+
+
+class Window(Server):
+    """So many in so many seconds."""
+
+    def __init__(self, most: int, seconds: float, *, names_time: bool) -> None:
+        self._most, self._seconds, self._names_time = most, seconds, names_time
+        self._began, self._count = -inf, 0
+
+    def answer(self, now: float, _url: str) -> float | None:
+        """Refuse what is too much for the window."""
+        if now - self._began >= self._seconds:
+            self._began, self._count = now, 0
+        if self._count >= self._most:
+            return self._began + self._seconds - now + 0.01 if self._names_time else NO_TIME
+        self._count += 1
+        return None
+
+
+class AtOnce(Server):
+    """So many at once; the others are refused."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._now = most, 0
+
+    def answer(self, _now: float, _url: str) -> float | None:
+        """Refuse more."""
+        self._now += 1
+        return None if self._now <= self._most else NO_TIME
+
+    def left(self, _now: float) -> None:
+        """One less."""
+        self._now -= 1
+
+
+class Chance(Server):
+    """One bad server of many behind one name."""
+
+    def __init__(self, share: float, chance: random.Random) -> None:
+        self._share, self._random = share, chance
+
+    def answer(self, _now: float, _url: str) -> float | None:
+        """Refuse by chance."""
+        return NO_TIME if self._random.random() < self._share else None
+
+
+class Dead(Server):
+    """Some pages are refused for good."""
+
+    def __init__(self, is_dead: Callable[[str], bool], seconds: float = NO_TIME) -> None:
+        self._is_dead, self._seconds = is_dead, seconds
+
+    def answer(self, _now: float, url: str) -> float | None:
+        """Refuse those."""
+        return self._seconds if self._is_dead(url) else None
+
+    def is_dead(self, url: str) -> bool:
+        """Return whether it is one of those."""
+        return self._is_dead(url)
+
+
+class Down(Server):
+    """Down from time to time."""
+
+    def __init__(self, *times: tuple[float, float], names_time: bool = False) -> None:
+        self._times, self._names_time = times, names_time
+
+    def answer(self, now: float, _url: str) -> float | None:
+        """Refuse while it is down."""
+        for begin, end in self._times:
+            if begin <= now < end:
+                return end - now + 0.01 if self._names_time else NO_TIME
+        return None
+
+    def is_early(self, now: float) -> bool:
+        """Return whether it is down, and was told."""
+        return self._names_time and any(begin + 1 < now < end for begin, end in self._times)
+
+
+class Flapping(Server):
+    """Up for so long, down for so long, again and again."""
+
+    def __init__(self, up: float, down: float) -> None:
+        self._up, self._down = up, down
+
+    def answer(self, now: float, _url: str) -> float | None:
+        """Refuse while it is down."""
+        return NO_TIME if now % (self._up + self._down) >= self._up else None
+
+
+class Ban(Server):
+    """Bans for so long who asks faster than so, and for twice as long who knocks too early."""
+
+    def __init__(self, rate: float, burst: float, seconds: float) -> None:
+        self._bucket = Bucket(rate, burst)
+        self._first, self._ban, self._until = seconds, seconds, -inf
+        self._grace = -inf
+
+    def answer(self, now: float, url: str) -> float | None:
+        """Refuse who is banned."""
+        if now < self._until:
+            if now > self._grace:  # what was under way as it banned is no knock
+                self._ban *= 2
+                self._until = now + self._ban
+                self._grace = now + 0.2
+            return NO_TIME
+        if self._bucket.answer(now, url) is not None:
+            self._ban = self._first
+            self._until = now + self._ban
+            self._grace = now + 0.2
+            return NO_TIME
+        return None
+
+    def is_early(self, now: float) -> bool:
+        """Return whether it is banned."""
+        return self._grace < now < self._until
+
+
+class All(Server):
+    """Refuses what any of some servers refuses; one that refuses does not count it."""
+
+    def __init__(self, *servers: Server) -> None:
+        self._servers = servers
+
+    def answer(self, now: float, url: str) -> float | None:
+        """Ask them in their order."""
+        for server in self._servers:
+            seconds = server.answer(now, url)
+            if seconds is not None:
+                return seconds
+        return None
+
+    def left(self, now: float) -> None:
+        """Tell them."""
+        for server in self._servers:
+            server.left(now)
+
+    def is_dead(self, url: str) -> bool:
+        """Return whether it is dead for any."""
+        return any(server.is_dead(url) for server in self._servers)
+
+    def is_early(self, now: float) -> bool:
+        """Return whether it is early for any."""
+        return any(server.is_early(now) for server in self._servers)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A server, and how it is asked."""
+
+    server: Callable[[random.Random], Server]
+    urls: Sequence[str]
+    in_flight: int = 8
+    latency: float = 0.05
+    """Seconds from sending to the answer."""
+    is_busy: bool = False
+    allowed: float = 0.0
+    """Pages a second that the server lets through; 0: no such number."""
+    most_seconds: float = 20_000.0
+
+
+def flat(number: int) -> list[str]:
+    """Return URLs without a path in common."""
+    return [f"/p{one}" for one in range(number)]
+
+
+def with_section(before: int, dead: int, after: int) -> list[str]:
+    """Return URLs, some of them in the section ``/dead/``."""
+    good = [f"/s{one % 7}/p{one}" for one in range(before + after)]
+    return [*good[:before], *(f"/dead/p{one}" for one in range(dead)), *good[before:]]
+
+
+def in_dead(url: str) -> bool:
+    """Return whether a URL is in the section."""
+    return url.startswith("/dead/")
+
+
+def spread(number: int, every: int) -> list[str]:
+    """Return URLs, each so manieth of them in the section, by turns."""
+    return [f"/dead/p{one}" if one % every == 0 else f"/s{one % 7}/p{one}" for one in range(number)]
+
+
+def some(first: int, last: int) -> Callable[[str], bool]:
+    """Return whether a flat URL is one of these."""
+    dead = {f"/p{one}" for one in range(first, last)}
+    return dead.__contains__
+
+
+def limit(rate: float, burst: float, pages: int, latency: float, **more: object) -> Scenario:
+    """Return nginx with a limit."""
+    return Scenario(
+        lambda _: Bucket(rate, burst), flat(pages), latency=latency, allowed=rate, **more
+    )
+
+
+def chance(share: float, pages: int = 2_000) -> Scenario:
+    """Return a site of which one server is bad; it bears 160 pages a second."""
+    return Scenario(lambda one: Chance(share, one), flat(pages))
+
+
+def down(seconds: float, pages: int = 400, **more: object) -> Scenario:
+    """Return a site that is down after a second, for a while."""
+    return Scenario(
+        lambda one: Down((1.0, 1.0 + seconds * one.uniform(0.95, 1.05))), flat(pages), **more
+    )
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "22 dead, path": Scenario(lambda _: Dead(in_dead), with_section(60, 22, 118)),
+    "22 dead, flat": Scenario(lambda _: Dead(some(60, 82)), flat(200)),
+    "111 dead, path": Scenario(lambda _: Dead(in_dead), with_section(40, 111, 49)),
+    "111 dead, by turns": Scenario(lambda _: Dead(in_dead), spread(200, 2)),
+    "111 dead, flat": Scenario(lambda _: Dead(some(40, 151)), flat(200)),
+    "30 dead first": Scenario(lambda _: Dead(in_dead), with_section(0, 30, 170)),
+    "dead behind 30/s": Scenario(
+        lambda _: All(Dead(in_dead), Bucket(30, 5)), with_section(40, 111, 49)
+    ),
+    "dead and 5 % chance": Scenario(
+        lambda one: All(Dead(in_dead), Chance(0.05, one)), with_section(40, 111, 49)
+    ),
+    "chance 0.5 %": chance(0.005, 4_000),
+    "chance 1 %": chance(0.01),
+    "chance 5 %": chance(0.05, 1_000),
+    "chance 10 %": chance(0.10, 600),
+    "chance 20 %": chance(0.20, 400),
+    "30/5 and 1 % chance": Scenario(
+        lambda one: All(Chance(0.01, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
+    ),
+    "30/5 and 5 % chance": Scenario(
+        lambda one: All(Chance(0.05, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
+    ),
+    "down 2 s": down(2.0),
+    "down 3 s": down(3.0),
+    "down 30 s": down(30.0),
+    "down 600 s": down(600.0),
+    "down 3,000 s": down(3_000.0),
+    "down thrice": Scenario(lambda _: Down((1, 31), (61, 91), (121, 151)), flat(9_000)),
+    "down, names the time": Scenario(lambda _: Down((1, 10), (12, 21), names_time=True), flat(800)),
+    "flapping 10, 5": Scenario(lambda _: Flapping(10, 5), flat(5_000)),
+    "ban that doubles": Scenario(lambda _: Ban(5, 5, 3.0), flat(150)),
+    "30/5, 1 ms": limit(30, 5, 600, 0.001),
+    "30/5, 20 ms": limit(30, 5, 600, 0.02),
+    "30/5, 100 ms": limit(30, 5, 600, 0.1),
+    "30/5, busy": limit(30, 5, 600, 0.001, is_busy=True),
+    "200/5, 1 ms": limit(200, 5, 2_000, 0.001),
+    "200/5, busy": limit(200, 5, 2_000, 0.001, is_busy=True),
+    "200/5, 5,000 pages": limit(200, 5, 5_000, 0.001),
+    "5/5, 1 ms": limit(5, 5, 60, 0.001),
+    "100 per 60 s": Scenario(lambda _: Window(100, 60, names_time=False), flat(500)),
+    "100 per 60 s, named": Scenario(lambda _: Window(100, 60, names_time=True), flat(500)),
+    "3 at once": Scenario(lambda _: AtOnce(3), flat(500)),
+    "100/s after 30 s down": Scenario(
+        lambda _: All(Down((2, 32)), Bucket(100, 20)), flat(2_000), latency=0.02, allowed=100
+    ),
+    "30 to 15 a second": Scenario(
+        lambda _: Moving(30, 5, 10, 15), flat(600), latency=0.001, allowed=15
+    ),
+    "30 to 60 a second": Scenario(
+        lambda _: Moving(30, 5, 10, 60), flat(1_200), latency=0.001, allowed=60
+    ),
+    # Not tuned on.
+    "2/2, 20 ms": limit(2, 2, 60, 0.02),
+    "12/3, 20 ms": limit(12, 3, 300, 0.02),
+    "70/10, 20 ms": limit(70, 10, 1_000, 0.02),
+    "110/3, 5 ms": limit(110, 3, 1_500, 0.005),
+    "450/8, 1 ms": limit(450, 8, 4_000, 0.001),
+    "chance 0.3 %": chance(0.003, 4_000),
+    "chance 3 %": chance(0.03, 1_000),
+    "chance 15 %": chance(0.15, 400),
+    "70/10 and 2 % chance": Scenario(
+        lambda one: All(Chance(0.02, one), Bucket(70, 10)), flat(1_000), latency=0.02, allowed=70
+    ),
+}

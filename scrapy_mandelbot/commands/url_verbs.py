@@ -1,0 +1,150 @@
+"""The verbs ``explain`` and ``compare``: verdicts on URLs, one or ten thousand of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.commands.job import Result
+from scrapy_mandelbot.commands.page import page_of
+from scrapy_mandelbot.commands.reports import comparison, explanation
+from scrapy_mandelbot.commands.reports.questions import (
+    MOST_NAMED,
+    Question,
+    robots_asked,
+    unknown_names,
+)
+from scrapy_mandelbot.commands.reports.tabular import json_lines
+from scrapy_mandelbot.commands.rules_of import delivery_of, rules_from, rules_on_disk
+from scrapy_mandelbot.commands.sources import (
+    AskedUrl,
+    CannotBeHadError,
+    check_url_of_file,
+    read_urls,
+    robots_url_asked,
+)
+from scrapy_mandelbot.politeness import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from scrapy_mandelbot.commands.fetching import Fetched
+    from scrapy_mandelbot.commands.job import Job
+    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
+
+_STEPS = 100  # of what is shown while it is done
+
+
+def explain(job: Job) -> Result:
+    """Say of each URL whether it may be fetched, and by which line."""
+    questions = _questions(job)
+    dialect, with_changes = job.dialect, job.opts.changes or len(questions) == 1
+    reports = [
+        explanation.explain(
+            one, dialect, job.max_bytes, with_changes=with_changes, purposes=job.opts.purpose or ()
+        )
+        for one in _counted(job, questions)
+    ]
+    return _result(job, explanation, questions, reports)
+
+
+def compare(job: Job) -> Result:
+    """Say of each URL how the robots of all dialects decide."""
+    questions = _questions(job)
+    reports = [comparison.compare(one, job.max_bytes) for one in _counted(job, questions)]
+    return _result(job, comparison, questions, reports)
+
+
+def _result(
+    job: Job, made_by: ModuleType, questions: list[Question], reports: list[dict[str, Any]]
+) -> Result:
+    wanted = job.opts.format or ("text" if len(questions) == 1 else "table")
+    text = ""
+    if wanted == "text":
+        text = "\n".join(made_by.text(report, job.terminal.paint) for report in reports)
+    elif wanted == "table":
+        text = made_by.table(reports, job.terminal.paint)
+    elif wanted == "csv":
+        text = made_by.as_csv(reports)
+    elif wanted == "jsonl":
+        text = json_lines({**job.envelope, **report} for report in reports)
+    told = {report["url"]: explanation.changes_told(report) for report in reports}
+    return Result(
+        made_by.exit_code(reports),
+        {"urls": reports},
+        text,
+        page=partial(_page_of_urls, job, questions, told),
+        remarks=list(_left_out(questions)) if job.opts.robots else [],
+    )
+
+
+def _page_of_urls(job: Job, questions: list[Question], told: dict[str, list[str]]) -> str:
+    if not questions:
+        raise CannotBeHadError("there is no URL, and so no robots.txt to make a page of")
+    return page_of(job, questions[0].rules, told=told)
+
+
+def _counted(job: Job, questions: list[Question]) -> Iterator[Question]:
+    """Iterate over the questions, and show how far it has come."""
+    step = max(1, len(questions) // _STEPS)
+    for number, question in enumerate(questions):
+        if number % step == 0:
+            doing = f"{number + 1:,} of {len(questions):,}: {question.url}"
+            job.terminal.progress(doing)
+        yield question
+
+
+def _questions(job: Job) -> list[Question]:
+    """Return who asks for what."""
+    asked = _rules_of(job)
+    if not job.opts.robots:
+        return [Question(one.url, job.agent, rules) for one, rules in asked]
+    urls_of: defaultdict[int, list[str]] = defaultdict(list)
+    for one, rules in asked:
+        urls_of[id(rules)].append(one.url)
+    return [
+        Question(url, name, rules, told)
+        for rules in {id(rules): rules for _, rules in asked}.values()
+        for name, told in robots_asked(rules)
+        for url in urls_of[id(rules)]
+    ]
+
+
+def _left_out(questions: list[Question]) -> Iterator[str]:
+    """Yield how many robots of a file are not asked about."""
+    for rules in {id(one.rules): one.rules for one in questions}.values():
+        left = sum(1 for _ in unknown_names(rules)) - MOST_NAMED
+        if left > 0:
+            yield f"{rules.source} names {left:,} more robots, which are left out"
+
+
+def _rules_of(job: Job) -> list[tuple[AskedUrl, Rules]]:
+    """Return the URLs asked about, each with the rules of its site, or those of the file."""
+    urls = read_urls(job.args, job.opts.urls)
+    if job.opts.file:
+        if job.opts.robots and not job.args and not job.opts.urls:
+            urls = [AskedUrl("/")]
+        for one in urls:
+            check_url_of_file(one)
+        rules = rules_on_disk(job.opts.file)
+        return [(one, rules) for one in urls]
+    robots_of = {one.url: robots_url_asked(one) for one in urls}
+    wanted = dict.fromkeys(robots_of.values())
+    if job.opts.format == "html" and len(wanted) > 1:
+        raise CannotBeHadError(f"a page is about one site, and these URLs are of {len(wanted)}")
+    rules_of: dict[str, Rules] = {}
+
+    def visit(fetched: Fetched) -> tuple[()]:
+        url = fetched.wanted.url
+        # Of several sites one that is not there is a line in the report, as one that is down is.
+        if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER} and len(wanted) == 1:
+            raise CannotBeHadError(fetched.trouble)
+        delivery = None if fetched.failure else delivery_of(fetched)
+        rules_of[url] = rules_from(fetched, delivery)
+        return ()
+
+    if urls:
+        job.fetch(map(job.wanted_robots, wanted), visit)
+    return [(one, rules_of[robots_of[one.url]]) for one in urls]

@@ -1,0 +1,184 @@
+"""Tells a limit from chance: does being refused depend on how much a site was asked before?
+
+A server that limits its clients keeps a bucket, or something that works like one: each request adds
+to it, it drains at a rate, and what does not fit is refused. Neither the rate nor the size is told.
+So there is a ladder of rates here, and for each a bucket that nothing overflows, filled by what the
+site answered well, at the times at which it was sent. If one of these rates is the site's, all that
+was refused was refused at that bucket's highest level, and hardly anything was answered well there.
+If refusals come by chance, they come at any level of any bucket. The statistic is a G-test (a
+likelihood ratio) of refusals above and below the threshold of each bucket.
+
+Nothing is computed while answers are good. A run, which is what happens from one pause to the next,
+is written down, and read when it is over; of the runs read so far little is kept, and all of it is
+judged anew.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+RATES = tuple(0.1 * 1.1**step for step in range(100))
+"""Requests a second, to 1,250."""
+_RUNS = 8  # that are judged; a limit may move
+_REFUSED = 4  # refusals of a run that are judged: one that is over limits refuses all that follow
+_LIKELY = 1.5  # of G; a rate that explains that much less is not the site's
+_LONG = 2.0  # seconds for which a bucket holds its own rate; larger ones are seldom,
+_SELDOM = 3.0  # by this power,
+_LONGEST = 12.0  # and what holds more is no limit to go by: a pause is
+
+
+class Reading(NamedTuple):
+    """What the ladder says of a site."""
+
+    evidence: float
+    """For a limit: the G of the rate that explains most."""
+    rate: float
+    """Requests a second, the best guess at the limit."""
+    slowest: float
+    """The least rate that may be the limit."""
+    fastest: float
+    """The highest one."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether so much lies between the two that neither is known."""
+        return self.fastest > 4.0 * self.slowest
+
+
+class _Run(NamedTuple):
+    """What is kept of a run: for each rate some numbers."""
+
+    goods: int
+    refused: int
+    peaks: array[float]
+    """The highest level of the bucket."""
+    near: array[float]
+    """How many good answers came at about that level."""
+    levels: list[array[float]]
+    """For each refusal, the level at which it came."""
+
+
+class Ladder:
+    """What the last runs of a site say of its limit, if it has one."""
+
+    __slots__ = ("_at", "_levels", "_runs")
+
+    def __init__(self) -> None:
+        self._runs: deque[_Run] = deque(maxlen=_RUNS)
+        self._levels = array("d", bytes(8 * len(RATES)))
+        self._at = 0.0
+
+    def read(self, good: Iterable[float], refused: Iterable[float], more: int = 0) -> None:
+        """Read a run.
+
+        Args:
+            good: when that was sent which was answered well, in seconds.
+            refused: when that was sent which was refused.
+            more: how many good answers there were before.
+        """
+        run = sorted([*((sent, False) for sent in good), *((sent, True) for sent in refused)])
+        count = sum(was_refused for _, was_refused in run)
+        peaks, near = array("d"), array("d")
+        levels: list[array[float]] = [array("d") for _ in range(min(count, _REFUSED))]
+        for number, rate in enumerate(RATES):
+            level, at = self._levels[number], self._at
+            filled: list[float] = []
+            refused_at: list[float] = []
+            for sent, was_refused in run:
+                level -= (sent - at) * rate
+                at = sent
+                level = max(level, 0.0)
+                if was_refused:
+                    refused_at.append(level + 1.0)
+                else:
+                    level += 1.0
+                    filled.append(level)
+            self._levels[number] = level
+            peak = max(filled, default=1.0)
+            least = _threshold(peak)
+            peaks.append(peak)
+            near.append(sum(least <= one for one in filled))
+            for one, kept in zip(refused_at, levels, strict=False):
+                kept.append(one)
+        if run:
+            self._at = run[-1][0]
+        self._runs.append(_Run(len(run) - count + more, len(levels), peaks, near, levels))
+
+    def reading(self) -> Reading:
+        """Return what the runs say together."""
+        values = [self._g(number) for number in range(len(RATES))]
+        evidence = max(values)
+        likely = [number for number, value in enumerate(values) if value > evidence - _LIKELY]
+        slowest, fastest = RATES[likely[0]], RATES[likely[-1]]
+        return Reading(evidence, (slowest * fastest) ** 0.5, slowest, fastest)
+
+    def explains_last(self, rate: float) -> bool:
+        """Return whether the last run ended where the bucket of about this rate was full."""
+        number, last = _near(rate), self._runs[-1]
+        return bool(last.levels) and last.levels[0][number] >= _threshold(self._peak(number))
+
+    def share_below(self, rate: float, but: int = 0) -> float:
+        """Return the share that is refused where the bucket of about this rate is not full.
+
+        Args:
+            rate: requests a second.
+            but: how many refusals not to count.
+        """
+        good_above, above, good, refused = self._counts(_near(rate))
+        below, good_below = refused - above, good - good_above
+        return (max(0.0, below - but) + 0.5) / (good_below + below + 1.0)
+
+    def peak(self, rate: float) -> float:
+        """Return how much the bucket of about this rate has held."""
+        return self._peak(_near(rate))
+
+    def _peak(self, number: int) -> float:
+        return max((run.peaks[number] for run in self._runs), default=1.0)
+
+    def _counts(self, number: int) -> tuple[float, float, float, float]:
+        """Return good answers and refusals above the threshold, and all of them."""
+        least = _threshold(self._peak(number))
+        good_above = above = good = refused = 0.0
+        for run in self._runs:
+            good += run.goods
+            refused += run.refused
+            if run.peaks[number] >= least:
+                good_above += run.near[number]
+            for levels in run.levels:
+                above += levels[number] >= least
+        return good_above, above, good, refused
+
+    def _g(self, number: int) -> float:
+        """Return by how much a bucket of this rate explains the refusals better than chance."""
+        good_above, above, good, refused = self._counts(number)
+        g = (
+            _likelihood(good_above, above)
+            + _likelihood(good - good_above, refused - above)
+            - _likelihood(good, refused)
+        )
+        if above * (good + refused) < refused * (good_above + above):
+            g = -g  # refusals are not commoner where it is full
+        holds = self._peak(number) / RATES[number]
+        if holds > _LONGEST:
+            return 0.0
+        return g - _SELDOM * log(holds / _LONG) if holds > _LONG else g
+
+
+def _threshold(peak: float) -> float:
+    return max(0.97 * peak - 0.7, 1.05)
+
+
+def _near(rate: float) -> int:
+    number = round(log(max(rate, RATES[0]) / RATES[0]) / log(1.1))
+    return min(number, len(RATES) - 1)
+
+
+def _likelihood(good: float, refused: float) -> float:
+    total = good + refused + 1.0
+    return refused * log((refused + 0.5) / total) + good * log((good + 0.5) / total)

@@ -1,0 +1,138 @@
+"""Robots that site owners ask about: who runs them, what for, and where that is said.
+
+For lists to choose from, and for tables of who may what. A row is no promise: robots come and go,
+and names are what a request says of itself. Names of AI robots were compared with the public list
+``ai-robots-txt/ai.robots.txt``, Google's with its own list, in the month that the row says.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Kind = Literal["search", "ai", "seo", "archive", "preview", "ads"]
+
+KINDS: dict[Kind, str] = {
+    "search": "Search engines",
+    "ai": "AI crawlers and assistants",
+    "seo": "SEO tools",
+    "archive": "Archives",
+    "preview": "Link previews",
+    "ads": "Advertising",
+}
+"""The kinds in their order, in words."""
+
+
+class KnownRobot(NamedTuple):
+    """A robot by the name that its User-agent lines have."""
+
+    name: str
+    kind: Kind
+    operator: str
+    source: str
+    """Where its operator says so."""
+    dated: str
+    """When the row was last compared with a source: a month or a year, ISO 8601."""
+    is_token: bool = False
+    """Whether no request has the name: it only says what another robot's copies may be used for."""
+
+
+_GOOGLE = "https://developers.google.com/crawling/docs/crawlers-fetchers/google-common-crawlers"
+_GOOGLE_SPECIAL = (
+    "https://developers.google.com/crawling/docs/crawlers-fetchers/google-special-case-crawlers"
+)
+_BING = "https://www.bing.com/webmasters/help/which-crawlers-does-bing-use-8c184ec0"
+_YANDEX = "https://yandex.com/support/webmaster/en/robot-workings/check-yandex-robots"
+_APPLE = "https://support.apple.com/en-us/119829"
+_OPENAI = "https://platform.openai.com/docs/bots"
+_ANTHROPIC = (
+    "https://support.claude.com/en/articles/8896518-does-anthropic-crawl-data-from-the-web-"
+    "and-how-can-site-owners-block-the-crawler"
+)
+_PERPLEXITY = "https://docs.perplexity.ai/guides/bots"
+_META = "https://developers.facebook.com/docs/sharing/webmasters/web-crawlers"
+_FACEBOOKBOT = "https://developers.facebook.com/docs/sharing/bot"
+_AMAZON = "https://developer.amazon.com/amazonbot"
+_DUCKDUCKGO = "https://duckduckgo.com/duckduckgo-help-pages/results"
+_MOZ = "https://moz.com/help/moz-procedures/crawlers"
+_ARCHIVE = "https://archive.org/details/archive.org_bot"
+_X = "https://developer.x.com/en/docs/x-for-websites"
+_LIST = "https://github.com/ai-robots-txt/ai.robots.txt"
+
+KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
+    KnownRobot(*row)
+    for row in (
+        ("Googlebot", "search", "Google", _GOOGLE, "2026-11"),
+        ("Googlebot-Image", "search", "Google", _GOOGLE, "2026-11"),
+        ("Googlebot-News", "search", "Google", _GOOGLE, "2026-11"),
+        ("Googlebot-Video", "search", "Google", _GOOGLE, "2026-11"),
+        ("Storebot-Google", "search", "Google", _GOOGLE, "2026-11"),
+        ("GoogleOther", "search", "Google", _GOOGLE, "2026-11"),
+        ("Bingbot", "search", "Microsoft", _BING, "2025"),
+        ("DuckDuckBot", "search", "DuckDuckGo", f"{_DUCKDUCKGO}/duckduckbot", "2025"),
+        ("YandexBot", "search", "Yandex", _YANDEX, "2025"),
+        ("YandexImages", "search", "Yandex", _YANDEX, "2025"),
+        ("Baiduspider", "search", "Baidu", "https://help.baidu.com/question?prod_id=99", "2025"),
+        ("Applebot", "search", "Apple", _APPLE, "2026-11"),
+        ("Slurp", "search", "Yahoo", "https://help.yahoo.com/kb/SLN22600.html", "2025"),
+        (
+            *("SeznamBot", "search", "Seznam.cz"),
+            *("https://o-seznam.cz/napoveda/vyhledavani/en/seznambot-crawler/", "2025"),
+        ),
+        ("Yeti", "search", "Naver", "https://naver.me/spd", "2025"),
+        (
+            *("PetalBot", "search", "Huawei"),
+            *("https://webmaster.petalsearch.com/site/petalbot", "2026-11"),
+        ),
+        ("Qwantbot", "search", "Qwant", "https://help.qwant.com/bot/", "2026-11"),
+        ("MojeekBot", "search", "Mojeek", "https://www.mojeek.com/bot.html", "2025"),
+        ("GPTBot", "ai", "OpenAI", _OPENAI, "2026-11"),
+        ("OAI-SearchBot", "ai", "OpenAI", _OPENAI, "2026-11"),
+        ("ChatGPT-User", "ai", "OpenAI", _OPENAI, "2026-11"),
+        ("ClaudeBot", "ai", "Anthropic", _ANTHROPIC, "2026-11"),
+        ("Claude-SearchBot", "ai", "Anthropic", _ANTHROPIC, "2026-11"),
+        ("Claude-User", "ai", "Anthropic", _ANTHROPIC, "2026-11"),
+        ("Google-Extended", "ai", "Google", _GOOGLE, "2026-11", True),
+        ("Google-CloudVertexBot", "ai", "Google", _GOOGLE, "2026-11"),
+        ("Applebot-Extended", "ai", "Apple", _APPLE, "2026-11", True),
+        ("Meta-ExternalAgent", "ai", "Meta", _META, "2026-11"),
+        ("Meta-ExternalFetcher", "ai", "Meta", _META, "2026-11"),
+        ("Meta-WebIndexer", "ai", "Meta", _META, "2026-11"),
+        ("FacebookBot", "ai", "Meta", _FACEBOOKBOT, "2026-11"),
+        ("PerplexityBot", "ai", "Perplexity", _PERPLEXITY, "2025"),
+        ("Perplexity-User", "ai", "Perplexity", _PERPLEXITY, "2025"),
+        ("CCBot", "ai", "Common Crawl", "https://commoncrawl.org/ccbot", "2026-11"),
+        ("Amazonbot", "ai", "Amazon", _AMAZON, "2026-11"),
+        ("Amzn-SearchBot", "ai", "Amazon", _AMAZON, "2026-11"),
+        ("Amzn-User", "ai", "Amazon", _AMAZON, "2026-11"),
+        ("Bytespider", "ai", "ByteDance", _LIST, "2026-11"),
+        ("DuckAssistBot", "ai", "DuckDuckGo", f"{_DUCKDUCKGO}/duckassistbot", "2026-11"),
+        ("MistralAI-User", "ai", "Mistral AI", "https://docs.mistral.ai/robots", "2026-11"),
+        ("cohere-ai", "ai", "Cohere", _LIST, "2026-11"),
+        ("AI2Bot", "ai", "Ai2", "https://allenai.org/crawler", "2026-11"),
+        ("Diffbot", "ai", "Diffbot", _LIST, "2026-11"),
+        ("ImagesiftBot", "ai", "ImageSift", "https://imagesift.com/about", "2026-11"),
+        ("AhrefsBot", "seo", "Ahrefs", "https://ahrefs.com/robot", "2025"),
+        ("SemrushBot", "seo", "Semrush", "https://www.semrush.com/bot/", "2025"),
+        ("MJ12bot", "seo", "Majestic", "https://mj12bot.com/", "2025"),
+        ("DotBot", "seo", "Moz", f"{_MOZ}/dotbot", "2025"),
+        ("rogerbot", "seo", "Moz", f"{_MOZ}/rogerbot", "2025"),
+        ("DataForSeoBot", "seo", "DataForSEO", "https://dataforseo.com/dataforseo-bot", "2026-11"),
+        ("BLEXBot", "seo", "WebMeUp", "https://webmeup-crawler.com/", "2026-11"),
+        ("Barkrowler", "seo", "Babbar", "https://www.babbar.tech/crawler", "2026-11"),
+        ("serpstatbot", "seo", "Serpstat", "https://serpstatbot.com/", "2025"),
+        ("archive.org_bot", "archive", "Internet Archive", _ARCHIVE, "2026-11"),
+        ("ia_archiver", "archive", "Internet Archive, Alexa before", _ARCHIVE, "2025"),
+        ("facebookexternalhit", "preview", "Meta", _META, "2026-11"),
+        ("Twitterbot", "preview", "X", f"{_X}/cards/guides/getting-started", "2025"),
+        ("LinkedInBot", "preview", "LinkedIn", "https://www.linkedin.com/robots.txt", "2025"),
+        ("Slackbot", "preview", "Slack", "https://api.slack.com/robots", "2025"),
+        ("Discordbot", "preview", "Discord", "https://discordapp.com", "2025"),
+        (
+            *("Pinterestbot", "preview", "Pinterest"),
+            *("https://help.pinterest.com/en/business/article/pinterestbot", "2025"),
+        ),
+        ("AdsBot-Google", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
+        ("Mediapartners-Google", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
+    )
+)  # fmt: skip
+"""The robots, by kind."""

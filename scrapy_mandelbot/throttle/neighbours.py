@@ -1,0 +1,176 @@
+"""What crawls tell each other of the sites that they both ask: pauses, and turns at a pace.
+
+Those of one process tell each other at once, whatever their stores; those with one store in a file
+read there what the others have written. Nothing that was heard is told again.
+"""
+
+from __future__ import annotations
+
+import random
+from math import isfinite
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
+
+from scrapy_mandelbot.stores import Recent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.stores import KeptPause, Store
+
+_LOOK_AFTER = 0.5  # seconds; what a store is told is in its file after a quarter of one
+_MOST_KNOWN = 50_000  # sites, as many as may be in trouble
+_WORTH_WRITING = 2.0  # seconds; a shorter wait is over before others have read of it
+GIVES_WAY = 1.0
+"""Seconds for which a crawl leaves it to another one to be the first to ask again."""
+_SPREAD = 3.0  # seconds
+_CONTENDED_FOR = 600.0  # seconds since another crawl of the store had a turn
+
+
+class Hearer(Protocol):
+    """A crawl that hears of others."""
+
+    def hear_pause(self, key: str, pause: KeptPause) -> None:
+        """Leave a site alone, as another crawl does."""
+
+    def hear_end(self, key: str, pause: KeptPause) -> None:
+        """Ask a site again that was left alone for another crawl, which has found it well."""
+
+    def hear_turn(self, name: str, due: float) -> bool:
+        """Leave a site alone until its next turn, and return whether a request waits for that."""
+
+
+_IN_THIS_PROCESS: WeakSet[Neighbours] = WeakSet()
+
+
+class Neighbours:
+    """Writes down what the crawl knows of sites, and hears what others do.
+
+    Args:
+        store: what the next run reads, and other processes.
+        clock: of the crawl.
+        hearer: the crawl.
+        by_proxy: whether it tells proxies apart; only those that do alike hear of each other.
+    """
+
+    def __init__(self, store: Store, clock: Clock, hearer: Hearer, *, by_proxy: bool) -> None:
+        self._store = store
+        self._clock = clock
+        self._hearer = hearer
+        self._by_proxy = by_proxy
+        self._known: Recent[KeptPause] = Recent(_MOST_KNOWN)
+        """Pauses that are not over: the crawl's own, and those that it has heard of."""
+        self._heard: Recent[KeptPause] = Recent(_MOST_KNOWN)
+        """Of those, the ones that another crawl has told of and not ended."""
+        self._turns: Recent[float] = Recent(_MOST_KNOWN)
+        """When the next turns are, as far as that was read or written."""
+        self._contended: Recent[float] = Recent(_MOST_KNOWN)
+        """Sites that another crawl of the store asks, and until when that is supposed."""
+        self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
+        self._timer: Call | None = None
+
+    def begin(self) -> None:
+        """Hear of others from now on, and of what those of this process know by now."""
+        _IN_THIS_PROCESS.add(self)
+        for other in self._others():
+            for key, pause in list(other._known.items()):  # noqa: SLF001 -- one of its kind
+                self.hear_pause(key, pause)
+            for name, due in list(other._turns.items()):  # noqa: SLF001
+                self.hear_turn(name, due)
+        if self._store.is_shared:
+            self._store.has_news()  # what is there by now was read
+            self._timer = self._clock.call_later(_LOOK_AFTER, self._look)
+
+    def close(self) -> None:
+        """Hear of no one any more."""
+        _IN_THIS_PROCESS.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def know_pause(self, key: str, pause: KeptPause) -> None:
+        """Note a pause that the store has from a former run."""
+        self._known.put(key, pause, 1)
+
+    def put_pause(self, key: str, pause: KeptPause | None) -> None:
+        """Write down a pause of the crawl's own, or that it is over, and tell the others."""
+        self._heard.discard(key)
+        if pause is None:
+            self._known.discard(key)
+        else:
+            self._known.put(key, pause, 1)
+        self._store.put_pause(key, pause)
+        for other in self._others():
+            other.hear_pause(key, pause)
+
+    def put_turn(self, name: str, due: float) -> float:
+        """Write down when the next turn of a site is, and tell the others.
+
+        Returns:
+            When the crawl may take it itself: somewhat later, where another one waits for it.
+        """
+        now = self._clock.now()
+        self._turns.put(name, due, 1)
+        if due - now >= _WORTH_WRITING:
+            self._store.put_turn(name, due)
+        waits = [other.hear_turn(name, due) for other in self._others()]
+        if any(waits):
+            return due + GIVES_WAY / 10  # they hear of it at once
+        if (self._contended.get(name) or 0.0) <= now:
+            return due
+        # Two that have asked at one time must not do so the next time; hearing takes a second.
+        return due + GIVES_WAY + self._random.uniform(0.0, _SPREAD)
+
+    def hear_pause(self, key: str, pause: KeptPause | None) -> None:
+        """Hear of a pause of another crawl, or that it is over."""
+        if pause is None:
+            self._known.discard(key)
+            heard = self._heard.get(key)
+            self._heard.discard(key)
+            if heard is not None:
+                self._hearer.hear_end(key, heard)
+        elif pause.until > self._clock.now():
+            self._known.put(key, pause, 1)
+            self._heard.put(key, pause, 1)
+            self._hearer.hear_pause(key, pause)
+
+    def hear_turn(self, name: str, due: float) -> bool:
+        """Hear of the next turn of a site; return whether a request waits for it."""
+        self._turns.put(name, max(due, self._turns.get(name) or 0.0), 1)
+        return self._hearer.hear_turn(name, due)
+
+    def _others(self) -> Iterator[Neighbours]:
+        for other in list(_IN_THIS_PROCESS):
+            if other is not self and other._by_proxy is self._by_proxy:  # noqa: SLF001
+                yield other
+
+    def _look(self) -> None:
+        self._timer = self._clock.call_later(_LOOK_AFTER, self._look)
+        if self._store.has_news():
+            self._read_pauses()
+            self._read_turns()
+
+    def _read_pauses(self) -> None:
+        now = self._clock.now()
+        pauses = self._store.get_pauses(now)
+        for key in [key for key, one in self._known.items() if one.until <= now]:
+            self._known.discard(key)
+            self._heard.discard(key)
+        for key, pause in pauses.items():
+            if pause != self._known.get(key) and self._by_proxy_or_not(key):
+                self.hear_pause(key, pause)
+        for key in [key for key, _ in self._heard.items() if key not in pauses]:
+            self.hear_pause(key, None)
+
+    def _read_turns(self) -> None:
+        now = self._clock.now()
+        for name, due in self._store.get_turns(now).items():
+            # Its own may have come later than it was meant to by now; another's is another time.
+            if isfinite(due) and due > (self._turns.get(name) or 0.0):
+                self._turns.put(name, due, 1)
+                self._contended.put(name, now + _CONTENDED_FOR, 1)
+                self._hearer.hear_turn(name, due)
+
+    def _by_proxy_or_not(self, key: str) -> bool:
+        return self._by_proxy or "|" not in key

@@ -1,0 +1,298 @@
+"""``scrapy robots check`` as a linter: of many files, with a project's choices, in CI."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from crawling import ensureDeferred
+from webs import Answer
+
+from scrapy_mandelbot.robotstxt.lint import FINDINGS, Severity
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
+CLEAN = "User-agent: *\nDisallow: /private/\n"
+WARNS = "User-agent: *\nUser-agent: a\n\nDisallow: /\n"
+WRONG = "User-agent: *\nDisalow: /\nDisallow: /*\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Three files in folders."""
+    for name, text in (("clean", CLEAN), ("warns", WARNS), ("wrong", WRONG)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "robots.txt").write_text(text)
+    return [f"{name}/robots.txt" for name in ("clean", "warns", "wrong")]
+
+
+def codes(run):
+    report = json.loads(run.stdout)
+    return [one["code"] for file in report.get("files", [report]) for one in file["findings"]]
+
+
+def test_several_files_are_checked(robots, files):
+    """Each is told, then all; the exit code is that of the worst."""
+    run = robots("check", *files[:2])
+    assert run.returncode == 1
+    text = run.stdout.decode()
+    assert "\nclean/robots.txt: nothing is wrong\n" in f"\n{text}"
+    assert "\nwarns/robots.txt: 1 warning\n" in text
+    assert text.endswith("\n\n2 files: 1 warning\n")
+    run = robots("check", *files, files[0], "--format", "json")
+    report = json.loads(run.stdout)
+    assert run.returncode == report["exit_code"] == 3
+    assert [one["source"] for one in report["files"]] == files
+    assert report["counts"] == {"error": 1, "warning": 1, "note": 2}
+
+
+def test_patterns_stand_for_files(robots, files):
+    """Also where no shell has read them; one that no file matches is wrong use of some kind."""
+    for pattern in ("*/robots.txt", "**/robots.txt", "w*/*", "[w]*/robots.txt"):
+        report = json.loads(robots("check", pattern, "--format", "json").stdout)
+        found = [one["source"] for one in report["files"]]
+        assert found == [file for file in files if "*/" in pattern or file[0] == "w"][-len(found) :]
+    run = robots("check", "nothing/*.txt")
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr == b"scrapy robots: nothing/*.txt: no file has such a name\n"
+
+
+@ensureDeferred
+async def test_files_and_sites_are_checked_at_once(webs, robots_later, files):
+    """One run of Scrapy asks all sites; a missing file is looked for in capitals at its own."""
+    one, other = webs(), webs("127.0.0.2")
+    plain = {"Content-Type": "text/plain"}
+    one.pages["/robots.txt"] = Answer(WRONG.encode(), headers=plain)
+    other.pages["/ROBOTS.TXT"] = Answer(CLEAN.encode(), headers=plain)
+    run = await robots_later("check", files[0], one.url, other.url, "--format", "json")
+    report = json.loads(run.stdout)
+    sources = [files[0], f"{one.url}/robots.txt", f"{other.url}/robots.txt"]
+    assert [file["source"] for file in report["files"]] == sources
+    told = [{found["code"] for found in file["findings"]} for file in report["files"]]
+    assert "misspelt-field" in told[1]
+    assert "only-in-capitals" in told[2]
+    assert "only-in-capitals" not in told[1]
+
+
+def test_what_cannot_be_had_keeps_no_other_from_being_checked(robots, files):
+    """It is told, its exit code is 2, and the others' findings are there."""
+    run = robots("check", "no/where", files[2], "http://127.0.0.1:1/")
+    assert run.returncode == 2
+    assert b"misspelt-field" in run.stdout
+    assert b"no/where: cannot be had" in run.stdout
+    assert b"3 files: 1 error, 2 notes, 2 cannot be had" in run.stdout
+    said = run.stderr.decode().splitlines()
+    assert said[0] == "scrapy robots: no/where: no such file or directory"
+    assert said[1] == "scrapy robots: http://127.0.0.1:1/robots.txt: connection refused"
+
+
+@pytest.mark.parametrize(
+    ("choices", "found"),
+    [
+        ([], ["misspelt-field", "redundant-star", "wildcard"]),
+        (["--ignore", "wildcard"], ["misspelt-field", "redundant-star"]),
+        (["--ignore", "wildcard,misspelt-field"], ["redundant-star"]),
+        (["--ignore", "note"], ["misspelt-field"]),
+        (["--select", "error"], ["misspelt-field"]),
+        (["--select", "wildcard", "--select", "misspelt-field"], ["misspelt-field", "wildcard"]),
+        (["--select", "note", "--ignore", "wildcard"], ["redundant-star"]),
+    ],
+)
+def test_findings_are_chosen(robots, files, choices, found):
+    """By code, or by severity; those left out count for nothing but their number."""
+    run = robots("check", files[2], "--format", "json", *choices)
+    assert codes(run) == found
+    report = json.loads(run.stdout)
+    assert report["ignored"] == 3 - len(found)
+    assert report["counts"]["error"] == found.count("misspelt-field")
+    assert run.returncode == (3 if "misspelt-field" in found else 0)
+    if report["ignored"]:
+        text = robots("check", files[2], *choices).stdout.decode()
+        assert f"({report['ignored']} not wanted)" in text
+
+
+def test_warnings_need_not_fail(robots, files):
+    """Errors always do."""
+    assert robots("check", files[1], "--fail-on", "error").returncode == 0
+    assert robots("check", files[1], "--fail-on", "warning").returncode == 1
+    assert robots("check", files[2], "--fail-on", "error").returncode == 3
+
+
+def test_a_projects_choices_are_in_its_file(robots, files, tmp_path):
+    """The nearest, up to the repository's root; the command line says otherwise."""
+    (tmp_path / ".robots-check.cfg").write_text(
+        "[check]\nignore = wildcard,\n    redundant-star\nfail-on = error\n"
+    )
+    assert codes(robots("check", files[2], "--format", "json")) == ["misspelt-field"]
+    assert robots("check", files[1]).returncode == 0
+    assert robots("check", files[1], "--fail-on", "warning").returncode == 1
+    run = robots("check", files[2], "--format", "json", "--ignore", "misspelt-field")
+    assert codes(run) == ["redundant-star", "wildcard"]
+    (tmp_path / "other.cfg").write_text("[check]\nselect = wildcard\n")
+    run = robots("check", files[2], "--format", "json", "--config", "other.cfg")
+    assert codes(run) == ["wildcard"]
+
+
+def test_the_file_is_found_from_below_and_not_above_the_repository(forked, files, tmp_path):
+    """As linters do it."""
+    (tmp_path / ".robots-check.cfg").write_text("[check]\nignore = note\n")
+    below = tmp_path / "wrong"
+    assert codes(forked.run(below, "check", "robots.txt", "--format", "json")) == ["misspelt-field"]
+    (below / ".git").mkdir()
+    assert len(codes(forked.run(below, "check", "robots.txt", "--format", "json"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[check]\nignore = wildcrad\n", "ignore: there is no finding wildcrad: wildcard is meant"),
+        ("[check]\nfail-on = never\n", "fail-on: never is not error, warning"),
+        ("[check]\nfail_on = error\n", "fail_on is not one of select, ignore, fail-on"),
+        ("[lint]\nignore = note\n", "there is no section lint, only check"),
+        ("ignore = note\n", "File contains no section headers."),
+    ],
+)
+def test_a_choice_that_is_none_is_told(robots, files, tmp_path, text, said):
+    """With the file that it is in; a typing error must not let errors through."""
+    (tmp_path / ".robots-check.cfg").write_text(text)
+    run = robots("check", files[0])
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert said in run.stderr.decode()
+    assert ".robots-check.cfg" in run.stderr.decode()
+
+
+def test_sarif_holds_what_services_need(robots, files):
+    """Version 2.1.0: rules with their levels, results with file, line and message."""
+    run = robots("check", *files, "--format", "sarif", "--ignore", "wildcard")
+    log = json.loads(run.stdout)
+    assert run.returncode == 3
+    assert log["version"] == "2.1.0"
+    (told,) = log["runs"]
+    rules = told["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == [code for code in FINDINGS if code != "wildcard"]
+    levels = {str(severity) for severity in Severity}
+    assert {rule["defaultConfiguration"]["level"] for rule in rules} == levels
+    results = told["results"]
+    assert [one["ruleId"] for one in results if one["level"] == "error"] == ["misspelt-field"]
+    for one in results:
+        assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
+    [wrong] = [one for one in results if one["level"] == "error"]
+    assert wrong["locations"] == [
+        {
+            "physicalLocation": {
+                "artifactLocation": {"uri": "wrong/robots.txt"},
+                "region": {"startLine": 2, "snippet": {"text": "Disalow: /"}},
+            }
+        }
+    ]
+    assert told["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
+    log = json.loads(robots("check", "nowhere", files[0], "--format", "sarif").stdout)
+    assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
+
+
+def test_github_gets_its_commands(robots, tmp_path):
+    """One a line; what a file says ends none and begins none."""
+    folder = tmp_path / "a,b:c"
+    folder.mkdir()
+    (folder / "robots.txt").write_bytes(
+        b"User-agent: *\nDisalow%0A::error::x: /\x1b\r::warning::y\n"
+    )
+    run = robots("check", "a,b:c/robots.txt", "nowhere", "--format", "github")
+    lines = run.stdout.decode().splitlines()
+    assert run.returncode == 2
+    found = json.loads(robots("check", "a,b:c/robots.txt", "--format", "json").stdout)["findings"]
+    assert len(lines) == len(found) + 1 > 4
+    for line in lines[:-1]:
+        assert re.match(
+            r"::(warning|notice) file=a%2Cb%3Ac/robots\.txt,(line=\d,)?title=[a-z-]+::\S", line
+        ), line
+        assert "%0A" not in line
+    assert lines[-1] == "::error title=robots.txt::nowhere: no such file or directory"
+
+
+def test_csv_has_a_row_for_each_finding(robots, files):
+    """With the columns of the findings' fields."""
+    run = robots("check", *files, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(run.stdout.decode())))
+    wrong = [row for row in rows if row["severity"] == "error"]
+    assert [(row["source"], row["line"], row["code"]) for row in wrong] == [
+        ("wrong/robots.txt", "2", "misspelt-field")
+    ]
+    assert len(rows) == 4
+
+
+def test_a_page_is_about_one_file(robots, files):
+    """As many pages are wanted as there are files."""
+    run = robots("check", *files, "--format", "html")
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr == b"scrapy robots: a page is about one file\n"
+
+
+def test_colours_and_columns_are_as_asked_for(robots, files):
+    """FORCE_COLOR in a pipe, unless NO_COLOR; COLUMNS, as far as words can be broken."""
+    plain = robots("check", files[2]).stdout
+    assert b"\x1b" not in plain
+    coloured = robots("check", files[2], FORCE_COLOR="1").stdout
+    assert b"\x1b[31;1merror\x1b[0m" in coloured
+    assert robots("check", files[2], FORCE_COLOR="1", NO_COLOR="1").stdout == plain
+    assert robots("check", files[2], FORCE_COLOR="0").stdout == plain
+    for columns in ("50", "120"):
+        text = robots("check", files[2], COLUMNS=columns).stdout.decode()
+        widest = max(map(len, text.splitlines()))
+        assert int(columns) - 20 < widest <= int(columns)
+    assert robots("check", files[2], COLUMNS="wide").stdout == plain
+
+
+# What people put into their repositories.
+
+
+def hook():
+    """Return the fields of the definition, which is a list of one mapping of strings."""
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    fields = re.findall(r"^(?:- |  )([a-z_]+): (.+)$", text, re.MULTILINE)
+    return {name: value.strip("'\"") for name, value in fields}
+
+
+def test_the_pre_commit_hook_checks_what_is_committed(robots, files, tmp_path):
+    """As pre-commit runs it: its entry, with those of the files named that its pattern finds."""
+    told = hook()
+    assert set(told) == {"id", "name", "description", "entry", "language", "files", "types"}
+    assert told["language"] == "python"
+    block = PAGE.partition("- repo: local\n")[2].partition("\n\n")[0]
+    assert [name for name, value in told.items() if f"{name}: {value}\n" not in f"{block}\n"] == []
+    named = [*files, "docs/robots.txt.md", "robots.txt"]
+    taken = [name for name in named if re.search(told["files"], name)]
+    assert taken == [*files, "robots.txt"]
+    program, command, *arguments = shlex.split(told["entry"])
+    assert (program, command) == ("scrapy", "robots")
+    assert robots(*arguments, files[0]).returncode == 0
+    assert robots(*arguments, *files).returncode == 3
+
+
+def test_the_workflow_of_the_page_fails_where_something_is_wrong(files, tmp_path):
+    """The steps of the snippet, but for what installs, as GitHub runs them: with bash -e."""
+    block = re.search(
+        r"\.\. code-block:: yaml\n\n((?: {4}.*\n|\n)+)", PAGE.partition("On GitHub a workflow")[2]
+    )[1]
+    runs = re.findall(r"^ +- run: (.+)$", block, re.MULTILINE)
+    assert runs[0].startswith("pip install ")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {**os.environ, "PATH": path}
+    for names, code in ((files[:1], 0), (files, 3)):
+        for file in set(files) - set(names):
+            (tmp_path / file).unlink()
+        script = "\n".join(runs[1:])
+        bash = ["bash", "-e", "-c", script]
+        run = subprocess.run(bash, cwd=tmp_path, env=environ, capture_output=True, check=False)
+        assert run.returncode == code, run.stderr
+        assert (b"::error file=wrong/robots.txt,line=2" in run.stdout) == bool(code)
+        for name, text in (("clean", CLEAN), ("warns", WARNS), ("wrong", WRONG)):
+            (tmp_path / name / "robots.txt").write_text(text)

@@ -1,0 +1,210 @@
+"""``scrapy robots explain`` and ``compare`` of many URLs and of many robots: one line each."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from crawling import ensureDeferred
+from webs import Answer
+
+from scrapy_mandelbot.commands.reports.questions import MOST_NAMED
+from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
+
+BODY = b"""\
+User-agent: *
+Disallow: /private
+Allow: /private/press
+
+User-agent: GPTBot
+User-agent: Ownbot
+Disallow: /
+"""
+URLS = ("/a", "/private/x", "/private/press/1")
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "robots.txt").write_bytes(BODY)
+    (tmp_path / "urls.txt").write_text("\n".join(URLS))
+
+
+def listed(run):
+    """Return the rows of a CSV file by the names of their columns."""
+    return list(csv.DictReader(io.StringIO(run.stdout.decode())))
+
+
+@pytest.mark.parametrize("verb", ["explain", "compare"])
+@pytest.mark.parametrize("form", [[], ["--format", "table"]], ids=["default", "table"])
+def test_of_several_urls_each_has_a_line(robots, file, verb, form):
+    """A head, the verdicts with the lines that decided, and how many there are of each."""
+    run = robots(verb, "--urls", "urls.txt", "--file", "robots.txt", *form)
+    assert run.returncode == 1
+    expected = {
+        "explain": (
+            "verdict    line  by                     URL\n"
+            "allowed          no rule matches        /a\n"
+            "forbidden     2  Disallow: /private     /private/x\n"
+            "allowed       3  Allow: /private/press  /private/press/1\n"
+            "\n"
+            "3 verdicts: 2 allowed, 1 forbidden\n"
+        ),
+        "compare": (
+            "verdict    line  otherwise          URL\n"
+            "allowed                             /a\n"
+            "forbidden     2                     /private/x\n"
+            "allowed       3  rep1994 extended2  /private/press/1\n"
+            "\n"
+            "3 lines: dialects differ in 1\n"
+        ),
+    }
+    assert run.stdout.decode() == expected[verb]
+
+
+def test_csv_has_a_row_for_each_url(robots, file):
+    """With the columns of the verdict; of a comparison, with those of each dialect."""
+    asked = ["--urls", "urls.txt", "--file", "robots.txt", "--agent", "Bot", "--format", "csv"]
+    rows = listed(robots("explain", *asked))
+    assert [(row["url"], row["agent"], row["verdict"], row["line"]) for row in rows] == [
+        ("/a", "Bot", "allowed", ""),
+        ("/private/x", "Bot", "forbidden", "2"),
+        ("/private/press/1", "Bot", "allowed", "3"),
+    ]
+    assert rows[1]["rule"] == "Disallow: /private"
+    rows = listed(robots("compare", *asked))
+    assert [row["alike"] for row in rows] == ["yes", "yes", "no"]
+    for dialect in DIALECTS:
+        verdict = RobotsTxt.parse(BODY, dialect=dialect).verdict(URLS[2], "Bot")
+        word = "allowed" if verdict.allowed else "forbidden"
+        assert (rows[2][dialect], rows[2][f"{dialect} line"]) == (word, str(verdict.rule.line))
+
+
+def test_no_cell_is_a_formula(robots, tmp_path):
+    """A spreadsheet would run it: the file's owner chooses what groups are called."""
+    (tmp_path / "robots.txt").write_bytes(b"User-agent: =cmd|x!A1\nDisallow: /\x1b[2J\n")
+    asked = ["/\x1b[2J", "--file", "robots.txt", "--agent", "=cmd|x!A1", "--format", "csv"]
+    (row,) = listed(robots("explain", *asked))
+    assert (row["group"], row["agent"]) == ("'=cmd|x!A1", "'=cmd|x!A1")
+    assert row["rule"] == "Disallow: /\\x1b[2J"
+
+
+@pytest.mark.parametrize("verb", ["explain", "compare"])
+def test_json_lines_are_the_objects_of_json(robots, file, verb):
+    """One a line, each with the version and the verb."""
+    asked = [verb, "--urls", "urls.txt", "--file", "robots.txt", "--format"]
+    lines = robots(*asked, "jsonl").stdout.decode().splitlines()
+    told = json.loads(robots(*asked, "json").stdout)["urls"]
+    envelope = {"version": 1, "command": verb}
+    assert [json.loads(line) for line in lines] == [{**envelope, **one} for one in told]
+
+
+def test_what_would_change_a_verdict_is_for_one_url_or_who_asks(robots, file):
+    """It costs a hundred times the rest: null where it was not looked for."""
+
+    def changes(*asked):
+        run = robots("explain", *asked, "--file", "robots.txt", "--format", "json")
+        return [one["changes"] for one in json.loads(run.stdout)["urls"]]
+
+    assert changes(*URLS) == [None, None, None]
+    assert [len(found) for found in changes(*URLS, "--changes")] == [1, 2, 2]
+    assert len(changes(URLS[1])[0]) == 2
+    text = robots("explain", *URLS, "--file", "robots.txt", "--format", "text").stdout.decode()
+    assert text.count("  agent: ") == 3
+    assert "Without line" not in text
+
+
+@pytest.mark.parametrize("url", ["example.com/a", "//example.com/a", "https://", "a", "http://[x"])
+@pytest.mark.parametrize("verb", ["explain", "compare"])
+def test_what_is_no_url_is_never_allowed(robots, file, tmp_path, verb, url):
+    """No rule matches it, and a gate would be green: exit code 2, and the line that it is in."""
+    (tmp_path / "urls.txt").write_text(f"/a\n\n{url}\n")
+    for asked, where in (([url], ""), (["--urls", "urls.txt"], "urls.txt, line 3: ")):
+        run = robots(verb, *asked, "--file", "robots.txt")
+        assert (run.returncode, run.stdout) == (2, b"")
+        said = f"scrapy robots: {where}{url}: this is no URL: it begins with https:// or with one"
+        assert run.stderr.decode().startswith(said)
+    run = robots(verb, "-", stdin=f"\n{url}\n".encode())
+    assert (run.returncode, run.stdout) == (2, b"")
+    said = f"scrapy robots: standard input, line 2: {url}: this is no URL with a site"
+    assert run.stderr.decode().startswith(said)
+
+
+def test_a_line_past_what_robots_read_is_told(robots, tmp_path):
+    """500 KiB are read: what the rest would say is no verdict, and no secret."""
+    filling = b"# filling the file up to what is read\n" * 14_000
+    body = b"User-agent: *\nDisallow: /a\n" + filling + b"Disallow: /b\nAllow: /a/b\n"
+    (tmp_path / "robots.txt").write_bytes(body)
+    asked = ["/a/b", "/b", "/c", "--file", "robots.txt"]
+    told = json.loads(robots("explain", *asked, "--format", "json").stdout)["urls"]
+    beyond = [one["beyond"] for one in told]
+    assert [one["allowed"] for one in told] == [False, True, True]
+    assert [one and (one["allowed"], one["rule"]["line"]) for one in beyond] == [
+        (True, 14_004),
+        (False, 14_003),
+        None,
+    ]
+    text = robots("explain", "/b", "--file", "robots.txt").stdout.decode()
+    assert "It would be forbidden by line 14003, Disallow: /b (the group for *)" in text
+    assert "past the part of the file that robots read" in " ".join(text.split())
+    assert "2 would be otherwise by lines past" in robots("explain", *asked).stdout.decode()
+    assert "past the part of the" in robots("compare", "/b", "--file", "robots.txt").stdout.decode()
+
+
+def test_one_file_and_who_may_what(robots, file):
+    """A row for each known robot, others that the file names, and who stands for all others."""
+    run = robots("explain", "--robots", "--file", "robots.txt", "--format", "json")
+    told = json.loads(run.stdout)["urls"]
+    assert {one["url"] for one in told} == {"/"}
+    names = [one["agent"] for one in told]
+    assert names == [*(robot.name for robot in KNOWN_ROBOTS), "Ownbot", "*"]
+    allowed = {one["agent"]: one["allowed"] for one in told}
+    assert [name for name in names if not allowed[name]] == ["GPTBot", "Ownbot"]
+    by_name = {one["agent"]: one["robot"] for one in told}
+    [known] = [robot for robot in KNOWN_ROBOTS if robot.name == "GPTBot"]
+    assert by_name["GPTBot"] == {
+        "kind": "ai",
+        "operator": "OpenAI",
+        "source": known.source,
+        "dated": known.dated,
+        "is_token": False,
+    }
+    assert set(by_name["Ownbot"].values()) == {None}
+    text = robots("explain", "/private/x", "--robots", "--file", "robots.txt").stdout.decode()
+    assert f"\n{len(names)} verdicts: {len(names)} forbidden\n" in text
+    assert "any other" in text
+    assert "GPTBot" in text
+
+
+def test_a_file_may_name_more_robots_than_anyone_asks_about(robots, tmp_path):
+    """A hundred are asked about, and how many are left out is told."""
+    body = b"".join(b"User-agent: bot-%d\nDisallow: /\n" % n for n in range(MOST_NAMED + 7))
+    (tmp_path / "robots.txt").write_bytes(body)
+    run = robots("explain", "--robots", "--file", "robots.txt", "--format", "csv")
+    assert len(listed(run)) == len(KNOWN_ROBOTS) + MOST_NAMED + 1
+    assert run.stderr == b"scrapy robots: robots.txt names 7 more robots, which are left out\n"
+
+
+@ensureDeferred
+async def test_each_site_has_its_own_robots(webs, robots_later):
+    """Each file is asked about the URLs of its site, for the robots that it names."""
+    one, other = webs(), webs("127.0.0.2")
+    one.pages["/robots.txt"] = Answer(BODY)
+    other.pages["/robots.txt"] = Answer(b"User-agent: Thirdbot\nDisallow: /\n")
+    urls = [one.url + "/a", other.url + "/b"]
+    run = await robots_later("explain", *urls, "--robots", "--format", "csv")
+    rows = listed(run)
+    asked = {(row["url"], row["agent"]) for row in rows}
+    assert (urls[0], "Ownbot") in asked
+    assert (urls[1], "Thirdbot") in asked
+    assert (urls[1], "Ownbot") not in asked
+    assert len(rows) == 2 * (len(KNOWN_ROBOTS) + 2)
+
+
+def test_a_list_without_urls_is_a_list(robots, file):
+    """Nothing is asked, and nothing fails."""
+    for verb in ("explain", "compare"):
+        run = robots(verb, "-", "--file", "robots.txt", stdin=b"\n")
+        assert (run.returncode, run.stdout) == (0, b"There are no URLs.\n")

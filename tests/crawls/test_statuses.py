@@ -1,0 +1,77 @@
+"""What statuses of pages mean beside 503 and 429, and what RateLimit-Reset says of those."""
+
+from __future__ import annotations
+
+import pytest
+from crawling import LinksSpider, crawl, ensureDeferred
+from webs import Answer, site
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
+TRIED_AGAIN = {502, 504, 522, 524}  # of Scrapy's RETRY_HTTP_CODES
+
+
+class AnySpider(LinksSpider):
+    """Reads pages of any status."""
+
+    custom_settings = {"HTTPERROR_ALLOW_ALL": True}
+
+
+@pytest.mark.parametrize("status", [502, 504, 520, 521, 522, 523, 524])
+@ensureDeferred
+async def test_what_a_proxy_says_of_one_page_is_left_to_scrapy(webs, status):
+    """It pauses nothing; RetryMiddleware tries again what it has in its list, and no other."""
+    web = site(webs, 5)
+    web.pages["/page/1"] = Answer(b"", status)
+    result = await crawl(AnySpider, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(5)
+    assert web.asked("/page/1") == (2 if status in TRIED_AGAIN else 1)
+    assert "mandelbot/pause/count" not in result.stats
+
+
+@ensureDeferred
+async def test_a_status_that_the_project_names_pauses_as_a_503(webs):
+    """MANDELBOT_PAUSE_HTTP_CODES may have any; nothing is lost then."""
+    web = site(webs, 5)
+    answers = [Answer(b"", 521)]
+    web.refuse = lambda path: answers.pop() if path == "/page/1" and answers else None
+    settings = {"MANDELBOT_PAUSE_HTTP_CODES": [503, 429, 521]}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(5)
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"RateLimit-Limit": "5", "RateLimit-Remaining": "0", "RateLimit-Reset": "20"},
+        {"RateLimit": '"default";r=0;t=20'},
+    ],
+)
+@pytest.mark.parametrize(("path", "status"), [("/page/1", 429), ("/robots.txt", 503)])
+@ensureDeferred
+async def test_ratelimit_says_for_how_long_a_refusal_is_meant(webs, headers, path, status):
+    """The site is left alone until its quota is there again, and the log says so."""
+    web = site(webs, 3)
+    refusals = [Answer(b"", status, headers)]
+    web.refuse = lambda asked: refusals.pop() if asked == path and refusals else None
+    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    (refused,) = (hit.at for hit in web.hits if hit.status == status)
+    assert not [hit for hit in web.hits if refused + 1 < hit.at < refused + 20]
+    assert web.hits[-1].at >= refused + 20
+    assert result.urls() == web.urls(3)
+    if path != "/robots.txt":
+        (line,) = result.logged("Paused ")
+        assert "RateLimit" in line
+
+
+@ensureDeferred
+async def test_a_quota_that_is_used_up_by_an_answer_that_is_well_pauses_nothing(webs):
+    """The draft has it say what comes; what has come is an answer."""
+    web = site(webs, 3)
+    for answer in web.pages.values():
+        answer.headers |= {"RateLimit-Remaining": "0", "RateLimit-Reset": "600"}
+    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(3)
+    assert result.seconds < 60
+    assert "mandelbot/pause/count" not in result.stats
