@@ -60,7 +60,7 @@ def sections_of(url: str) -> Iterator[str]:
     ``https://example.com/a/b/c?d=1`` is in ``/a/``, ``/a/b/`` and ``/a/b/c?``.
     """
     begin = url.find("/", url.find("://") + 3 if "://" in url else 0)
-    if begin < 0:
+    if begin < 0 or "?" in url[:begin] or "#" in url[:begin]:
         return
     path = url[begin : begin + _LONGEST].partition("#")[0]
     query = path.find("?")

@@ -74,12 +74,13 @@ def test_every_state_is_come_to():
     assert {WAYS[way][0] for way, *_ in CASES} == set(PauseState)
 
 
-@pytest.mark.parametrize(("way", "fact", "law", "refusal", "wait", "served"), CASES)
-def test_what_happens_is_the_table(way, fact, law, refusal, wait, served):
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_what_happens_is_the_table(case):
     """The first row whose condition holds is taken; a fact without a row changes nothing.
 
     What a row tells is its news, or nothing.
     """
+    way, fact, law, refusal, wait, served = case
     pause = pause_in(way, LAWS[law], WAITS[wait])
     state, has_served = pause.state, SERVED[served]
     rows = [row for row in TRANSITIONS if (row.state, row.fact) == (state, fact)]
