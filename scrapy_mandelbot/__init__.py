@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
     from scrapy_mandelbot.extensions import SpiderHooks
     from scrapy_mandelbot.following import SitemapFollower
+    from scrapy_mandelbot.jobs import JobMiddleware
     from scrapy_mandelbot.politeness import Outcome, OutcomeKind
     from scrapy_mandelbot.queue import SiteQueue
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.robotstxt.lint import Finding, Severity
-    from scrapy_mandelbot.schedulers import ParkingScheduler
+    from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
     from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
     from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
     from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
@@ -33,6 +34,8 @@ _HOMES = {
     "Addon": "addon",
     "Dialect": "robotstxt",
     "Finding": "robotstxt.lint",
+    "JobMiddleware": "jobs",
+    "JobScheduler": "schedulers",
     "MandelbotRobotParser": "robotparser",
     "Outcome": "politeness",
     "OutcomeKind": "politeness",
@@ -66,6 +69,8 @@ __all__ = [
     "Addon",
     "Dialect",
     "Finding",
+    "JobMiddleware",
+    "JobScheduler",
     "MandelbotRobotParser",
     "Outcome",
     "OutcomeKind",

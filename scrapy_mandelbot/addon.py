@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import BaseScheduler, Scheduler
@@ -19,18 +20,21 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.config import check_settings
+from scrapy_mandelbot.config import DURABLE, check_settings, read_setting
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.following import SitemapFollower
+from scrapy_mandelbot.jobs import JobMiddleware
+from scrapy_mandelbot.jobs.job import FILE, keeps_job
+from scrapy_mandelbot.jobs.requests import are_scrapys_queues
 from scrapy_mandelbot.purposes import (
     TermsMiddleware,
     UsageMiddleware,
     UsageObeyingMiddleware,
 )
 from scrapy_mandelbot.queue import SiteQueue
-from scrapy_mandelbot.schedulers import ParkingScheduler
+from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
 if TYPE_CHECKING:
@@ -61,6 +65,7 @@ class Addon:
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, 100)
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", PauseMiddleware, 950)
         _switch_on(settings, "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40)
+        _switch_on(settings, "SPIDER_MIDDLEWARES", JobMiddleware, _FIRST)
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", UsageMiddleware, 105)
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", TermsMiddleware, 560)
         _switch_on(settings, "SPIDER_MIDDLEWARES", UsageObeyingMiddleware, 39)
@@ -92,6 +97,7 @@ class QueueSetup:
             NotConfigured: always, as there is nothing else to do.
         """
         put_site_queue(crawler.settings)
+        _warn_of_other_job(crawler.settings)
         raise NotConfigured
 
 
@@ -121,6 +127,8 @@ def put_site_queue(settings: BaseSettings) -> None:
     }:
         priority = max(settings.getpriority(name) or 0, _ADDON)
         settings.set(name, "scrapy_mandelbot.SiteQueue", priority)
+        if scheduler_class is Scheduler and settings["JOBDIR"]:
+            _put_job_scheduler(settings)
     elif issubclass(queue_class, ScrapyPriorityQueue):
         settings.set("MANDELBOT_INNER_PRIORITY_QUEUE", queue_class, "addon")
         settings.set(name, "scrapy_mandelbot.SiteQueue", settings.getpriority(name) or 0)
@@ -131,6 +139,32 @@ def put_site_queue(settings: BaseSettings) -> None:
             " scrapy.pqueues.ScrapyPriorityQueue would be used within scrapy_mandelbot's queue.",
             name,
             settings[name],
+        )
+
+
+def _put_job_scheduler(settings: BaseSettings) -> None:
+    """Have requests kept so that a crash loses none, where the project leaves that to Scrapy."""
+    if read_setting(settings, "job") != DURABLE:
+        return
+    if not are_scrapys_queues(settings):
+        logger.info(
+            "JOBDIR has Scrapy's form and does not survive a crash, as DUPEFILTER_CLASS or a disk"
+            " queue is the project's own."
+        )
+        return
+    priority = max(settings.getpriority("SCHEDULER") or 0, _ADDON)
+    settings.set("SCHEDULER", "scrapy_mandelbot.JobScheduler", priority)
+
+
+def _warn_of_other_job(settings: BaseSettings) -> None:
+    """Say so where JOBDIR holds a job that this run does not go on with."""
+    file = Path(settings["JOBDIR"] or "", FILE)
+    if settings["JOBDIR"] and file.exists() and not keeps_job(settings):
+        logger.warning(
+            "%s holds a job that this run does not go on with, as requests are kept by %s. What"
+            " waits there is left as it is.",
+            file,
+            settings["SCHEDULER"],
         )
 
 
@@ -180,4 +214,4 @@ def _is_scheduler(scheduler_class: Any) -> bool:
 def _is_scrapys(scheduler_class: type) -> bool:
     """Return whether the scheduler is Scrapy's own, or a subclass: one with our queue in it."""
     # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
-    return Scheduler in scheduler_class.__mro__ or ParkingScheduler in scheduler_class.__mro__
+    return bool({Scheduler, ParkingScheduler, JobScheduler} & set(scheduler_class.__mro__))

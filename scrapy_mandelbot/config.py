@@ -44,6 +44,9 @@ USAGE_MODES = ("off", "annotate", "obey")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
 CLOSE = "close"
+DURABLE = "durable"
+JOBS = (DURABLE, "scrapy")
+JOB_SYNCS = ("normal", "full")
 
 
 class SettingsError(ValueError):
@@ -338,6 +341,8 @@ class Config:
     nofollow_links: bool = field(
         metadata=_setting("MANDELBOT_NOFOLLOW_LINKS", _flag, default=False)
     )
+    job: str = field(metadata=_setting("MANDELBOT_JOB", _one_of(*JOBS), DURABLE))
+    job_sync: str = field(metadata=_setting("MANDELBOT_JOB_SYNC", _one_of(*JOB_SYNCS), "normal"))
     purposes: tuple[str, ...] = field(metadata=_setting("MANDELBOT_PURPOSE", _purposes))
     usage: str = field(metadata=_setting("MANDELBOT_USAGE", _one_of(*USAGE_MODES), "annotate"))
     usage_unknown: str = field(

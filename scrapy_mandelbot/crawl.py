@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_scrapy_mandelbot_crawl"
-_STORE_FILE = "mandelbot.db"
+STORE_FILE = "mandelbot.db"
 
 
 class Crawl:
@@ -178,4 +178,4 @@ def _default_path(settings: BaseSettings) -> str | Path | None:
     except OSError as error:
         logger.warning("What is known of sites is kept in the memory of this run only: %s", error)
         folder = None
-    return None if folder is None else Path(folder, _STORE_FILE)
+    return None if folder is None else Path(folder, STORE_FILE)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import scrapy.pqueues
 from scrapy import Request
+from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
@@ -22,7 +23,6 @@ from twisted.python.failure import Failure
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -231,6 +231,51 @@ def path_safe(name: str) -> str:
         return cast("str", scrapys(name))
     readable = "".join(one if one.isalnum() or one in "-._" else "_" for one in name)
     return f"{readable}-{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"
+
+
+def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
+    """Have a function called with each request of which nothing is left to do.
+
+    Its callback or errback has run to its end, and what that yielded is scheduled, or has passed
+    the item pipelines; or it has ended before, replaced by another or sent back. No signal of
+    Scrapy says it. scrapy/scrapy#7978 proposes that the engine calls ``finish_request()`` of the
+    scheduler; until it does, requests are noted as they enter and leave the engine's slot. They are
+    counted, as a callback may send its own request once more and wait for the answer.
+
+    Raises:
+        RuntimeError: Scrapy has neither. There is no other way to know: what the downloader and
+            the scraper have does not say it of requests that wait.
+    """
+    slot: Any = getattr(crawler.engine, "_slot", None)
+    add, remove = getattr(slot, "add_request", None), getattr(slot, "remove_request", None)
+    if add is None or remove is None:
+        if hasattr(BaseScheduler, "finish_request"):
+            return
+        raise RuntimeError(
+            "This version of Scrapy does not say when a request is settled, so that a job cannot be"
+            ' kept over a crash: set MANDELBOT_JOB = "scrapy".'
+        )
+    counts: dict[Request, int] = {}
+
+    def add_request(request: Request) -> None:
+        counts[request] = counts.get(request, 0) + 1
+        add(request)
+
+    def remove_request(request: Request) -> None:
+        left = counts.get(request, 1) - 1
+        if left:
+            counts[request] = left
+        else:
+            counts.pop(request, None)
+            settled(request)
+        remove(request)
+
+    slot.add_request, slot.remove_request = add_request, remove_request
+
+
+def close_spider(crawler: Crawler, reason: str) -> None:
+    """Have the spider closed, from wherever it is found out that it must be."""
+    schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:

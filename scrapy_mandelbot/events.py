@@ -312,6 +312,51 @@ LINK_DROPPED = Event(
     heard=REQUEST_DROPPED.heard,
 )
 
+JOB_RESUMED = Event(
+    "The job goes on: %(waiting)d requests wait in %(lines)s lines; the last run %(how)s",
+    sums=(("mandelbot/job/resumed", "waiting"),),
+)
+JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
+JOB_IN_MEMORY = Event(
+    "Kept in memory only, as it cannot be written down (is each callback a method of the spider?):"
+    " %(request)s: %(error)s",
+    logging.WARNING,
+    stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
+)
+JOB_LEFT_IN_MEMORY = Event(
+    "%(count)d requests were in memory only, and are lost with it; the pages whose callbacks gave"
+    " them are asked for again by the next run",
+    logging.WARNING,
+)
+JOB_REQUEST_UNREADABLE = Event(
+    "A request of %(line)s cannot be made again, and stays in the job: %(error)s",
+    logging.ERROR,
+    stats=("mandelbot/job/unreadable",),
+)
+JOB_FEED_NOT_KEPT = Event(
+    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s",
+    logging.WARNING,
+)
+JOB_NOT_SAVED = Event(
+    "The job cannot be saved for now, and goes on in memory: %(error)s",
+    logging.WARNING,
+    stats=("mandelbot/job/not_saved",),
+)
+JOB_SAVED_AGAIN = Event("The job is saved again")
+JOB_GIVEN_UP = Event(
+    "The spider is closed, as the job cannot be saved and too much of it is in memory: %(error)s",
+    logging.ERROR,
+)
+JOB_UNREADABLE = Event(
+    "The spider is closed, as the job cannot be read: %(error)s",
+    logging.ERROR,
+)
+JOB_LOST = Event(
+    "The end of this run cannot be saved: its last pages are asked for again by the next run:"
+    " %(error)s",
+    logging.ERROR,
+)
+
 USAGE_READ = Event(
     stats=("mandelbot/usage/pages",),
     sums=(

@@ -1,21 +1,28 @@
-"""A scheduler around one that is not Scrapy's, so that paused sites can be passed by there too."""
+"""The schedulers: of a job that outlasts its process, and around one that is not Scrapy's."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.misc import build_from_crawler
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.jobs import Job, JobError
 from scrapy_mandelbot.queue import SiteQueue
+from scrapy_mandelbot.stores.job import CannotKeepError
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
+
+logger = logging.getLogger(__name__)
 
 MOST_PARKED = 1_000
 """Requests that are taken out of the project's scheduler at a time, those of paused sites mostly.
@@ -103,3 +110,128 @@ class ParkingScheduler(BaseScheduler):
         method = getattr(self.inner, name, None)
         result: Deferred[None] | None = None if method is None else method(argument)
         return result
+
+
+class JobDupeFilter(RFPDupeFilter):
+    """Scrapy's filter, with the fingerprints in the job."""
+
+    def __init__(self, crawler: Crawler, job: Job) -> None:
+        super().__init__(
+            None,
+            crawler.settings.getbool("DUPEFILTER_DEBUG"),
+            fingerprinter=crawler.request_fingerprinter,
+        )
+        self._job = job
+
+    def request_seen(self, request: Request) -> bool:
+        """Return whether a request like it was seen; True never where that cannot be found out."""
+        try:
+            return self._job.storage.has_seen(request)
+        except CannotKeepError as error:
+            self._job.failed(error)
+            return False
+
+
+class JobScheduler(BaseScheduler):
+    """Keeps requests, fingerprints and what is in flight in one file in JOBDIR.
+
+    A request leaves the file when it is settled, in one commit with what came of it. Neither
+    :meth:`enqueue_request` nor :meth:`next_request` raises: Scrapy would lose other requests of the
+    same callback, or wait for ever.
+    """
+
+    keeps_job = True
+
+    def __init__(self, crawler: Crawler, job: Job) -> None:
+        self._crawler = crawler
+        self._job = job
+        self._stats = crawler.stats
+        self._is_open = False
+        self.df = JobDupeFilter(crawler, job)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> JobScheduler:
+        """Build it over the job in JOBDIR.
+
+        Raises:
+            JobError: there is no JOBDIR, another run holds it, or it cannot be read or written.
+        """
+        job = Job.of(crawler)
+        if job is None:
+            raise JobError("JobScheduler needs JOBDIR, and to be the SCHEDULER")
+        return cls(crawler, job)
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def open(self, spider: Spider) -> None:
+        """Take up what a former run has left.
+
+        Raises:
+            JobError: it cannot be taken up.
+            RuntimeError: Scrapy does not say when a request is settled.
+        """
+        self._spider = spider
+        try:
+            engine.on_settled(self._crawler, self.finish_request)
+            storage = self._job.begin(spider)
+            self._in_hand = storage.in_hand
+            self._queue = SiteQueue.over(self._crawler, storage)
+            self._job.take_over(spider, self._queue.push)
+        except BaseException:
+            self._job.let_go()
+            raise
+        self._is_open = True
+
+    def close(self, reason: str) -> None:
+        """Commit what is left, and let go of the file."""
+        if self._is_open:
+            self._is_open = False
+            self._queue.close()
+            self._job.close(reason)
+
+    def has_pending_requests(self) -> bool:
+        """Return whether anything is left to do."""
+        return len(self._queue) > 0
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Keep a request, or take back one that is sent back; return whether it was new."""
+        try:
+            return self._enqueue(request)
+        except Exception as error:  # see above
+            logger.exception("Error while a request was kept: %s", request)
+            self._job.failed(CannotKeepError(repr(error)))
+            return False
+
+    def next_request(self) -> Request | None:
+        """Return the next request of a site that may be asked now, or None."""
+        try:
+            request = self._queue.pop()
+        except Exception as error:  # see above
+            logger.exception("Error while the next request was looked for")
+            self._job.failed(CannotKeepError(repr(error)))
+            return None
+        if request is not None:
+            where = "memory" if self._in_hand[request].number is None else "disk"
+            self._stats.inc_value(f"scheduler/dequeued/{where}")
+            self._stats.inc_value("scheduler/dequeued")
+        return request
+
+    def finish_request(self, request: Request) -> None:
+        """Note that nothing is left to do for a request."""
+        self._job.settled(request)
+
+    def _enqueue(self, request: Request) -> bool:
+        one = self._in_hand.get(request)
+        if not request.dont_filter and self.df.request_seen(request):
+            self.df.log(request, self._spider)
+            return False
+        if one is not None:
+            one.has_come_back = True
+        self._queue.push(request)
+        self._job.commits.changed()
+        one = self._in_hand.get(request)
+        where = "disk" if one is None or one.number is not None else "memory"
+        self._stats.inc_value(f"scheduler/enqueued/{where}")
+        self._stats.inc_value("scheduler/enqueued")
+        return True

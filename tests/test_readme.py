@@ -77,7 +77,12 @@ def test_every_hook_and_signal_is_in_the_table():
 def test_every_meta_key_is_in_the_table():
     """A meta key that the package reads or sets is in the README, or is Scrapy's own."""
     read = set(re.findall(r'meta(?:\.get\(\s*|=\{)"([a-z_]+)"', PACKAGE))
-    scrapys = {"handle_httpstatus_list", "handle_httpstatus_all", "download_slot"}
+    scrapys = {
+        "handle_httpstatus_list",
+        "handle_httpstatus_all",
+        "download_slot",
+        "is_start_request",
+    }
     assert set(names(section("Settings"), "[a-z_]+")) == read - scrapys
 
 

@@ -10,6 +10,7 @@ Usage::
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
     scrapy robots ledger why URL|verify [--file FILE]
+    scrapy robots job JOBDIR [requeue [SITE]]
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
 JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
@@ -19,7 +20,8 @@ Exit codes:
     0: clean: nothing but notes, proved, allowed, alike, read.
     1: warnings: of ``check``; a URL is forbidden, its rules are not known, or the use asked about
        is refused (``explain``); dialects differ (``compare``); something is wrong with a sitemap
-       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``).
+       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``); nothing to requeue
+       (``job``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
     3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had; a line
        that does not agree (``ledger verify``).
@@ -94,6 +96,7 @@ class Command(ScrapyCommand):
             "sitemaps: which a file cites, and with --read what is in them. "
             "cache: the copies of robots.txt files that the project keeps. "
             "ledger: why a page was fetched, and whether every line is decided alike again. "
+            "job: what waits in a job, by site and why; requeue: have paused sites asked again. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
             " 2: wrong use, or it cannot be had; 3: errors, not proved."

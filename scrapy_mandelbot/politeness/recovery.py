@@ -51,7 +51,9 @@ _TRUST = 14.0  # seconds
 _TRUST_IF_WIDE = 3.0
 _LONGEST_TRUST = 120.0
 _KEPT_LONG = 0.7  # of the time of trust: the limit is where it was thought to be
-_CATCH_UP = 0.4  # of the burst
+_LET_THROUGH = 1.0  # of what a site let through before it refused: it may have a higher limit
+_CATCH_UP = 0.4  # of the burst; but
+_MOST_CAUGHT_UP = 4.0  # requests, after a turn of the loop that took long
 
 _EXPLAINED = 0.1  # by chance: a probe fails so often, at least
 _AT_MOST = 3  # failed probes that chance explains
@@ -98,7 +100,7 @@ class Recovery:
         self._pauses = 0.0
         self._told = 0  # runs that the ladder has read since it is new
         self._best = self._borne()  # requests a second that were borne
-        self._limit = 0.0
+        self._limit = self._burst = 0.0
         self._trust = _TRUST
         self._creeps_from = -inf
         self._let_through: deque[float] = deque(maxlen=3)
@@ -198,6 +200,7 @@ class Recovery:
         if enough and reading.evidence > (_IS_LIMIT_SURELY if wide else least):
             self.mode = Mode.LIMIT
             self._limit = reading.rate
+            self._burst = self._ladder.peak(reading.rate)
             self._trust = _TRUST_IF_WIDE if wide else _TRUST
             self._cruise(now)
         elif self.mode is Mode.CHANCE or (
@@ -232,7 +235,6 @@ class Recovery:
                 return
             self._trust = min(max(_TRUST, 5.0 * took), _LONGEST_TRUST)  # chance, beside the limit
             self._creeps_from += now - self._ended_at
-            self._bound(goods, took)
             return
         self._surprises.clear()
         if trusted > _KEPT_LONG * self._trust:
@@ -240,16 +242,16 @@ class Recovery:
         else:
             self._trust = _TRUST_IF_WIDE if reading.is_wide else _TRUST
         self._limit = reading.rate
+        self._burst = self._ladder.peak(reading.rate)
         self._bound(goods, took)
         self._cruise(now)
 
     def _bound(self, goods: int, took: float) -> None:
         """Stay below what the site let through, in runs long enough to tell, its burst apart."""
-        burst = self._ladder.peak(self._limit)
-        if goods >= 4.0 * burst and took > 0.0:
-            self._let_through.append((goods - burst) / took)
+        if goods >= 4.0 * self._burst and took > 0.0:
+            self._let_through.append((goods - self._burst) / took)
         if self._let_through:
-            self._limit = min(self._limit, 0.98 * max(self._let_through))
+            self._limit = min(self._limit, _LET_THROUGH * max(self._let_through))
         self._limit = max(self._limit, _SLOWEST)
 
     def _has_moved(self) -> bool:
@@ -276,7 +278,7 @@ class Recovery:
             self._creeps_from += held_up  # nothing is learnt of the limit while nothing is sent
         credit = 1.0
         if self.mode is Mode.LIMIT:
-            credit = max(1.0, _CATCH_UP * self._ladder.peak(self._limit))
+            credit = min(max(1.0, _CATCH_UP * self._burst), _MOST_CAUGHT_UP)
         self.next_at = max(self.next_at, now - credit / self.rate) + 1.0 / self.rate
 
     def answered(self, now: float) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
@@ -25,7 +27,7 @@ from scrapy_mandelbot.queue.names import (
     slot_of_name,
 )
 from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
-from scrapy_mandelbot.queue.storage import Storage
+from scrapy_mandelbot.queue.storage import RequestStorage, Storage
 from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.throttle import key_of, split_key
 
@@ -43,6 +45,7 @@ logger = logging.getLogger(__name__)
 _OPEN_DISK_QUEUES = 200
 """How many of Scrapy's disk queues are open at a time; each has a file or two."""
 _LOOK_AGAIN = 1.0  # seconds
+_ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
 _NAMED = 10  # of the requests that are lost
 
 
@@ -76,7 +79,7 @@ class SiteQueue:
             crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
         )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- Scrapy's arguments, and one of ours
         self,
         crawler: Crawler,
         downstream_queue_cls: type[QueueProtocol],
@@ -84,6 +87,7 @@ class SiteQueue:
         startprios: dict[str, Iterable[int]] | None = None,
         *,
         start_queue_cls: type[QueueProtocol] | None = None,
+        storage: RequestStorage | None = None,
     ) -> None:
         if startprios and not isinstance(startprios, dict):
             raise ValueError(
@@ -108,7 +112,9 @@ class SiteQueue:
             )
             return queue
 
-        self._storage = Storage(open_queue, key, _OPEN_DISK_QUEUES)
+        self._storage: RequestStorage = (
+            Storage(open_queue, key, _OPEN_DISK_QUEUES) if storage is None else storage
+        )
         self._delayed = Delayed(self._crawl.clock, self._wait_is_over)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
@@ -119,10 +125,18 @@ class SiteQueue:
         self._looked_again_at = -inf
         for name, priorities in (startprios or {}).items():
             self._storage.restore(name, priorities)
-            self._round_robin.join(self._line(name))
+        self._dormant = deque(self._storage)
+        """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
-        if not key and job_dir(crawler.settings):  # Scrapy does not close the one in memory
+        if (
+            storage is None and not key and job_dir(crawler.settings)
+        ):  # Scrapy does not close the one in memory
             crawler.signals.connect(self._tell_lost, signal=scrapy.signals.spider_closed)
+
+    @classmethod
+    def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
+        """Build the queue over requests that are kept elsewhere than in queues of Scrapy's."""
+        return cls(crawler, LifoMemoryQueue, "", storage=storage)
 
     def __len__(self) -> int:
         return len(self._storage) + len(self._delayed)
@@ -160,13 +174,18 @@ class SiteQueue:
 
     def pop(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
+        if self._dormant:
+            self._rouse(_ROUSED)
         while (line := self._next_line()) is not None:
             if line.is_sharing:
                 self._round_robin.take(line)
             request = self._storage.pop(line.name) if line.site.is_plain else self._choose(line)
             if line.name not in self._storage.lengths:
                 self._leave_if_empty(line)
-            if request is None or (self._crawl.drops and self._crawl.drops(request)):
+            if request is None:
+                continue
+            if self._crawl.drops and self._crawl.drops(request):
+                self._storage.drop(request)
                 continue
             if self._hands_out(request, line):
                 return request
@@ -185,6 +204,7 @@ class SiteQueue:
     def drain(self) -> Iterator[Request]:
         """Take out all requests, whatever is known of their sites."""
         self._end_delays()
+        self._rouse(len(self._dormant))
         for line in list(self._lines.values()):
             while line.name in self._storage:
                 request = self._storage.pop(line.name)
@@ -206,6 +226,7 @@ class SiteQueue:
 
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
         """Yield site, route, section if they are kept by it, and number of its requests."""
+        self._rouse(len(self._dormant))
         for line in self._lines.values():
             yield line.site, line.route, line.section, self._length(line)
 
@@ -235,13 +256,16 @@ class SiteQueue:
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
-    def _line(self, name: str) -> Line:
-        """Return the line for a queue that a former run has left."""
-        site, route = split_key(key_of_name(name))
-        section = section_of_name(name)
-        line = Line(name, self._throttle.sites.of(site), route, slot_of_name(name), section)
-        line.is_ours = is_ours(name)
-        return self._add_line(line)
+    def _rouse(self, most: int) -> None:
+        """Let so many queues take part that a former run has left: all at once take a while."""
+        for _ in range(min(most, len(self._dormant))):
+            name = self._dormant.popleft()
+            site, route = split_key(key_of_name(name))
+            slot, section = slot_of_name(name), section_of_name(name)
+            if name in self._storage and (site, route, slot, section) not in self._lines:
+                line = Line(name, self._throttle.sites.of(site), route, slot, section)
+                line.is_ours = is_ours(name)
+                self._round_robin.join(self._add_line(line))
 
     def _add_line(self, line: Line) -> Line:
         self._lines[line.site.name, line.route, line.slot, line.section] = line
@@ -330,7 +354,9 @@ class SiteQueue:
         while True:
             line = round_robin.first()
             if line is None:
-                if not self._look_again():
+                if self._dormant:
+                    self._rouse(_ROUSED)
+                elif not self._look_again():
                     return None
             elif not (
                 line.site.is_plain

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_mandelbot import engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.pqueues import ScrapyPriorityQueue
@@ -22,8 +22,56 @@ if TYPE_CHECKING:
     OpenQueue = Callable[[str, Iterable[int]], ScrapyPriorityQueue]
 
 
+class RequestStorage(Protocol):
+    """Where the requests of a site queue are kept: by the names of its lines, each in its order."""
+
+    @property
+    def lengths(self) -> Mapping[str, int]:
+        """How many requests each line has, of those that have any."""
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, name: str) -> bool: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def length(self, name: str) -> int:
+        """Return how many requests the line has."""
+
+    def restore(self, name: str, priorities: Iterable[int]) -> None:
+        """Take up what a former run left, where that has to be told."""
+
+    def push(self, name: str, request: Request) -> None:
+        """Add a request to a line.
+
+        Raises:
+            ValueError: it cannot be kept; nothing has changed.
+        """
+
+    def put_at_hand(self, name: str, request: Request) -> None:
+        """Add a request that was taken, and is to be the next of its line."""
+
+    def put_back(self, name: str, requests: list[Request]) -> None:
+        """Put requests that were taken back where they were, in front of the others."""
+
+    def pop(self, name: str) -> Request | None:
+        """Take the next request of a line; None: it had none."""
+
+    def peek(self, name: str) -> Request | None:
+        """Return what :meth:`pop` would, and leave it."""
+
+    def drop(self, request: Request) -> None:
+        """Forget a request that was taken, and will not be sent."""
+
+    def put_down(self) -> list[Request]:
+        """Have the next run find what is at hand; return what it will not."""
+
+    def close(self) -> dict[str, list[int]]:
+        """Close all; return what :meth:`restore` has to be told."""
+
+
 class Storage:
-    """Queues by name, each with at least one request.
+    """Queues of Scrapy's by name, each with at least one request.
 
     Args:
         open_queue: makes a queue, given its directory and the priorities that it has there.
@@ -115,6 +163,9 @@ class Storage:
         if name in self._at_hand:
             return self._at_hand[name][0]
         return self._reach(name).peek()
+
+    def drop(self, request: Request) -> None:
+        """Do nothing: what was taken is not kept."""
 
     def put_down(self) -> list[Request]:
         """Write what is at hand to disk; return what cannot be written."""

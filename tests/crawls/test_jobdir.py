@@ -72,11 +72,13 @@ LAMBDAS = SPIDER.replace("self.parse)", "lambda response: self.parse(response))"
 
 @ensureDeferred
 async def test_what_cannot_be_written_to_disk_is_named(webs, job):
-    """Scrapy keeps such requests in memory, where they end with the run: a warning says which."""
+    """Where Scrapy keeps them in memory, they end with the run: a warning says which."""
     web = site(webs, 20)
     web.refuse = Closed(seconds=10**6, after=5, retry_after="300")
 
-    log, _ = await job.run([web.url + "/"], interrupt_at="PAUSED", spider=LAMBDAS)
+    log, _ = await job.run(
+        [web.url + "/"], "MANDELBOT_JOB=scrapy", interrupt_at="PAUSED", spider=LAMBDAS
+    )
 
     (line,) = [line for line in log.splitlines() if "not in JOBDIR" in line]
     left = 20 - (len(job.items()) - 1)
@@ -84,3 +86,21 @@ async def test_what_cannot_be_written_to_disk_is_named(webs, job):
     assert f"<GET {web.url}/page/" in line
     assert line.count("<GET") == 10
     assert line.endswith(", …")
+
+
+@ensureDeferred
+async def test_what_cannot_be_written_down_comes_again_from_its_page(webs, job):
+    """It is named at once, and the page whose callback gave it is asked for again: none is lost."""
+    web = site(webs, 20)
+    web.refuse = closed = Closed(seconds=10**6, after=5, retry_after="2")
+
+    log, _ = await job.run([web.url + "/"], interrupt_at="PAUSED", spider=LAMBDAS)
+
+    named = [line for line in log.splitlines() if "Kept in memory only" in line]
+    assert len(named) == 10
+    assert f"<GET {web.url}/page/" in named[0]
+    assert "requests were in memory only" in log
+    closed.seconds = 0
+    log, _ = await job.run([web.url + "/"], spider=LAMBDAS)
+    assert "Closing spider (finished)" in log, log
+    assert sorted(job.items()) == web.urls(20)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 import scrapy.pqueues
-from crawling import ensureDeferred
+from crawling import LinksSpider, crawl, ensureDeferred
 from everything import crawl_a_bit_of_everything
 from scrapy.core.downloader import Downloader
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
+from webs import site
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.stores.job import JobLock
 
 HAS_SCHEDULER = hasattr(ExecutionEngine, "scheduler")
 
@@ -91,7 +93,21 @@ def without(monkeypatch):
 async def test_without_a_name_of_the_engine_a_crawl_ends_as_with_it(webs, tmp_path, without, gone):
     """Every page, no forbidden one, no site sooner than it asks, and the end is the end."""
     without(*gone)
-    await crawl_a_bit_of_everything(webs, tmp_path)
+    # Without a slot a job cannot be kept over a crash, and the next test says what is said then.
+    settings = {"MANDELBOT_JOB": "scrapy"} if "_slot" in gone else {}
+    await crawl_a_bit_of_everything(webs, tmp_path, **settings)
+
+
+@pytest.mark.parametrize("gone", [["_slot"], ["_slot.add_request"], ["_slot.remove_request"]])
+@ensureDeferred
+async def test_a_job_needs_to_know_when_a_request_is_settled(webs, tmp_path, without, gone):
+    """Where no name says it, the crawl ends with an error that says so, and sends nothing."""
+    web = site(webs, 3)
+    without(*gone)
+    with pytest.raises(RuntimeError, match='set MANDELBOT_JOB = "scrapy"'):
+        await crawl(LinksSpider, {"JOBDIR": str(tmp_path)}, start_urls=[web.url + "/"])
+    assert not web.hits
+    assert not JobLock(tmp_path / "job.lock").is_held()
 
 
 @ensureDeferred

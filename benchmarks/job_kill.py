@@ -1,0 +1,322 @@
+"""What a job loses when its process is killed: nothing; and what comes twice.
+
+Crawls a web on loopback of so many pages over so many sites, kills the crawl so many times when a
+random number of pages is done, and goes on each time in the same JOBDIR, until a run has finished.
+One site of ten answers 503 with Retry-After for a while, so that kills fall into pauses too. Each
+callback notes its end in a log of its own, with one write() to the system, so that the note
+outlasts the process. Then it is counted: pages whose callback never ran to its end, items that are
+not in the feed, callbacks that ended twice and items that are there twice, beside the requests that
+were in flight at the kills. Exits with 1 if anything is lost, or too much came twice.
+
+kill     SIGKILL at any time
+int      SIGINT, one for each, as Ctrl-C sends it
+pause    SIGKILL, when sites are paused
+sitemap  SIGKILL, within a sitemap that lists all pages of a single site
+full     SIGKILL, and JOBDIR on a disk that becomes full for a while (needs root: mounts a tmpfs)
+
+Usage::
+
+    python benchmarks/job_kill.py [kill|int|pause|sitemap|full [PAGES [SITES [KILLS [SEED]]]]]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import scrapy
+from loopback import _head, hosts, listen, open_more_files
+from scrapy.crawler import CrawlerProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+IN_FLIGHT = 32
+REFUSES = 3.0  # seconds, from the first request of a site
+LONGEST = 3_600  # seconds for a run
+SETTINGS = {
+    "ADDONS": {"scrapy_mandelbot.Addon": 500},
+    "CONCURRENT_REQUESTS": IN_FLIGHT,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    "DOWNLOAD_DELAY": 0,
+    "LOG_LEVEL": "WARNING",
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
+    "MANDELBOT_PRIVATE_HOSTS": True,
+    "JOBDIR": "job",
+    "FEEDS": {"items.jsonl": {"format": "jsonlines"}},
+}
+
+
+class Pages(scrapy.Spider):
+    """An item for each page, and all its links; a note when the callback has run to its end."""
+
+    name = "pages"
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.log_of_ends = os.open("ends.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        return spider
+
+    def parse(self, response):
+        yield {"url": response.url}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link, self.parse)
+        self.state["pages"] = self.state.get("pages", 0) + 1
+        os.write(self.log_of_ends, f"{response.url}\n".encode())
+
+
+class World:
+    """The sites: page n links to 2n + 1 and 2n + 2 of its site, and site n so to two others."""
+
+    def __init__(self, pages: int, sites: int, *, sitemap: bool) -> None:
+        self.each = pages // sites
+        self.sites = sites
+        self.sitemap = sitemap
+        self.first_asked: dict[int, float] = {}
+
+    def answer(self, host: str, port: int, path: str) -> tuple[int, str, str]:
+        """Return status, headers and body."""
+        *_, third, fourth = map(int, host.split("."))
+        site = third * 250 + fourth - 1
+        if path == "/robots.txt":
+            if self.sitemap:
+                return 200, "text/plain", f"Sitemap: http://{host}:{port}/sitemap.xml\n"
+            return 404, "text/plain", ""
+        if path == "/sitemap.xml":
+            locs = "".join(
+                f"<url><loc>http://{host}:{port}/{n or ''}</loc></url>" for n in range(self.each)
+            )
+            head = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+            return 200, "application/xml", f"{head}{locs}</urlset>"
+        since = time.monotonic() - self.first_asked.setdefault(site, time.monotonic())
+        if site % 10 == 3 and 0.05 < since < REFUSES:
+            return 503, "text/html\r\nRetry-After: 1", ""
+        return 200, "text/html", f"<html><body>{''.join(self._links(site, port, path))}</body>"
+
+    def _links(self, site: int, port: int, path: str) -> Iterator[str]:
+        number = int(path[1:] or 0)
+        names = hosts(self.sites)
+        if self.sitemap:
+            return
+        for child in (2 * number + 1, 2 * number + 2):
+            if child < self.each:
+                yield f'<a href="/{child}">page</a>'
+            if not number and (other := child + 2 * site) < self.sites:
+                yield f'<a href="http://{names[other]}:{port}/">site</a>'
+
+
+async def serve(pages: int, sites: int, *, sitemap: bool) -> None:
+    """Serve until standard input ends."""
+    open_more_files()
+    world = World(pages, sites, sitemap=sitemap)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await _head(reader):
+                host, port = writer.get_extra_info("sockname")[:2]
+                path = head.split(b" ", 2)[1].decode()
+                status, headers, body = world.answer(host, port, path)
+                writer.write(
+                    f"HTTP/1.1 {status} Said\r\nContent-Type: {headers}\r\n"
+                    f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+                )
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    servers = [await asyncio.start_server(answer, sock=sock) for sock in listen(sites)]
+    print(servers[0].sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+def crawl(url: str, settings: str) -> None:
+    """Crawl in this process and folder; print how it ended."""
+    open_more_files()
+    process = CrawlerProcess({**SETTINGS, **json.loads(settings)})
+    crawler = process.create_crawler(Pages)
+    process.crawl(crawler, start_urls=[url])
+    process.start()
+    print(crawler.stats.get_value("finish_reason"), flush=True)
+
+
+@contextmanager
+def web(pages: int, sites: int, *, sitemap: bool) -> Iterator[int]:
+    command = [sys.executable, __file__, "serve", str(pages), str(sites), str(int(sitemap))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        yield int(server.stdout.readline())
+        server.stdin.close()
+
+
+class Trial:
+    """A crawl that is killed and goes on, in a folder of its own."""
+
+    def __init__(self, what: str, folder: Path, url: str, chance: random.Random) -> None:
+        self.what = what
+        self.folder = folder
+        self.url = url
+        self.chance = chance
+        self.settings: dict[str, object] = {}
+        if what == "sitemap":
+            self.settings["MANDELBOT_SITEMAPS"] = "follow"
+        self.in_flight: list[int] = []
+        self.held = 0
+
+    def done(self) -> list[str]:
+        """Return the URLs of the callbacks that have ended."""
+        path = self.folder / "ends.txt"
+        return path.read_text().split() if path.exists() else []
+
+    def run(self, kill_at: int | None) -> str:
+        """Crawl until so many callbacks have ended, or to the end; return how it ended."""
+        command = [sys.executable, __file__, "crawl", self.url, json.dumps(self.settings)]
+        with (
+            (self.folder / "log.txt").open("ab") as log,
+            subprocess.Popen(
+                command, cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True
+            ) as child,
+        ):
+            began = time.monotonic()
+            ends = self.folder / "ends.txt"
+            while child.poll() is None and time.monotonic() < began + LONGEST:
+                time.sleep(0.02)
+                size = ends.stat().st_size if ends.exists() else 0
+                if kill_at is not None and size >= kill_at * (len(self.url) + 3):
+                    self._end(child)
+                    break
+            return child.communicate()[0].strip()
+
+    def _end(self, child: subprocess.Popen[str]) -> None:
+        time.sleep(self.chance.uniform(0, 0.2))
+        if self.what == "pause":
+            deadline = time.monotonic() + 10
+            while not self._is_pausing() and child.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+        if self.what == "int":
+            child.send_signal(signal.SIGINT)
+            child.wait()
+            return
+        child.kill()
+        child.wait()
+        self.in_flight.append(self._claimed())
+
+    def _is_pausing(self) -> bool:
+        path = self.folder / "job" / "mandelbot.db"
+        with sqlite3.connect(path, timeout=5) as database:
+            query = "SELECT count(*) FROM pauses WHERE until > ?"
+            (count,) = database.execute(query, (time.time(),)).fetchone()
+        database.close()
+        return bool(count)
+
+    def _claimed(self) -> int:
+        path = self.folder / "job" / "job.sqlite"
+        if not path.exists():
+            return 0
+        database = sqlite3.connect(path)
+        row = database.execute("SELECT value FROM state WHERE name = 'claimed'").fetchone()
+        database.close()
+        return len(json.loads(row[0])) if row else 0
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    """Have JOBDIR on a disk that is full for three seconds of each nine."""
+    job = folder / "job"
+    job.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", job], check=True)
+    filler = [sys.executable, __file__, "fill", str(job)]
+    with subprocess.Popen(filler, stdin=subprocess.PIPE) as child:
+        try:
+            yield
+        finally:
+            child.communicate()
+            subprocess.run(["umount", "-l", job], check=True)
+
+
+def fill(folder: str) -> None:
+    """Fill a disk and free it in turns, until standard input ends."""
+    ballast = Path(folder, "ballast")
+    os.set_blocking(0, False)
+    while sys.stdin.buffer.read(1) is None:
+        time.sleep(6)
+        try:
+            with ballast.open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
+        except OSError:
+            time.sleep(3)
+        ballast.unlink()
+
+
+def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 10, seed=1) -> int:
+    """Crawl and kill, and print what came of it."""
+    if what == "sitemap":
+        sites = 1
+    chance = random.Random(seed)
+    each = pages // sites
+    with (
+        tempfile.TemporaryDirectory(prefix="job-kill-") as name,
+        web(pages, sites, sitemap=what == "sitemap") as port,
+    ):
+        folder = Path(name)
+        trial = Trial(what, folder, f"http://127.0.0.1:{port}/", chance)
+        began = time.monotonic()
+        with small_disk(folder) if what == "full" else tempfile.TemporaryDirectory():
+            for at in sorted(chance.sample(range(1, each * sites), kills)):
+                said = trial.run(at)
+                print(f"ended at {len(trial.done()):,}: {said or 'killed'}", flush=True)
+            reason = trial.run(None)
+            while what == "full" and reason in {"", "None"}:  # it could not begin, or go on
+                reason = trial.run(None)
+        return report(trial, each * sites, kills, reason, time.monotonic() - began)
+
+
+def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) -> int:
+    """Print what was lost and what came twice; return the exit code."""
+    ends = Counter(trial.done())
+    lines = (trial.folder / "items.jsonl").read_text().splitlines()
+    items = Counter(json.loads(line)["url"] for line in lines)
+    lost, items_lost = pages - len(ends), pages - len(items)
+    twice, items_twice = sum(ends.values()) - len(ends), sum(items.values()) - len(items)
+    most = sum(trial.in_flight)
+    print(
+        f"{trial.what}: {pages:,} pages, {kills} times, in the end {reason!r} after {seconds:.0f} s"
+        f"\npages lost {lost:,}, items lost {items_lost:,}"
+        f"\ncallbacks ended twice {twice:,}, items twice {items_twice:,}; of requests in flight at"
+        f" the last commits before the kills {most:,}"
+        f"\nthe most that one page was called {max(ends.values())} times"
+    )
+    log = (trial.folder / "log.txt").read_text()
+    print(f"times that the job could not be saved {log.count('The job cannot be saved for now')}")
+    is_bad = lost or items_lost or reason != "finished"
+    if is_bad:
+        print(log[-3000:])
+    return int(bool(is_bad or twice > most))
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["serve"]:
+        asyncio.run(serve(int(arguments[1]), int(arguments[2]), sitemap=arguments[3] == "1"))
+    elif arguments[:1] == ["crawl"]:
+        crawl(*arguments[1:])
+    elif arguments[:1] == ["fill"]:
+        fill(arguments[1])
+    elif arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__)
+    else:
+        sys.exit(main(*arguments[:1], *map(int, arguments[1:])))

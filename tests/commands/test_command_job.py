@@ -1,0 +1,81 @@
+"""``scrapy robots job``: what waits in a job, and why."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from test_command_page import EVERY, fields_of, told_of
+
+from scrapy_mandelbot.stores import KeptPause, SqliteStore
+from scrapy_mandelbot.stores.job import JobLock, Place, SqliteJob
+
+PLACE = Place(0, 0, is_last_first=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A job: six requests of two sites, one in flight, one of the sites paused."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    job = SqliteJob(folder / "job.sqlite")
+    for number in range(5):
+        job.push("https://a.example", PLACE, b"%d" % number)
+    job.push("https://b.example mine", PLACE, b"")
+    job.put_state("claimed", json.dumps([job.claim("https://a.example").number]).encode())
+    job.commit()
+    job.close()
+    store = SqliteStore(folder / "mandelbot.db")
+    store.put_pause("https://b.example", KeptPause(time.time() + 1000, "503 \x1b[2J", 9))
+    store.close()
+    return folder
+
+
+def test_what_waits_is_told_by_site(robots, folder):
+    """How much, what was in flight, and until when a site is paused; nothing raw."""
+    run = robots("job", str(folder))
+    assert run.returncode == 0, run.stderr
+    first, _, head, a, b = run.stdout.decode().splitlines()
+    assert first == "5 requests of 2 sites wait, 1 were in flight (no run has it)"
+    assert head.split() == ["waiting", "in", "flight", "site", "why", "it", "waits"]
+    assert a.split() == ["4", "1", "https://a.example"]
+    assert b.split()[:4] == ["1", "0", "https://b.example", "paused"]
+    assert "9 failed tries: 503" in b
+    assert "\x1b" not in b
+
+
+def test_requeue_has_a_site_asked_again(robots, folder):
+    """All, or the one that is named; where there is none, it says so."""
+    assert robots("job", str(folder), "requeue", "https://c.example").returncode == 1
+    run = robots("job", str(folder), "requeue", "https://b.example")
+    assert run.stdout == b"https://b.example is asked again by the next run\n"
+    report = json.loads(robots("job", str(folder), "--format", "json").stdout)
+    assert [one["paused_until"] for one in report["sites"]] == [None, None]
+    assert robots("job", str(folder), "requeue").returncode == 1
+
+
+def test_what_cannot_be_had_is_said_in_a_line(robots, folder, tmp_path):
+    """No job, a broken one, or one that a run has."""
+    run = robots("job", str(tmp_path / "nowhere"))
+    assert (run.returncode, b"there is no job" in run.stderr) == (2, True)
+    lock = JobLock(folder / "job.lock")
+    lock.take()
+    assert b"(a run has it)" in robots("job", str(folder)).stdout
+    run = robots("job", str(folder), "requeue")
+    assert (run.returncode, b"a run has this job" in run.stderr) == (2, True)
+    lock.release()
+    (folder / "job.sqlite").write_bytes(b"\xff" * 5000)
+    run = robots("job", str(folder))
+    assert (run.returncode, b"not a database" in run.stderr) == (2, True)
+    run = robots("job", str(folder), "empty")
+    assert (run.returncode, b"it is: scrapy robots job" in run.stderr) == (2, True)
+
+
+def test_the_page_names_all_of_the_json(robots, folder):
+    """Every field, and no other."""
+    reports = [
+        json.loads(robots("job", str(folder), *what, "--format", "json").stdout)
+        for what in ([], ["requeue"])
+    ]
+    assert set().union(*map(fields_of, reports)) - EVERY == told_of("job")

@@ -1,0 +1,596 @@
+"""A run that dies loses nothing, whatever it was in the middle of.
+
+A copy of JOBDIR, made in the middle of a run, is what a kill at that moment would have left: the
+next run goes on with the copy. ``benchmarks/job_kill.py`` kills real processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.http.request import NO_CALLBACK
+from webs import Answer, html, site
+
+from scrapy_mandelbot.jobs import JobError
+from scrapy_mandelbot.jobs import commits as commits_module
+from scrapy_mandelbot.jobs.job import Job
+
+NEXT_TURNS = 0.05  # seconds: several turns of the loop, so that what was settled is committed
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    return tmp_path / "job"
+
+
+def dies(spider: scrapy.Spider) -> None:
+    """Keep what is in JOBDIR now: the rest of the run is as if it had not been."""
+    folder = Path(spider.settings["JOBDIR"])
+    copy = folder.with_name("died")
+    if not copy.exists():
+        shutil.copytree(folder, copy)
+        spider.called_then = list(spider.called)
+
+
+async def run(spider, folder, start_urls=(), **settings):
+    """Run a spider to its end in a JOBDIR."""
+    settings = {"JOBDIR": str(folder), "ROBOTSTXT_OBEY": False, **settings}
+    return await crawl(spider, settings, start_urls=list(start_urls))
+
+
+async def run_after(folder, spider, start_urls=(), **settings):
+    """Run a spider in what a run left that died."""
+    return await run(spider, folder.with_name("died"), start_urls, **settings)
+
+
+def requests_of(result) -> Counter:
+    return Counter(result.crawler.spider.called)
+
+
+class Noting(LinksSpider):
+    """Notes which callbacks ran to their end."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.called: list[str] = []
+
+    def parse(self, response):
+        yield from super().parse(response)
+        self.called.append(response.url)
+
+
+class DiesInPage(Noting):
+    """Dies in the callback of page 1, when half of its output is out."""
+
+    async def parse(self, response):
+        output = list(LinksSpider.parse(self, response))
+        half = len(output) // 2 if response.url.endswith("/1") else len(output)
+        for one in output[:half]:
+            yield one
+        if half < len(output):
+            await asyncio.sleep(NEXT_TURNS)
+            Job.of(self.crawler).commits.now()
+            dies(self)
+        for one in output[half:]:
+            yield one
+        self.called.append(response.url)
+
+
+def tree(webs):
+    """Return a site whose front page links to three, and page 1 to ten others."""
+    web = webs()
+    web.pages["/"] = html("/1", "/2", "/3")
+    web.pages["/1"] = html(*(f"/1/{number}" for number in range(10)))
+    web.pages |= {path: html() for path in ("/2", "/3")}
+    web.pages |= {f"/1/{number}": html() for number in range(10)}
+    return web
+
+
+@ensureDeferred
+async def test_a_callback_that_was_cut_is_called_again(webs, folder):
+    """And all of its children come: those that were kept, and those that it had not given yet."""
+    web = tree(webs)
+    first = await run(DiesInPage, folder, [web.url + "/"])
+    assert first.stats["finish_reason"] == "finished"
+    second = await run_after(folder, Noting, [web.url + "/"])
+    called = requests_of(second)
+    assert called[web.url + "/1"] == 1
+    assert set(called.values()) == {1}
+    then = first.crawler.spider.called_then
+    assert web.url + "/1" not in then
+    assert {*then, *called} == {web.url + path for path in web.pages}
+
+
+class Unfiltered(DiesInPage):
+    """All links with dont_filter."""
+
+    def parse(self, response):
+        async def unfiltered():
+            async for one in super(Unfiltered, self).parse(response):
+                is_request = isinstance(one, scrapy.Request)
+                yield one.replace(dont_filter=True) if is_request else one
+
+        return unfiltered()
+
+
+class UnfilteredAgain(Noting):
+    def parse(self, response):
+        for one in super().parse(response):
+            is_request = isinstance(one, scrapy.Request)
+            yield one.replace(dont_filter=True) if is_request else one
+
+
+@ensureDeferred
+async def test_unfiltered_children_of_a_cut_callback_come_once(webs, folder):
+    """No fingerprint stops them: those that were kept are counted, and passed over."""
+    web = tree(webs)
+    first = await run(Unfiltered, folder, [web.url + "/"])
+    second = await run_after(folder, UnfilteredAgain, [web.url + "/"])
+    called = requests_of(second)
+    assert set(called.values()) == {1}
+    then = first.crawler.spider.called_then
+    assert {*then, *called} == {web.url + path for path in web.pages}
+    assert second.stats["mandelbot/job/passed_over"] == 5, "four of the page, and the start"
+
+
+class DiesInStart(Noting):
+    """Gives fifty start requests with dont_filter, one of them twice, and dies after thirty."""
+
+    given = 0
+    dies_after = 30
+
+    async def start(self):
+        for number in [*range(49), 7]:
+            DiesInStart.given += 1
+            yield scrapy.Request(f"{self.start_urls[0]}{number}", dont_filter=True)
+            if number == self.dies_after:
+                await asyncio.sleep(NEXT_TURNS)
+                Job.of(self.crawler).commits.now()
+                dies(self)
+
+
+@ensureDeferred
+async def test_start_is_asked_again_where_it_was_cut_and_not_before(webs, folder):
+    """No start request is lost, and none comes twice that was settled; after the end all come."""
+    web = webs()
+    web.pages |= {f"/{number}": html() for number in range(49)}
+    first = await run(DiesInStart, folder, [web.url + "/"])
+    done_then = len(requests_of(first))
+    assert done_then == 49
+    before = len(web.hits)
+    second = await run_after(folder, DiesInStart, [web.url + "/"])
+    called = requests_of(second)
+    assert {f"{web.url}/{number}" for number in range(31, 49)} <= set(called)
+    assert second.stats["mandelbot/job/passed_over"] == 31
+    assert called[f"{web.url}/7"] in {1, 2}
+    assert len(web.hits) - before == sum(called.values())
+    third = await run_after(folder, DiesInStart, [web.url + "/"])
+    assert sum(requests_of(third).values()) == 50
+
+
+class Retried(Noting):
+    """Dies while a start request is tried again after a failure."""
+
+    def parse(self, response):
+        if response.url.endswith("/dies"):
+            Job.of(self.crawler).commits.now()
+            dies(self)
+        yield from super().parse(response)
+
+
+@ensureDeferred
+async def test_another_try_of_a_start_request_is_not_passed_over(webs, folder):
+    """It is marked as a start request too, as its meta is copied: it comes all the same."""
+    web = webs()
+    web.pages["/flaky"] = lambda _: Answer(status=500 if flaky.pop() else 200)
+    web.pages["/dies"] = html()
+    flaky = [0, 0, 1]
+    settings = {"CONCURRENT_REQUESTS": 1, "RETRY_TIMES": 5}
+    starts = [web.url + "/flaky", web.url + "/dies"]
+    await run(Retried, folder, starts, **settings)
+    flaky[:] = [0, 0, 1]
+    second = await run_after(folder, Noting, starts, **settings)
+    assert requests_of(second)[web.url + "/flaky"] == 1
+
+
+class Lambdas(Noting):
+    """Gives a request that cannot be written down, and dies while it is in flight."""
+
+    def parse(self, response):
+        if response.url.endswith("/"):
+            yield response.follow("/slow", functools.partial(self.parse))
+        else:
+            Job.of(self.crawler).commits.now()
+            dies(self)
+        self.called.append(response.url)
+
+
+@ensureDeferred
+async def test_what_is_in_memory_only_comes_again_from_its_page(webs, folder):
+    """The page stays in the job until all in memory that came of it are settled."""
+    web = webs()
+    web.pages |= {"/": html(), "/slow": html()}
+    first = await run(Lambdas, folder, [web.url + "/"])
+    assert requests_of(first) == {web.url + "/": 1, web.url + "/slow": 1}
+    assert first.stats["mandelbot/job/in_memory"] == 1
+    second = await run_after(folder, Lambdas, [web.url + "/"])
+    assert requests_of(second) == {web.url + "/": 1, web.url + "/slow": 1}
+    third = await run(Lambdas, folder, [])
+    assert requests_of(third) == {}, "it was settled in the end"
+
+
+class Redirected(Noting):
+    """The same, of a request in memory that is redirected."""
+
+    def parse(self, response):
+        if response.url.endswith("/"):
+            yield response.follow("/moved", functools.partial(self.parse))
+        else:
+            Job.of(self.crawler).commits.now()
+            dies(self)
+        self.called.append(response.url)
+
+
+@ensureDeferred
+async def test_a_redirect_of_one_in_memory_is_waited_for_too(webs, folder):
+    """It has the callback of the one that it takes the place of."""
+    web = webs()
+    web.pages |= {
+        "/": html(),
+        "/moved": Answer(status=302, headers={"Location": "/there"}),
+        "/there": html(),
+    }
+    await run(Redirected, folder, [web.url + "/"])
+    second = await run_after(folder, Redirected, [web.url + "/"])
+    assert requests_of(second) == {web.url + "/": 1, web.url + "/there": 1}
+
+
+class Inline(Noting):
+    """Sends its own request once more within its callback, and dies after the answer."""
+
+    async def parse(self, response):
+        if response.url.endswith("/1"):
+            again = response.request.replace(callback=NO_CALLBACK)
+            await self.crawler.engine.download_async(again)
+            await self.crawler.engine.download_async(response.request)
+            await asyncio.sleep(NEXT_TURNS)
+            Job.of(self.crawler).commits.now()
+            dies(self)
+        for one in super().parse(response):
+            yield one
+
+
+@ensureDeferred
+async def test_a_request_that_is_sent_again_within_its_callback_is_not_settled_by_that(
+    webs, folder
+):
+    """It is settled when its callback has run to its end."""
+    web = tree(webs)
+    await run(Inline, folder, [web.url + "/"])
+    second = await run_after(folder, Noting, [web.url + "/"])
+    assert requests_of(second)[web.url + "/1"] == 1
+
+
+class Fails(Noting):
+    """Raises in the middle of its output, or is never called."""
+
+    def parse(self, response):
+        yield {"url": response.url}
+        raise ValueError(response.url)
+
+
+@ensureDeferred
+async def test_what_ends_in_an_error_is_settled(webs, folder):
+    """An exception, a 404, a redirect, an offsite page, no answer: none comes again."""
+    web = webs()
+    web.pages |= {
+        "/raises": html(),
+        "/moved": Answer(status=301, headers={"Location": "/raises?"}),
+        "/gone": Answer(status=404),
+        "/error": Answer(status=500),
+    }
+    starts = [f"{web.url}/{name}" for name in ("raises", "moved", "gone", "error")]
+    await run(Fails, folder, [*starts, "http://127.0.0.1:9/nobody"], RETRY_TIMES=1)
+    assert (folder / "job.sqlite").exists()
+    hits = len(web.hits)
+    again = await run(Fails, folder, [])
+    assert len(web.hits) == hits
+    assert "mandelbot/job/resumed" not in again.stats
+
+
+class Odd(Noting):
+    """Gives requests that no pickle takes, for several reasons."""
+
+    def parse(self, response):
+        if response.url.endswith("/"):
+            deep: list = []
+            for _ in range(100_000):
+                deep = [deep]
+            for number, meta in enumerate((deep, open, lambda: 0, iter([]))):
+                yield response.follow(f"/{number}", self.parse, meta={"odd": meta})
+                meta = None  # noqa: PLW2901
+            while deep:
+                deep = deep.pop()
+        self.called.append(response.url)
+
+
+@ensureDeferred
+async def test_nothing_that_a_request_holds_raises_out_of_the_scheduler(webs, folder):
+    """Scrapy would lose the other children of the page, or wait for ever."""
+    web = webs()
+    web.pages |= {path: html() for path in ("/", "/0", "/1", "/2", "/3")}
+    result = await run(Odd, folder, [web.url + "/"])
+    assert len(requests_of(result)) == 5
+    assert result.stats["finish_reason"] == "finished"
+    assert "log_count/ERROR" not in result.stats
+
+
+class CannotWrite(Noting):
+    """Cannot write to JOBDIR any more in the middle, and again after ten more pages, if ever."""
+
+    better_after = 10
+
+    def parse(self, response):
+        yield from super().parse(response)
+        database = Job.of(self.crawler).store._database
+        if len(self.called) == 5:
+            database.execute("PRAGMA query_only = 1")
+        elif len(self.called) == 5 + self.better_after:
+            database.execute("PRAGMA query_only = 0")
+            Job.of(self.crawler).commits.now()
+            dies(self)
+
+
+@ensureDeferred
+async def test_a_file_that_cannot_be_written_for_a_while_costs_nothing(webs, folder):
+    """One warning; what was done meanwhile is written then, and a run that dies goes on from there.
+
+    A full disk, to SQLite and to us, is one of its kinds.
+    """
+    web = site(webs, 60)
+    first = await run(CannotWrite, folder, [web.url + "/"], CONCURRENT_REQUESTS=1)
+    assert len(requests_of(first)) == 61
+    assert first.stats["mandelbot/job/not_saved"] == 1
+    assert first.logged("The job is saved again")
+    second = await run_after(folder, Noting)
+    both = [*first.crawler.spider.called_then, *second.crawler.spider.called]
+    assert sorted(set(both)) == web.urls(60)
+    assert len(both) <= 62
+
+
+class NeverWritesAgain(CannotWrite):
+    better_after = 10**6
+
+
+@ensureDeferred
+async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(webs, folder, monkeypatch):
+    """As job_not_saved, when too much is in memory; the next run finds what was saved before."""
+    monkeypatch.setattr(commits_module, "MOST_OPERATIONS", 30)
+    web = webs()
+    for number in range(60):
+        web.pages[f"/{number}"] = html(f"/{number + 1}", f"/{number}?b")
+        web.pages[f"/{number}?b"] = html()
+    web.pages["/"], web.pages["/60"] = html("/0"), html()
+    first = await run(NeverWritesAgain, folder, [web.url + "/"], CONCURRENT_REQUESTS=1)
+    assert first.stats["finish_reason"] == "job_not_saved"
+    assert first.logged("The end of this run cannot be saved")
+    second = await run(Noting, folder)
+    assert second.stats["finish_reason"] == "finished"
+    both = {*first.crawler.spider.called[:5], *second.crawler.spider.called}
+    assert both >= {web.url + path for path in web.pages}
+
+
+@ensureDeferred
+async def test_a_second_run_in_one_jobdir_says_who_holds_it_and_ends(webs, folder):
+    """Before anything is sent; and it disturbs the first in nothing."""
+    web = tree(webs)
+    errors = []
+
+    class Both(Noting):
+        async def parse(self, response):
+            if response.url.endswith("/"):
+                try:
+                    await run(Noting, folder, [web.url + "/2"])
+                except JobError as error:
+                    errors.append(str(error))
+            for one in super().parse(response):
+                yield one
+
+    result = await run(Both, folder, [web.url + "/"])
+    (error,) = errors
+    assert "is in use by process" in error
+    assert result.stats["finish_reason"] == "finished"
+    assert len(requests_of(result)) == 14
+
+
+@ensureDeferred
+async def test_a_broken_file_is_an_error_and_is_set_aside(webs, folder):
+    """Nothing is sent; the next run, which begins from nothing, says so."""
+    folder.mkdir()
+    (folder / "job.sqlite").write_bytes(b"\xff" * 9000)
+    web = tree(webs)
+    with pytest.raises(JobError, match=r"is broken .* set aside as"):
+        await run(Noting, folder, [web.url + "/"])
+    assert not web.hits
+    (aside,) = folder.glob("job.sqlite.corrupt-*")
+    assert aside.read_bytes() == b"\xff" * 9000
+    result = await run(Noting, folder, [web.url + "/"])
+    assert result.logged("The job begins from nothing, as its file was broken")
+    assert len(requests_of(result)) == 14
+
+
+class Breaks(Noting):
+    """Finds its file broken in the middle of the run."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        if response.url.endswith("/"):
+            job = Job.of(self.crawler)
+            job.commits.now()
+            job.store._database.execute("DROP TABLE requests")
+
+
+@ensureDeferred
+async def test_a_file_that_breaks_in_a_run_closes_the_spider(webs, folder):
+    """With a reason and an error, and no wait for ever; the file is set aside."""
+    web = tree(webs)
+    result = await run(Breaks, folder, [web.url + "/"])
+    assert result.stats["finish_reason"] == "job_unreadable"
+    assert result.logged("The spider is closed, as the job cannot be read")
+    assert list(folder.glob("job.sqlite.corrupt-*"))
+
+
+class DiesWithItems(Noting):
+    """Counts in spider.state; dies when six pages are settled, with more items in the feed."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        self.state["pages"] = self.state.get("pages", 0) + 1
+        if len(self.called) == 6:
+            Job.of(self.crawler).commits.now()
+        if len(self.called) == 9:
+            dies(self)
+            feed = Path(next(iter(self.settings["FEEDS"])))
+            torn = feed.read_bytes() + b'{"url": "half of a li'
+            feed.with_name(f"died-{feed.name}").write_bytes(torn)
+
+
+@pytest.mark.parametrize("kind", ["jsonlines", "csv"])
+@ensureDeferred
+async def test_a_feed_is_cut_where_it_was_at_the_last_commit(webs, folder, kind):
+    """No item is lost, none of a settled page comes twice; what is cut is kept beside the job."""
+    web = tree(webs)
+    feed = folder.with_name("items")
+    first = await run(
+        DiesWithItems,
+        folder,
+        [web.url + "/"],
+        FEEDS={str(feed): {"format": kind}},
+        CONCURRENT_REQUESTS=1,
+    )
+    died = feed.with_name("died-items")
+    # The copy has another name, and so has what the job knows of it.
+    job = folder.with_name("died")
+    rename_feed(job, feed, died)
+    second = await run(Noting, job, [], FEEDS={str(died): {"format": kind}}, CONCURRENT_REQUESTS=1)
+    text = died.read_text()
+    urls = Counter(
+        [json.loads(line)["url"] for line in text.splitlines()]
+        if kind == "jsonlines"
+        else [line.split(",")[0] for line in text.splitlines() if not line.startswith("url,")]
+    )
+    assert len(urls) == 14
+    assert sum(urls.values()) - 14 <= 1
+    assert second.logged("Cut ")
+    assert (job / "cut-died-items").read_bytes().endswith(b"half of a li")
+    assert first.stats["finish_reason"] == "finished"
+
+
+def rename_feed(job: Path, before: Path, after: Path) -> None:
+    import sqlite3
+
+    database = sqlite3.connect(job / "job.sqlite", isolation_level=None)
+    database.execute(
+        "UPDATE state SET value = CAST(replace(CAST(value AS TEXT), ?, ?) AS BLOB)"
+        " WHERE name = 'feeds'",
+        (str(before), str(after)),
+    )
+    database.close()
+
+
+class Resumed(Noting):
+    def parse(self, response):
+        yield from super().parse(response)
+        self.state["pages"] = self.state.get("pages", 0) + 1
+
+
+@ensureDeferred
+async def test_spider_state_outlasts_a_run_that_died(webs, folder):
+    """As it was at the last commit: what was counted of settled pages is there."""
+    web = tree(webs)
+    feeds = {str(folder.with_name("items")): {"format": "jsonlines"}}
+    await run(DiesWithItems, folder, [web.url + "/"], FEEDS=feeds, CONCURRENT_REQUESTS=1)
+    second = await run_after(folder, Resumed, [], CONCURRENT_REQUESTS=1)
+    assert 14 <= second.crawler.spider.state["pages"] <= 15
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"format": "json"}, "json is written as a whole"),
+        ({"format": "jsonlines", "overwrite": True}, "overwrites it"),
+        ({"format": "csv", "batch_item_count": 5}, "in batches"),
+    ],
+)
+@ensureDeferred
+async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder, options, why):
+    """With the reason, once; JSON lines are not."""
+    web = webs()
+    web.pages["/"] = html()
+    feeds = {str(folder.with_name("a%(batch_id)d")): options}
+    feeds |= {str(folder.with_name("good")): {"format": "jsonlines"}}
+    result = await run(Noting, folder, [web.url + "/"], FEEDS=feeds)
+    (line,) = result.logged("After a crash the feed")
+    assert why in line
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_ours"),
+    [
+        ({}, True),
+        ({"MANDELBOT_JOB": "scrapy"}, False),
+        ({"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}, False),
+        ({"SCHEDULER_DISK_QUEUE": "scrapy.squeues.MarshalFifoDiskQueue"}, True),
+        ({"SCHEDULER_START_DISK_QUEUE": None}, True),
+        ({"MANDELBOT_ENABLED": False}, False),
+        ({"MANDELBOT_JOB_SYNC": "full"}, True),
+    ],
+)
+@ensureDeferred
+async def test_what_the_project_has_chosen_stays(webs, folder, settings, is_ours):
+    """A job is kept in one file where scheduler, dupe filter and queues are Scrapy's own."""
+    web = tree(webs)
+    result = await run(Noting, folder, [web.url + "/"], **settings)
+    assert len(requests_of(result)) == 14
+    assert (folder / "job.sqlite").exists() == is_ours
+    assert bool(result.logged("JOBDIR has Scrapy's form")) == ("DUPEFILTER_CLASS" in settings)
+    assert (folder / "requests.queue").exists() != is_ours
+
+
+@ensureDeferred
+async def test_a_run_that_does_not_go_on_with_a_job_says_so(webs, folder):
+    """One line names the file whose requests it leaves alone."""
+    web = tree(webs)
+    await run(Noting, folder, [web.url + "/"])
+    result = await run(Noting, folder, [web.url + "/"], MANDELBOT_JOB="scrapy")
+    (line,) = result.logged(f"{folder / 'job.sqlite'} holds a job")
+    assert "Scheduler" in line
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no list of open files")
+@ensureDeferred
+async def test_a_job_opens_four_files_however_many_sites(webs, folder):
+    """The file, its log, their index, and the lock."""
+    web = site(webs, 1)
+    job_files = set()
+
+    class Looks(Noting):
+        def parse(self, response):
+            for number in range(500):
+                yield scrapy.Request(f"http://site{number}.invalid/")
+            Job.of(self.crawler).commits.now()
+            for link in Path("/proc/self/fd").iterdir():
+                if link.exists() and str(link.resolve()).startswith(str(folder / "job.")):
+                    job_files.add(link.resolve().name)
+            raise scrapy.exceptions.CloseSpider("enough")
+
+    await run(Looks, folder, [web.url + "/"])
+    assert job_files == {"job.sqlite", "job.sqlite-wal", "job.sqlite-shm", "job.lock"}
