@@ -20,8 +20,8 @@ Exit codes:
     0: clean: nothing but notes, proved, allowed, alike, read.
     1: warnings: of ``check``; a URL is forbidden, its rules are not known, or the use asked about
        is refused (``explain``); dialects differ (``compare``); something is wrong with a sitemap
-       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``); nothing to requeue
-       (``job``).
+       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``); nothing to
+       requeue (``job``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
     3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had; a line
        that does not agree (``ledger verify``).
