@@ -39,7 +39,7 @@ from pathlib import Path
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_mandelbot.politeness import pause
+from scrapy_mandelbot.politeness import Recovery, pause, routes
 
 HERE = Path(__file__).parent
 MOST_SECONDS = 40
@@ -92,15 +92,17 @@ http {{
 """
 
 
-class HalfThenAdd:
-    """Additive increase, multiplicative decrease: the law to beat, in place of ``Recovery``."""
+class HalfThenAdd(Recovery):
+    """Additive increase, multiplicative decrease: the law to beat."""
 
-    def __init__(self, rate: float) -> None:
-        self.rate = max(rate / 2, 1.0)
-        self.next_at = -inf
+    def __init__(self, good=()) -> None:
+        super().__init__(good)
+        self.rate = max(self.borne, 2.0)
+        self._has_halved = False
         self._raised_at = -inf
 
-    def resume(self, now: float) -> None:
+    def resume(self, now: float, **_what: bool) -> None:
+        self._has_halved = False
         self._raised_at = now
         self.next_at = now + 1 / self.rate
 
@@ -112,8 +114,10 @@ class HalfThenAdd:
         self._raised_at = now
         return False
 
-    def refused(self, _now: float) -> None:
-        self.rate = max(self.rate / 2, 0.1)
+    def refused(self, _sent: float, _now: float) -> None:
+        if not self._has_halved:
+            self._has_halved = True
+            self.rate = max(self.rate / 2, 0.1)
 
 
 def crawl(urls: list[str], settings: dict) -> None:
@@ -134,7 +138,7 @@ def crawl(urls: list[str], settings: dict) -> None:
 
     ours = settings.pop("ours", False)
     if settings.pop("half, then add", False):
-        pause.Recovery = HalfThenAdd
+        pause.Recovery = routes.Recovery = HalfThenAdd
     process = CrawlerProcess(
         {
             "LOG_LEVEL": "ERROR",
@@ -142,7 +146,6 @@ def crawl(urls: list[str], settings: dict) -> None:
             "REMOTE_CONTROL_ENABLED": False,
             "DOWNLOAD_DELAY": 0,
             "ROBOTSTXT_OBEY": True,
-            "MANDELBOT_PAUSE_BASE": 2,
             # A law that pauses a second for every page would take ten minutes for 600.
             "CLOSESPIDER_TIMEOUT": MOST_SECONDS,
             "MANDELBOT_STORE": "memory",

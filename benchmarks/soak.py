@@ -56,7 +56,6 @@ SETTINGS = {
     "DOWNLOAD_TIMEOUT": 10,
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",  # keeps nothing of each request
     "LOG_ENABLED": False,  # what is an error is heard of
-    "MANDELBOT_PAUSE_BASE": 1,
     "MANDELBOT_PAUSE_FIRST": 0.5,
     "MANDELBOT_PAUSE_MAX": 3,
     "MANDELBOT_PAUSE_TRIES": 3,

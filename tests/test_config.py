@@ -35,7 +35,7 @@ def test_defaults():
     assert defaults.pause_statuses == {503, 429}
     assert defaults.inner_queue is ScrapyPriorityQueue
     law = defaults.pause_law
-    assert (law.first, law.base, law.longest, law.tries) == (1, 60, 3600, 8)
+    assert (law.first, law.base, law.longest, law.tries) == (1, None, 3600, 9)
 
 
 BAD = [
@@ -54,7 +54,7 @@ BAD = [
     ("MANDELBOT_PAUSE_HTTP_CODES", 503, "a list of HTTP status codes"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503,x", "a list of HTTP status codes"),
     ("MANDELBOT_PAUSE_FIRST", -0.1, "0 or more"),
-    ("MANDELBOT_PAUSE_BASE", "", "a number of seconds"),
+    ("MANDELBOT_PAUSE_BASE", "a minute", "a number of seconds"),
     ("MANDELBOT_PAUSE_MAX", float("inf"), "a number of seconds"),
     ("MANDELBOT_PAUSE_RETRY_AFTER_MAX", -1, "0 or more"),
     ("MANDELBOT_PAUSE_TRIES", 0, "a whole number, 1 or more"),
@@ -245,3 +245,11 @@ def test_an_old_name_is_told_of():
     """Once, at start, with what to write in its place."""
     with pytest.warns(ScrapyDeprecationWarning, match='MANDELBOT_PAUSE_IDLE = "close"'):
         check_settings(Settings({"MANDELBOT_PAUSE_CLOSE": True}))
+
+
+def test_the_old_name_of_a_longer_pause_is_told_of_and_obeyed():
+    """Such a project has the pauses that it set: after a failed probe that long, then doubling."""
+    with pytest.warns(ScrapyDeprecationWarning, match="three times as long"):
+        check_settings(Settings({"MANDELBOT_PAUSE_BASE": 60}))
+    law = config(MANDELBOT_PAUSE_BASE=60).pause_law
+    assert [law.own_pause(step) for step in range(5)] == [1, 60, 120, 240, 480]

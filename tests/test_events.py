@@ -28,6 +28,9 @@ VALUES: dict[str, object] = {
     "since": 1_800_000_000.0,
     "until": 1_800_000_000.0,
     "next": 1_800_000_000.0,
+    "end": 1_800_000_000.0,
+    "rate": 1.5,
+    "borne": 160.0,
     "waiting": 14,
     "tries": 3,
     "seconds": 1.5,
@@ -99,7 +102,7 @@ def test_each_event_tells_log_stats_and_signal(world, caplog, name):
         assert record.levelno == event.level
         assert record.spider is SPIDER
         for value in re.findall(r"%\((\w+)\)s", event.text):
-            is_time = value in {"since", "until", "next"}
+            is_time = value in {"since", "until", "next", "end"}
             expected = "2027-01-15 08:00:00 UTC" if is_time else str(values[value])
             assert expected in record.getMessage()
     counted = Counter(event.stats)

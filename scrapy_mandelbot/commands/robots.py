@@ -9,8 +9,8 @@ Usage::
     scrapy robots compare URL... [--urls FILE] [--agent NAME | --robots] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
-    scrapy robots ledger why URL|verify [--file FILE]
     scrapy robots job JOBDIR [requeue [SITE]]
+    scrapy robots ledger why URL|verify [--file FILE]
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
 JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
@@ -20,8 +20,8 @@ Exit codes:
     0: clean: nothing but notes, proved, allowed, alike, read.
     1: warnings: of ``check``; a URL is forbidden, its rules are not known, or the use asked about
        is refused (``explain``); dialects differ (``compare``); something is wrong with a sitemap
-       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``); nothing to
-       requeue (``job``).
+       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``);
+       there is nothing to requeue (``job``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
     3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had; a line
        that does not agree (``ledger verify``).
@@ -95,8 +95,8 @@ class Command(ScrapyCommand):
             "compare: how the robots of six dialects decide. "
             "sitemaps: which a file cites, and with --read what is in them. "
             "cache: the copies of robots.txt files that the project keeps. "
-            "ledger: why a page was fetched, and whether every line is decided alike again. "
             "job: what waits in a job, by site and why; requeue: have paused sites asked again. "
+            "ledger: why a page was fetched, and whether every line is decided alike again. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
             " 2: wrong use, or it cannot be had; 3: errors, not proved."

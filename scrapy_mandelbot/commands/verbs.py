@@ -24,6 +24,6 @@ VERBS: dict[str, Callable[[Job], Result]] = {
     "compare": compare,
     "sitemaps": list_sitemaps,
     "cache": look_at_copies,
-    "ledger": look_at_ledger,
     "job": look_at_job,
+    "ledger": look_at_ledger,
 }

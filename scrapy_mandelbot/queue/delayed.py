@@ -6,12 +6,12 @@ They are in memory. When the crawl ends before their time has come, they are giv
 from __future__ import annotations
 
 from collections import Counter
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from scrapy import Request
 
@@ -53,6 +53,17 @@ class Delayed:
         while self._heap:
             yield self._take()
         self._set_timer()
+
+    def take(self, lines: Container[Line]) -> list[tuple[Line, Request]]:
+        """Take out those of some lines, whether their time has come or not."""
+        taken = sorted(entry for entry in self._heap if entry[2] in lines)
+        if taken:
+            self._heap = [entry for entry in self._heap if entry[2] not in lines]
+            heapify(self._heap)
+            for _, _, line, _ in taken:
+                self._lengths.pop(line, None)
+            self._set_timer()
+        return [(line, request) for _, _, line, request in taken]
 
     def _take(self) -> tuple[Line, Request]:
         _, _, line, request = heappop(self._heap)

@@ -236,6 +236,13 @@ class SiteQueue:
             if line.activity is None and line.name in self._storage:
                 self._round_robin.stand(line)
 
+    def end_delays(self, site: SiteState) -> None:
+        """Have those requests of a site come back that wait for a time which is another one now."""
+        lines = {one for one in self._by_site.get(site, ()) if self._delayed.length(one)}
+        if lines:
+            for line, request in self._delayed.take(lines):
+                self._wait_is_over(line, request)
+
     # The rest is the queue's own.
 
     def _hands_out(self, request: Request, line: Line) -> bool:

@@ -72,6 +72,9 @@ class Queue(Protocol):
     def site_changed(self, site: SiteState) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
 
+    def end_delays(self, site: SiteState) -> None:
+        """Have those requests of a site come back that wait for a time which is another one now."""
+
 
 class Throttle:
     """How the sites of one crawl are asked."""
@@ -188,7 +191,7 @@ class Throttle:
 
     def may_go_at(self, request: Request, site: SiteState, route: str) -> tuple[float, bool]:
         """Return when a request may go that was refused, and whether its page is to blame."""
-        if not site.has_refused:
+        if not site.has_refused or site.has_given_up(route):
             return 0.0, False
         fingerprint = self._fingerprint(request)
         return site.may_go_at(fingerprint, route), bool(site.times_alone(fingerprint))
@@ -251,6 +254,7 @@ class Throttle:
         if site.held_until > now:
             site.hold(now, now)
         site.end_pause(now)
+        self._end_delays(site)
         self.update(site)
         return True
 
@@ -261,6 +265,7 @@ class Throttle:
             if any(True for _ in site.shut_routes(now)):
                 for route in site.give_up(now, reason):
                     self._report.given_up(site, route, now, kept=self.keeps_given_up)
+                self._end_delays(site)
                 self.update(site)
 
     # Asked by the middlewares, of a request on its way.
@@ -533,6 +538,10 @@ class Throttle:
         for queue in self._queues:
             queue.site_changed(site)
         engine.wake(self._crawler)
+
+    def _end_delays(self, site: SiteState) -> None:
+        for queue in self._queues:
+            queue.end_delays(site)
 
     def _let_wait_end(self, waiter: Any, now: float) -> None:
         flight = waiter.flight

@@ -20,7 +20,6 @@ QUICK = {
     "MANDELBOT_STORE": "memory",
     "MANDELBOT_ROBOTS_TIMEOUT": 0.5,
     "MANDELBOT_PAUSE_FIRST": 0.05,
-    "MANDELBOT_PAUSE_BASE": 0.05,
 }
 # Of pyOpenSSL, by Twisted's server; of Twisted, by the client of older versions of Scrapy.
 DEPRECATED_TLS = pytest.mark.filterwarnings("ignore::DeprecationWarning")

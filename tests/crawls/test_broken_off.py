@@ -30,7 +30,6 @@ QUICK = {
     "MANDELBOT_STORE": "memory",
     "MANDELBOT_ROBOTS_TIMEOUT": 0.5,
     "MANDELBOT_PAUSE_FIRST": 0.05,
-    "MANDELBOT_PAUSE_BASE": 0.05,
 }
 
 
@@ -151,7 +150,7 @@ async def test_a_good_copy_serves_on(web, tmp_path, shape):
         database.commit()
     web.wild = partial(broken, shape)
     web.hits.clear()
-    settings["MANDELBOT_PAUSE_BASE"] = 60
+    settings["MANDELBOT_PAUSE_FIRST"] = 60
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert asked_pages(web) == {"/", "/page/0"}
     assert result.stats["mandelbot/robots/stale_used"] == 1

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 RULES = b"User-agent: *\nDisallow: /page/1\nSitemap: /map.xml\n"
 DAY = 86_400
-QUICK = {"MANDELBOT_PAUSE_FIRST": 0.05, "MANDELBOT_PAUSE_BASE": 0.05}
+QUICK = {"MANDELBOT_PAUSE_FIRST": 0.05}
 
 
 def site(webs, host: str = "127.0.0.1"):
@@ -116,7 +116,7 @@ async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
     await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
     make_older(kept, 29 * DAY)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", status)
-    slow = {**kept, "MANDELBOT_PAUSE_BASE": 60}
+    slow = {**kept, "MANDELBOT_PAUSE_FIRST": 20}
     second = await crawl(LinksSpider, slow, start_urls=[web.url + "/"])
     assert len(second.items) == 3
     assert web.asked("/robots.txt", status) == 1

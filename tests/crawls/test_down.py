@@ -9,7 +9,7 @@ from webs import Answer, Closed, Web, site
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
-QUICK = {"MANDELBOT_PAUSE_BASE": 0.5, "CONCURRENT_REQUESTS": 8}
+QUICK = {"MANDELBOT_PAUSE_FIRST": 0.2, "CONCURRENT_REQUESTS": 8}
 
 
 def outage(web: Web, after: int, seconds: float):

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from operator import sub
+
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
@@ -17,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_is_handed_on(webs):
-    """It keeps no healthy site shut: after MANDELBOT_PAUSE_TRIES it gets its 503, as in Scrapy."""
+    """It keeps no healthy site shut: MANDELBOT_PAUSE_TRIES tries later it gets its 503."""
     web = site(webs, 8)
     web.pages["/page/4"] = Answer(b"broken", 503)
 
@@ -31,38 +34,75 @@ async def test_a_url_that_alone_answers_503_is_handed_on(webs):
     (failure,) = result.failures
     assert failure.check(HttpError)
     assert (failure.value.response.status, failure.request.url) == (503, web.url + "/page/4")
-    assert web.asked("/page/4") == 3
+    assert web.asked("/page/4") == 4
     assert result.stats["mandelbot/pause/count"] == 1, "only its first refusal pauses the site"
-    assert result.stats["mandelbot/pause/set_aside"] == 2
+    assert result.stats["mandelbot/pause/set_aside"] == 3
     assert result.stats["mandelbot/pause/handed_on"] == 1
     assert "retry/count" not in result.stats
     assert "mandelbot/pause/given_up" not in result.stats
 
 
 @ensureDeferred
+async def test_a_url_that_alone_answers_503_is_tried_six_times_at_most(webs):
+    """After some six minutes it is handed on, however long a site that is down is waited for."""
+    web = site(webs, 8)
+    web.pages["/page/4"] = Answer(b"broken", 503)
+
+    result = await crawl(FailuresSpider, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 8
+    assert len(result.failures) == 1
+    tried = [hit.at for hit in web.hits if hit.path == "/page/4"]
+    assert len(tried) == 7
+    for waited, least in zip(map(sub, tried[1:], tried), [1, 1, 3, 9, 27, 81], strict=True):
+        assert least <= waited <= 1.1 * least + 1.1
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@ensureDeferred
+async def test_a_refusal_that_names_a_time_holds_the_whole_site(webs):
+    """Also one of a page that was refused before and is set aside: none is sent sooner."""
+    web = site(webs, 200, delay=0.4)
+    named = Answer(b"", 503, {"Retry-After": "9"})
+    answers = iter([Answer(b"", 503), named, html()])
+    web.pages["/page/199"] = lambda _request: next(answers)
+
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+
+    assert result.urls() == web.urls(200)
+    refused = [hit.at for hit in web.hits if hit.status == 503]
+    later = [hit.at for hit in web.hits if hit.at > refused[1] + 0.05]
+    assert len(later) > 10, "there was more to ask"
+    assert min(later) >= refused[1] + 9
+    assert result.stats["mandelbot/pause/count"] == 2
+
+
+@ensureDeferred
 async def test_a_url_that_alone_answers_503_slows_no_other(webs):
-    """It is asked again later, as the server says; the site's other pages do not wait for that."""
+    """It is asked again later and later; the site's other pages do not wait for that."""
     web = site(webs, 60, delay=0.01)
-    answers = iter([Answer(b"", 503), Answer(b"", 503, {"Retry-After": "3"}), html()])
+    answers = iter([Answer(b"", 503), Answer(b"", 503), Answer(b"", 503), html()])
     web.pages["/page/59"] = lambda _request: next(answers)
 
-    result = await crawl(LinksSpider, {"MANDELBOT_PAUSE_FIRST": 0.1}, start_urls=[web.url + "/"])
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
 
     assert result.urls() == web.urls(60)
     tried = [hit.at for hit in web.hits if hit.path == "/page/59"]
     others = [hit.at for hit in web.hits if hit.path != "/page/59"]
-    assert len(tried) == 3
-    assert tried[2] - tried[1] >= 3
-    assert max(others) < tried[2] - 1
+    assert len(tried) == 4
+    assert max(others) < tried[1], "they have waited for its first refusal only"
+    assert max(others) < tried[0] + 2
     assert next(answers, None) is None
     assert result.stats["mandelbot/pause/count"] == 1
-    (line,) = result.logged("Set aside for 3.0 s")
-    assert "/page/59" in line
+    assert "/page/59" in result.logged("Set aside for 1.0 s")[0]
 
 
 @ensureDeferred
 async def test_a_site_that_never_comes_back_is_given_up(webs):
-    """After so many failed probes its requests go to their errbacks with the last response."""
+    """What was refused goes to its errback with the last response, once tries are used up.
+
+    What was never sent is sent once each, a second apart, before it fails: the site had answered.
+    """
     web, healthy = site(webs, 8), site(webs, 3, "127.0.0.2")
     web.refuse = Closed(seconds=1000, after=4)
 
@@ -70,7 +110,6 @@ async def test_a_site_that_never_comes_back_is_given_up(webs):
         FailuresSpider,
         {
             "MANDELBOT_PAUSE_FIRST": 0.1,
-            "MANDELBOT_PAUSE_BASE": 0.1,
             "MANDELBOT_PAUSE_TRIES": 3,
             "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         },
@@ -83,7 +122,13 @@ async def test_a_site_that_never_comes_back_is_given_up(webs):
         *web.urls(8),
         *healthy.urls(3),
     }
-    assert web.statuses().count(503) <= 4  # the one that paused it, and three probes
+    failed = [failure.request.url for failure in result.failures]
+    refused = [(web.url + hit.path, hit.at) for hit in web.hits if hit.status == 503]
+    first, probes, last = refused[0], refused[1:4], refused[4:]
+    assert first[0] in failed
+    assert {url for url, _ in probes}.isdisjoint(failed), "a page that was answered well before"
+    assert sorted([first[0], *(url for url, _ in last)]) == sorted(failed)
+    assert all(b[1] - a[1] >= 1 for a, b in pairwise(refused[3:]))
     assert result.stats["mandelbot/pause/given_up"] == 1
     assert len(result.logged("Gave up http")) == 1
     assert "retry/count" not in result.stats
@@ -106,7 +151,6 @@ async def test_a_site_that_never_told_its_rules_is_given_up(webs):
         FailuresSpider,
         {
             "MANDELBOT_PAUSE_FIRST": 0.05,
-            "MANDELBOT_PAUSE_BASE": 0.05,
             "MANDELBOT_PAUSE_TRIES": 2,
         },
         start_urls=[web.url + "/"],

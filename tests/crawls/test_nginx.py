@@ -76,7 +76,7 @@ async def test_taken_down_and_brought_up(nginx):
     def before(crawler) -> None:
         crawler.signals.connect(take_down, signal=signals.item_scraped)
 
-    quick = {"MANDELBOT_PAUSE_BASE": 0.5}  # not a minute, where the first probe comes too early
+    quick = {"MANDELBOT_PAUSE_FIRST": 0.5}
     result = await crawl(FailuresSpider, quick, start_urls=[server.url + "/"], before=before)
 
     assert len(result.items) == len(set(result.urls())) == 301

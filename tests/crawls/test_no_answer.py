@@ -165,8 +165,7 @@ async def test_a_host_that_has_answered_has_the_pauses_of_a_site(webs):
         return robots[0]
 
     web.pages["/robots.txt"] = answer
-    settings = {**IN_MEMORY, "MANDELBOT_PAUSE_BASE": 5}
-    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
     assert result.urls() == [web.url + path for path in ("/", "/page/0", "/page/2")]
     assert result.seconds > 15
     assert "mandelbot/robots/unanswered" not in result.stats

@@ -140,3 +140,23 @@ def test_a_site_that_is_not_paused_cannot_be_resumed():
     crawler = Crawler(scrapy.Spider, Settings(SETTINGS))
     crawler._apply_settings()
     assert not resume_site(crawler, "https://example.com/page")
+
+
+@ensureDeferred
+async def test_who_is_resumed_by_hand_gets_back_what_was_refused_too(webs):
+    """Refused pages let others go first, and that is over when the operator ends the pause."""
+    web = site(webs, 20)
+    web.refuse = closed = Closed(seconds=5, after=3, retry_after="3600")
+
+    class Resuming(LinksSpider):
+        @classmethod
+        def from_crawler(cls, crawler, *args, **kwargs):
+            from twisted.internet import reactor
+
+            reactor.callLater(20, resume_site, crawler, web.url)
+            return super().from_crawler(crawler, *args, **kwargs)
+
+    result = await crawl(Resuming, start_urls=[web.url + "/"])
+
+    assert result.urls() == web.urls(20)
+    assert max(hit.at for hit in web.hits) < closed.began + 60

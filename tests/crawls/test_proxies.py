@@ -171,7 +171,7 @@ async def test_a_site_whose_proxies_are_all_given_up_is_given_up(proxies):
 
     for proxy in proxies:
         proxy.refuse = Closed(seconds=1000, after=3, robots_too=False)
-    quick = {"MANDELBOT_PAUSE_FIRST": 0.1, "MANDELBOT_PAUSE_BASE": 0.1}
+    quick = {"MANDELBOT_PAUSE_FIRST": 0.1}
 
     result = await crawl(Failing, {**rotating(proxies), **quick, "MANDELBOT_PAUSE_TRIES": 2})
 

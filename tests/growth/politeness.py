@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from growth import Row, numbered, repeated
 from scrapy_mandelbot import politeness
+from scrapy_mandelbot.politeness import parts
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
 _RATE_LIMITS = {
@@ -106,6 +107,12 @@ ROWS = (
     Row("politeness.wait_asked_for", _wait, _HEADERS | _RATE_LIMITS),
     Row("politeness.site_of", politeness.site_of, _URLS, prepare=_split),
     Row("politeness.host_of", politeness.host_of, _URLS, prepare=_site),
+    Row(
+        "politeness.parts.sections_of",
+        lambda url: list(parts.sections_of(url)),
+        _URLS,
+        prepare=bytes.decode,
+    ),
     Row("politeness.without_user", politeness.without_user, _URLS, prepare=bytes.decode),
     Row(
         "politeness.leads_inside",
@@ -149,12 +156,12 @@ NOT_FROM_OUTSIDE = {
     "politeness.counted_as": "a status, a failure, a digest",
     "politeness.outcome_of": "a status, a number, a yes or no",
     "politeness.pace_by_hand": "from the settings",
-    "politeness.Goodput": _NUMBERS,
     "politeness.Metronome": _NUMBERS,
     "politeness.Outcome": "a status",
     "politeness.Pause": _NUMBERS,
     "politeness.PauseLaw": _NUMBERS,
     "politeness.Recovery": _NUMBERS,
-    "politeness.RefusedUrls": "fingerprints, a thousand at most",
+    "politeness.Parts": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
+    "politeness.Section": "numbers and fingerprints, sixteen at most",
     "politeness.SiteState": "numbers, fingerprints, and paces, which are measured",
 }

@@ -20,8 +20,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
+    "politeness.ladder._LONGEST": "what is a limit and what an outage",
+    "politeness.parts._AT_MOST_WITH_ITS_SITE": "when a page lets others go first",
+    "politeness.recovery._AT_MOST": "what chance explains",
+    "politeness.recovery._IS_LIMIT": "of a statistic",
+    "politeness.recovery._IS_LIMIT_AFTER_ALL": "of a statistic",
+    "politeness.recovery._IS_LIMIT_STILL": "of a statistic",
+    "politeness.recovery._IS_LIMIT_SURELY": "of a statistic",
+    "politeness.recovery._KEPT_LONG": "when a limit is trusted for longer",
+    "politeness.recovery._MOST_CAUGHT_UP": "of a burst that is proven",
+    "politeness.recovery._LONGEST_TRUST": "when a limit is tried again",
     "fetching.failures._LONGEST_LABEL": "what a name can be",
-    "politeness.pause._LONGEST_FOR_ONE": "the pause of a single page, in first pauses",
     "politeness.hosts._LONGEST": "what a name can be",
     "politeness.pace._LONGEST_WAY": "when a request has arrived",
     "robotstxt.agents.product_tokens": "agents are the project's",

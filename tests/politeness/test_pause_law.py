@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_mandelbot.politeness import Fact, News, Pause, PauseLaw, PauseState, Refusal
 
-LAW = PauseLaw(first=1, base=60, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
+LAW = PauseLaw(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
 
 
 @pytest.fixture
@@ -84,10 +84,10 @@ def test_a_probe_that_is_answered_opens(pause):
 
 
 @pytest.mark.parametrize(
-    ("failed", "seconds"), [(1, 60), (2, 120), (3, 240)], ids=["first", "second", "third"]
+    ("failed", "seconds"), [(1, 3), (2, 9), (3, 27)], ids=["first", "second", "third"]
 )
-def test_failed_probes_double_the_pause(pause, failed, seconds):
-    """Only failed probes lengthen the next pause: 60 s, doubling."""
+def test_failed_probes_triple_the_pause(pause, failed, seconds):
+    """Only failed probes lengthen the pause: 1, 3, 9, 27 s."""
     probing(pause)
     for _ in range(failed):
         assert fail_probe(pause) is News.PROLONGED
@@ -97,14 +97,14 @@ def test_failed_probes_double_the_pause(pause, failed, seconds):
 
 def test_the_pause_grows_no_longer_than_the_longest():
     """However many probes failed, no pause of our own choice is longer than the law's longest."""
-    law = PauseLaw(base=60, longest=600, tries=10**6)
+    law = PauseLaw(longest=600, tries=10**6)
     assert law.pause(100_000, Refusal(0, "")) == 600
 
 
 def test_jitter_spreads_pauses_of_our_own_choice_only():
     """What a server asks for is kept to the second; the rest is spread by up to a tenth."""
-    assert LAW.pause(1, Refusal(0, "", None, 0.1)) == pytest.approx(66)
-    assert LAW.pause(1, Refusal(0, "", None, -0.1)) == pytest.approx(54)
+    assert LAW.pause(2, Refusal(0, "", None, 0.1)) == pytest.approx(9.9)
+    assert LAW.pause(2, Refusal(0, "", None, -0.1)) == pytest.approx(8.1)
     assert LAW.pause(1, Refusal(0, "", 30.0, 0.1)) == 30
 
 
@@ -164,13 +164,6 @@ def test_a_lost_probe_makes_room_for_another_at_once(pause):
     assert pause.failed_probes == 0
 
 
-def test_a_request_that_alone_is_refused_is_set_aside():
-    """A URL that alone answers 503 is tried again after 1, 2, 4, 5 s, or when the server says."""
-    assert [LAW.pause_of_one(times, None) for times in range(1, 7)] == [1, 2, 4, 5, 5, 5]
-    assert LAW.pause_of_one(3, 7.0) == 7
-    assert LAW.pause_of_one(3, 10.0**9) == 86_400
-
-
 def test_the_operator_may_end_a_pause(pause):
     """Then the probe goes at once; an open site stays as it is."""
     pause.take(Fact.ENDED_BY_HAND, 50)
@@ -188,14 +181,25 @@ def test_retry_after_is_kept_and_capped(pause):
     assert LAW.pause(0, Refusal(0, "", 10.0**9)) == 86_400
 
 
-def test_the_next_pause_starts_from_the_first_again(pause):
-    """A site that was open in between starts afresh."""
+def test_the_next_pause_begins_where_the_last_one_ended(pause):
+    """A site that was down is likely to be down as long again, but its failed probes are past."""
     probing(pause)
-    fail_probe(pause)
-    pause.take(Fact.SENT, 10**6)
-    pause.take(Fact.PROBE_ANSWERED, 290)
-    paused(pause, 300)
-    assert (pause.until, pause.failed_probes) == (301, 0)
+    fail_probe(pause, 102)
+    pause.take(Fact.SENT, 105)
+    assert pause.take(Fact.PROBE_ANSWERED, 105) is News.RESUMED
+    paused(pause, 105.5)
+    assert pause.until == pytest.approx(108.5, abs=0.4)
+    assert pause.failed_probes == 0
+
+
+def test_after_long_service_the_next_pause_is_a_first_one_again(pause):
+    """An hour later nothing is left of the outage."""
+    probing(pause)
+    fail_probe(pause, 102)
+    pause.take(Fact.SENT, 105)
+    pause.take(Fact.PROBE_ANSWERED, 105)
+    paused(pause, 3705)
+    assert pause.until == 3706
 
 
 @pytest.mark.parametrize("state", ["open", "paused"])
@@ -211,30 +215,32 @@ def test_news_of_a_probe_that_is_none_changes_nothing(pause, state):
 def test_a_site_recovers_and_opens():
     """After a pause one goes at a time, by its pace, until the pace holds nothing back."""
     pause = Pause(PauseLaw(first=1))
-    pause.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"), good_rate=10.0)
+    pause.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
     pause.take(Fact.SENT, 1.0)
     assert pause.take(Fact.PROBE_ANSWERED, 1.0) is News.RESUMED
     assert pause.state is PauseState.RECOVERING
     assert pause.is_passable
     assert not pause.is_open
-    assert repr(pause) == "<Pause: recovering, <Recovery ramp at 10.0/s>>"
-    assert pause.due(1.0) == pytest.approx(1.1)
-    pause.take(Fact.SENT, 1.1)
-    assert pause.take(Fact.ANSWERED, 1.2) is None
+    assert repr(pause) == "<Pause: recovering, <Recovery ramp at 4.0/s>>"
+    assert pause.due(1.0) == pytest.approx(1.25)
+    pause.take(Fact.SENT, 1.25)
+    assert pause.take(Fact.ANSWERED, 1.3) is None
     assert pause.take(Fact.ANSWERED, 4.0) is News.RECOVERED
     assert pause.is_open
 
 
 def test_a_pause_in_a_recovery_goes_on_with_what_was_learnt():
-    """The rate at which the site refused again is the bound of the next recovery."""
+    """What its refusals say is gathered over all pauses of the site."""
     pause = Pause(PauseLaw(first=1))
-    pause.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"), good_rate=10.0)
+    pause.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
     pause.take(Fact.SENT, 1.0)
     pause.take(Fact.PROBE_ANSWERED, 1.0)
     learnt = pause.recovery
     assert refuse(pause, 1.5) is News.PAUSED
     assert pause.recovery is learnt
-    assert "cruise" in repr(learnt)
+    pause.take(Fact.SENT, 2.5)
+    assert pause.take(Fact.PROBE_ANSWERED, 2.5) is News.RESUMED
+    assert pause.recovery is learnt
 
 
 def test_a_pause_of_a_former_run_goes_on(pause):
@@ -245,7 +251,7 @@ def test_a_pause_of_a_former_run_goes_on(pause):
     assert pause.lasted(60) == 10
     pause.take(Fact.SENT, 120)
     assert fail_probe(pause) is News.PROLONGED
-    assert pause.until == 200 + 240
+    assert pause.until == 200 + 27
 
 
 def test_a_pause_of_a_former_run_that_is_over_is_none(pause):
@@ -267,7 +273,7 @@ def test_what_is_written_down_is_what_can_be_restored(pause):
     """As plain data."""
     refuse(probing(pause), 102, fact=Fact.PROBE_REFUSED)
     data = json.loads(json.dumps(pause.as_data()))
-    assert data == {"state": "paused", "until": 162, "reason": "503", "failed_probes": 1}
+    assert data == {"state": "paused", "until": 105, "reason": "503", "failed_probes": 1}
     again = Pause(LAW)
     again.restore(103, data["until"], data["reason"], data["failed_probes"])
     assert again.as_data() == data
@@ -277,3 +283,102 @@ def test_an_endless_pause_can_be_printed(pause):
     """A time further away than there are dates."""
     paused(pause).until = 1e300
     assert "until 1e+300" in repr(pause)
+
+
+# The last round: what was never sent is sent once each.
+
+
+def in_last_round(pause: Pause, now: float = 200.0) -> Pause:
+    """Fail all probes of a site that has answered well in this run."""
+    probing(pause)
+    for _ in range(LAW.tries):
+        pause.take(Fact.SENT, now)
+        news = pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503"), has_served=True)
+    assert news is News.ASKS_ONCE_EACH
+    assert pause.is_last_round
+    return pause
+
+
+def send_and_fail(pause: Pause, now: float, retry_after: float | None = None) -> News | None:
+    pause.take(Fact.SENT, now)
+    refusal = Refusal(now, "503", retry_after)
+    return pause.take(Fact.PROBE_REFUSED, now, refusal, has_served=True)
+
+
+def test_a_site_that_has_served_is_asked_once_each_before_it_is_given_up(pause):
+    """One request at a time, a second apart; nothing else passes."""
+    in_last_round(pause)
+    assert pause.state is PauseState.ONCE_EACH
+    assert not pause.is_passable
+    for number in range(1, 4):
+        due = pause.due(200)
+        assert due == 200 + number
+        pause.take(Fact.SENT, due)
+        assert pause.state is PauseState.LAST_PROBING
+        assert pause.due(10**9) == inf
+        assert refuse(pause, due, fact=Fact.PROBE_REFUSED) is None
+    assert "once each after 7 failed probes" in repr(pause)
+
+
+def test_a_last_refusal_that_names_a_time_is_heard(pause):
+    """No sooner than the server says, up to a day."""
+    in_last_round(pause)
+    send_and_fail(pause, 200, 30.0)
+    assert pause.due(200) == 230
+    send_and_fail(pause, 230, 10.0**9)
+    assert pause.due(230) == 230 + 86_400
+
+
+def test_one_good_answer_in_the_last_round_opens(pause):
+    """The site is well after all: all others go on."""
+    in_last_round(pause)
+    pause.take(Fact.SENT, 201)
+    assert pause.take(Fact.PROBE_ANSWERED, 201) is News.RESUMED
+    assert pause.is_open
+    assert pause.failed_probes == 0
+
+
+def test_a_last_probe_that_told_nothing_makes_room_for_the_next(pause):
+    """It is not counted."""
+    in_last_round(pause)
+    pause.take(Fact.SENT, 201)
+    pause.take(Fact.PROBE_LOST, 202)
+    assert pause.due(202) == 202
+    assert pause.failed_probes == LAW.tries
+
+
+def test_after_fifty_in_a_row_the_site_is_given_up(pause):
+    """A queue of ten thousand is not ten thousand knocks."""
+    in_last_round(pause)
+    news = [send_and_fail(pause, 200 + number) for number in range(50)]
+    assert news == [None] * 49 + [News.GAVE_UP]
+    assert pause.state is PauseState.GIVEN_UP
+
+
+def test_a_site_that_never_served_is_given_up_at_once(pause):
+    """Nor is one sent anything more whose requests stay in the queue for the next run."""
+    probing(pause)
+    for _ in range(LAW.tries):
+        news = fail_probe(pause)
+    assert news is News.GAVE_UP
+    kept = Pause(PauseLaw(tries=1, asks_once=False))
+    kept.take(Fact.REFUSED, 0, Refusal(0, "503"))
+    kept.take(Fact.SENT, 1)
+    assert kept.take(Fact.PROBE_REFUSED, 1, Refusal(1, "503"), has_served=True) is News.GAVE_UP
+
+
+def test_it_is_told_when_a_site_is_given_up(pause):
+    """The pauses that are left, and what has gone: for the law's own, two hours in all."""
+    law = PauseLaw()
+    assert law.in_all() == 6880
+    assert law.of_a_part().in_all() == 364
+    slow = Pause(law)
+    slow.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
+    assert slow.gives_up_at == 6880
+    for _ in range(law.tries - 1):
+        slow.take(Fact.SENT, slow.until)
+        slow.take(Fact.PROBE_REFUSED, slow.until, Refusal(slow.until, "503"))
+        assert slow.gives_up_at == 6880
+    slow.take(Fact.SENT, 6880)
+    news = slow.take(Fact.PROBE_REFUSED, 6880, Refusal(6880, "503"), has_served=True)
+    assert news is News.ASKS_ONCE_EACH

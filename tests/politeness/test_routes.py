@@ -5,11 +5,13 @@ from __future__ import annotations
 from math import inf
 
 import pytest
+from flights import flight_to
 
 from scrapy_mandelbot.politeness import Flight, News, PauseLaw, Refusal, SiteState
+from scrapy_mandelbot.politeness.recovery import Mode
 from scrapy_mandelbot.politeness.routes import MOST_ROUTES, Routes
 
-LAW = PauseLaw(first=1, base=60, tries=2, recovers=False)
+LAW = PauseLaw(first=1, tries=2, recovers=False)
 SITE = SiteState("https://example.com", LAW)
 A, B = "http://a.test:3128", "http://b.test:3128"
 
@@ -20,14 +22,22 @@ def routes() -> Routes:
 
 
 def by(route: str, *, from_queue: bool = False) -> Flight:
-    flight = Flight("request", SITE, route)
+    flight = flight_to(SITE, route=route)
     if from_queue:
         flight.is_from_queue, flight.passed = True, route
     return flight
 
 
-def refuse(routes: Routes, flight: Flight, now: float = 100.0, rate: float = 0.0) -> News | None:
-    return routes.refused(flight, b"one", Refusal(now, "503"), rate)
+def refuse(
+    routes: Routes,
+    flight: Flight,
+    now: float = 100.0,
+    retry_after: float | None = None,
+    *,
+    has_served: bool = False,
+) -> News | None:
+    refusal = Refusal(now, "503", retry_after)
+    return routes.refused(flight, refusal, (), has_served=has_served)
 
 
 def probe(routes: Routes, route: str, now: float) -> Flight:
@@ -43,7 +53,7 @@ def test_a_route_never_in_trouble_holds_nothing_back(routes):
     assert not routes.is_shut("")
     assert not routes.is_shut_for(by(A))
     assert routes.get(A) is None
-    assert routes.answered(by(A), 5) is None
+    assert routes.answered(by(A), 5, 1) is None
     assert routes.is_plain
 
 
@@ -79,11 +89,11 @@ def test_one_probe_goes_by_each_route(routes):
     assert routes.due(A, 101) == inf
     assert not routes.is_shut_for(first)
     assert routes.is_shut_for(by(A, from_queue=True))
-    assert routes.answered(by(A), 102) is None
-    assert routes.answered(first, 102) is News.RESUMED
+    assert routes.answered(by(A), 102, 1) is None
+    assert routes.answered(first, 102, 1) is News.RESUMED
     assert set(routes.probes()) == {second}
     assert refuse(routes, second, 102) is News.PROLONGED
-    assert routes.due(B, 102) == 162
+    assert routes.due(B, 102) == 105
 
 
 def test_a_probe_that_ended_without_a_word_makes_room_for_another(routes):
@@ -115,14 +125,52 @@ def test_a_request_of_the_queue_that_was_given_another_proxy_takes_its_turn_ther
     assert routes.may_take_turn(flight, 101)
 
 
-def test_the_rate_of_the_good_answers_is_shared_by_the_proxies():
-    """Each recovers at its share of what the site has answered by all of them."""
+def test_each_proxy_recovers_by_itself():
+    """What a site bears by one says nothing of the others."""
     routes = Routes(PauseLaw(first=1))
-    routes.use("")
     routes.use(B)
-    refuse(routes, by(A), rate=20.0)
-    routes.answered(probe(routes, A, 101), 101)
-    assert routes.due(A, 101) == pytest.approx(101.1)
+    refuse(routes, by(A))
+    assert routes.answered(probe(routes, A, 101), 101, 1) is News.RESUMED
+    assert routes.due(A, 101) == pytest.approx(101.25)
+    assert not routes.is_shut(A)
+    assert routes.due(B, 101) == 101
+
+
+def test_what_was_sent_before_a_pause_is_no_news_when_it_is_over(routes):
+    """Neither a late refusal nor a late good answer; but a time that the server names is heard."""
+    late, later = by(""), by("")
+    refuse(routes, by(""))
+    assert routes.answered(probe(routes, "", 101), 101, tick=5) is News.RESUMED
+    assert refuse(routes, late, 101.5) is None
+    assert routes.due("", 101.5) == 101.5
+    assert refuse(routes, later, 101.6, retry_after=9.0) is News.PAUSED
+    assert routes.due("", 101.6) == pytest.approx(110.6)
+
+
+def test_what_was_never_sent_is_sent_once_each_where_the_site_has_served(routes):
+    """Each of these asks the site, and none beside it."""
+    refuse(routes, by(""), has_served=True)
+    refuse(routes, probe(routes, "", 101), 101, has_served=True)
+    last = refuse(routes, probe(routes, "", 104), 104, has_served=True)
+    assert last is News.ASKS_ONCE_EACH
+    assert not routes.has_given_up("")
+    assert routes.due("", 104) == 105
+    once = probe(routes, "", 105)
+    assert routes.due("", 105) == inf
+    assert routes.answered(once, 106, 9) is News.RESUMED
+    assert routes.is_plain
+
+
+def test_it_is_known_how_a_site_refuses():
+    """The share that is refused by chance, and whether there is a limit; at first neither is."""
+    routes = Routes(PauseLaw(first=1))
+    assert routes.share == 0
+    assert not routes.has_limit("")
+    refuse(routes, by(""))
+    assert 0 < routes.share < 0.1
+    routes.get("").pause.recovery.mode = Mode.LIMIT
+    assert routes.has_limit("")
+    assert not routes.has_limit(A)
 
 
 def test_a_site_is_given_up_with_the_last_of_its_proxies(routes):
@@ -152,7 +200,7 @@ def test_what_is_open_can_be_forgotten_but_that_there_are_proxies(routes):
     """A request without a proxy has to know which there are."""
     refuse(routes, by(""))
     assert not routes.is_plain
-    routes.answered(probe(routes, "", 101), 101)
+    routes.answered(probe(routes, "", 101), 101, 1)
     assert routes.is_plain
     routes.use(A)
     assert routes.has_proxies

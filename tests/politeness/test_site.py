@@ -6,6 +6,7 @@ import json
 from math import inf
 
 import pytest
+from flights import flight_to
 
 from scrapy_mandelbot.politeness import (
     Admission,
@@ -17,10 +18,12 @@ from scrapy_mandelbot.politeness import (
     Refusal,
     SiteState,
 )
-from scrapy_mandelbot.politeness.routes import MOST_ROUTES
+from scrapy_mandelbot.politeness.parts import MOST_REFUSED_URLS, MOST_SECTIONS
+from scrapy_mandelbot.politeness.routes import MOST_ROUTES, REMEMBERED
+from scrapy_mandelbot.politeness.site import MOST_LOOKED_THROUGH
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
-LAW = PauseLaw(first=1, base=60, tries=2, recovers=False)
+LAW = PauseLaw(first=1, tries=2, recovers=False)
 A, B = "http://a.test:1", "http://b.test:1"
 GO, PAUSED, NO_TURN = Admission.GO, Admission.PAUSED, Admission.NO_TURN
 
@@ -30,9 +33,11 @@ def site() -> SiteState:
     return SiteState("https://example.com", LAW)
 
 
-def hand_out(site: SiteState, now: float, *, scout: bool = False, route: str = "") -> Flight:
+def hand_out(
+    site: SiteState, now: float, *, scout: bool = False, route: str = "", path: str = "/"
+) -> Flight:
     assert site.due(now, route) <= now
-    flight = Flight("request", site, route)
+    flight = flight_to(site, path, route)
     site.hand_out(flight, now, as_scout=scout)
     return flight
 
@@ -43,9 +48,12 @@ def send(site: SiteState, flight: Flight, now: float) -> Flight:
     return flight
 
 
-def refuse(site: SiteState, now: float, which: bytes = b"one", route: str = "", **what) -> News:
+def refuse(
+    site: SiteState, now: float, which: bytes = b"one", route: str = "", path: str = "/", **what
+) -> News | None:
     """Have a request refused that was sent by no turn; and ended."""
-    flight = Flight("request", site, route)
+    flight = flight_to(site, path, route)
+    flight.sent_at = now
     news = site.refused(flight, which, Refusal(now, "503", **what))
     site.ended(flight, now)
     return news
@@ -110,7 +118,7 @@ def test_paused_one_request_asks_whether_it_is_over(site):
     probe = hand_out(site, 101)
     assert site.is_probe(probe)
     assert site.due(10**9) == inf
-    other = Flight("request", site)
+    other = flight_to(site)
     assert site.admit(other, 10**9) is PAUSED
     send(site, probe, 101)
     assert site.answered(probe, 102, b"") is News.RESUMED
@@ -121,7 +129,7 @@ def test_paused_one_request_asks_whether_it_is_over(site):
 def test_a_request_from_elsewhere_may_be_the_probe(site):
     """A file of a media pipeline, at a site that no request of the queue waits for."""
     refuse(site, 100)
-    flight = Flight("request", site)
+    flight = flight_to(site)
     assert site.admit(flight, 100.5) is PAUSED
     assert site.admit(flight, 101) is GO
     assert site.is_probe(flight)
@@ -131,14 +139,14 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
 def test_who_ignores_pauses_goes_all_the_same(site):
     """With ``dont_pause``; it is no probe. A pace holds it back in any case."""
     refuse(site, 100)
-    flight = Flight("request", site)
+    flight = flight_to(site)
     flight.keeps_pauses = False
     assert site.admit(flight, 100) is GO
     assert not site.is_probe(flight)
     assert site.due(101) == 101
     site.keep_to(Pace(5.0), inf, 101)
     assert site.due(101) == 105, "its last answer was at 100"
-    other = Flight("request", site)
+    other = flight_to(site)
     other.keeps_pauses = False
     assert site.admit(other, 101) is NO_TURN
 
@@ -148,7 +156,7 @@ def test_at_a_pace_there_is_a_turn_at_a_time(site):
     assert site.keep_to(Pace(5.0), inf, 100)
     first = hand_out(site, 100)
     assert site.due(100) == inf
-    assert site.admit(Flight("request", site), 100) is NO_TURN
+    assert site.admit(flight_to(site), 100) is NO_TURN
     send(site, first, 100)
     assert site.ended(first, 102)
     assert site.due(102) == 107
@@ -198,7 +206,7 @@ def test_of_several_reasons_the_longest_counts(site, held, paused, delay):
         site.hold(0, held)
         due.append(held)
     assert site.due(0) == max(due)
-    flight = Flight("request", site)
+    flight = flight_to(site)
     if max(due):
         assert site.admit(flight, max(due) - 1) is not GO
     assert site.due(max(due)) == max(due)
@@ -229,7 +237,149 @@ def test_a_url_that_alone_is_refused_waits_alone(site):
     assert site.may_go_at(b"other") == 0
     assert site.is_plain
     site.forget_refusals(b"one")
+    assert site.times_alone(b"one") == 0
+    assert site.may_go_at(b"one") == 0
+
+
+def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
+    """Whoever asked: a page that alone is refused, or one of a section that is set aside."""
+    refuse(site, 100)
+    probe = hand_out(site, 101, path="/other")
+    site.answered(probe, 102, b"other")
+    site.ended(probe, 102)
+    assert refuse(site, 103, retry_after=9.0) is News.PAUSED
+    assert site.due(103) == 112
+    assert site.times_alone(b"one") == 2
+
+
+def set_shelf_aside(site: SiteState) -> News | None:
+    """Have three pages of a section refused that were in flight together, and another not."""
+    pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
+    for page in pages:
+        site.hand_out(page, 100, as_scout=False)
+    for number, page in enumerate(pages):
+        site.refused(page, b"%d" % number, Refusal(100.0, "503"))
+        site.ended(page, 100)
+    probe = hand_out(site, 110, path="/other")
+    news = site.answered(probe, 111, b"other")
+    site.ended(probe, 111)
+    return news
+
+
+def test_a_section_alone_is_set_aside(site):
+    """Its pages were refused one after the other, and another was answered well that went later."""
+    assert set_shelf_aside(site) is News.RESUMED
+    (section,) = site.sections()
+    assert section.path == "/shelf/"
+    assert site.section_of(site.name + "/shelf/9") is section
+    assert site.section_of(site.name + "/other") is None
+    assert site.due(111) == 111, "the site is well"
+    assert not site.is_plain, "its requests are looked at"
+    assert site.section_due("/shelf/", 111) == 112
+    assert site.section_due("/unheard/", 111) == 111
+
+    probe = hand_out(site, 112, path="/shelf/9")
+    assert section.probe is probe
+    assert site.section_due("/shelf/", 112) == inf
+    assert site.due(112) == 112, "its probe is the section's and not the site's"
+    assert site.answered(probe, 113, b"9") is News.SECTION_RESUMED
+    assert list(site.sections()) == []
+    assert site.is_plain
+
+
+def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
+    """Its own probes lengthen its own pause, until what was never sent of it is sent once each."""
+    set_shelf_aside(site)
+    told = []
+    for _ in range(2):
+        at = site.section_due("/shelf/", 112)
+        probe = hand_out(site, at, path="/shelf/9")
+        told.append(site.refused(probe, b"9", Refusal(at, "503")))
+        site.ended(probe, at)
+        assert site.due(at) == at
+    assert told == [News.SECTION_PROLONGED, News.SECTION_GIVEN_UP]
+    at = site.section_due("/shelf/", 112)
+    refused, unsent = flight_to(site, "/shelf/9"), flight_to(site, "/shelf/10")
+    assert site.is_given_up_for(refused, b"9")
+    assert not site.is_given_up_for(unsent, b"10")
+    assert not site.is_given_up_for(flight_to(site, "/other"), b"other")
+
+
+def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
+    """One that was never refused, of no section that is suspected; None where there is none."""
+    assert site.seeks_probe() == 1
+    assert site.choose_probe([site.name + "/any"], lambda _: b"any") == 0
+    refuse(site, 100, b"1", path="/shelf/1")
+    assert site.seeks_probe() > 1
+    urls = [site.name + path for path in ("/shelf/2", "/one", "/shelf/3", "/shelf/4")]
+
+    def fingerprint_of(number: int) -> bytes:
+        return urls[number].encode()
+
+    assert site.choose_probe(urls, fingerprint_of) == 1
+    assert site.choose_probe(urls[2:], fingerprint_of) is None
+    assert site.choose_probe(urls[1:2], lambda _: b"1") is None, "it was refused itself"
+
+
+def test_with_each_failed_probe_more_are_looked_through(site):
+    """Up to some hundreds, however many have failed."""
+    site = SiteState(site.name, PauseLaw(tries=10**6, recovers=False))
+    refuse(site, 100, b"1", path="/shelf/1")
+    looked_through, at = [site.seeks_probe()], 101.0
+    for number in range(30):
+        at = site.due(at)
+        probe = hand_out(site, at, path=f"/{number}")
+        assert site.seeks_probe() == 1, "one is on its way"
+        site.refused(probe, b"%d" % number, Refusal(at, "503"))
+        site.ended(probe, at)
+        looked_through.append(site.seeks_probe())
+    assert looked_through[:3] == [64, 128, 256]
+    assert set(looked_through[3:]) == {MOST_LOOKED_THROUGH}
+
+
+def test_a_page_that_was_answered_well_is_known(site):
+    """The one that was sent last, to be asked again; none of a site that never answered."""
+    assert site.well_url == ""
+    first, second = hand_out(site, 100, path="/1"), hand_out(site, 100, path="/2")
+    site.answered(second, 101, b"")
+    site.answered(first, 102, b"")
+    assert site.well_url == site.name + "/2"
+
+
+def test_what_was_refused_lets_others_go_first(site):
+    """For as long as a first pause takes, after the pause; with its site, not alone."""
+    refuse(site, 100)
+    assert site.times_alone(b"one") == 0
+    assert site.may_go_at(b"one") == 102
+    assert site.may_go_at(b"other") == 0
+
+
+def test_in_the_last_round_only_what_was_never_sent_is_sent(site):
+    """What was refused fails at once; a site that never answered is given up for all."""
+    site.answered(hand_out(site, 99), 99, b"")
+    refuse(site, 100)
+    for _ in range(2):
+        at = site.due(100)
+        probe = hand_out(site, at)
+        site.refused(probe, b"two", Refusal(at, "503"))
+        site.ended(probe, at)
+    assert not site.has_given_up()
+    assert site.is_given_up_for(flight_to(site), b"one")
+    assert site.is_given_up_for(flight_to(site), b"two")
+    assert not site.is_given_up_for(flight_to(site), b"never sent")
+
+
+def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
+    """What is known of its refusals is forgotten, and what it answers is not looked at."""
+    refuse(site, 100)
+    for now in (101, 102 + REMEMBERED):
+        assert site.has_refused
+        flight = hand_out(site, now)
+        site.answered(flight, now, b"")
+        site.ended(flight, now)
     assert not site.has_refused
+    assert site.pause() is None
+    assert site.is_plain
 
 
 def test_each_proxy_is_paused_alone(site):
@@ -257,7 +407,7 @@ def test_given_up_it_is_asked_no_more(site):
 
 def test_silence_of_one_request_is_not_the_site(site):
     """Two of them are, or one where nobody listens; none, before it ever answered."""
-    one, two = Flight("one", site), Flight("two", site)
+    one, two = flight_to(site, "/one"), flight_to(site, "/two")
     assert not site.is_silent(one, b"1", 100, is_certain=True)
     site.answered(one, 100, b"")
     assert not site.is_silent(one, b"1", 101, is_certain=False)
@@ -268,16 +418,6 @@ def test_silence_of_one_request_is_not_the_site(site):
     assert not site.is_silent(two, b"2", 106, is_certain=False)
     refuse(site, 107)
     assert site.is_silent(one, b"1", 107.5, is_certain=False), "it is paused"
-
-
-def test_a_poor_probe_is_the_request_that_failed_last(site):
-    """While the site is paused, by that route."""
-    assert not site.is_poor_probe(b"one", "")
-    refuse(site, 100, b"one")
-    assert site.is_poor_probe(b"one", "")
-    assert not site.is_poor_probe(b"other", "")
-    hand_out(site, 101)
-    assert not site.is_poor_probe(b"one", "")
 
 
 def test_it_is_written_down_as_plain_data(site):
@@ -307,11 +447,11 @@ def test_a_restored_pause_that_is_over_leaves_nothing(site):
 
 def test_what_is_kept_of_a_site_is_bounded(site):
     """However many of its URLs are refused or silent, and however many proxies there are."""
-    site.answered(Flight("request", site), 0, b"")
+    site.answered(flight_to(site), 0, b"")
     for number in range(5_000):
         which = b"%d" % number
-        site.is_silent(Flight("request", site), which, 1, is_certain=False)
-        refuse(site, 1, which, route=f"http://p{number}.test:1")
+        site.is_silent(flight_to(site), which, 1, is_certain=False)
+        refuse(site, 1, which, f"http://p{number}.test:1", f"/{number}/{number}/page?{number}")
     assert len(site._unanswered) == 1_000
-    assert len(site._refused_urls) == 1_000
+    assert len(site._parts) == MOST_REFUSED_URLS + MOST_SECTIONS
     assert len(site.as_data(1)["pauses"]) <= MOST_ROUTES

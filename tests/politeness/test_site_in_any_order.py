@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from math import inf, isfinite
 
+from flights import flight_to
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -21,7 +22,7 @@ from scrapy_mandelbot.politeness import (
 
 A, B = "http://a.test:1", "http://b.test:1"
 NUMBERS = st.integers(0, 10**6)
-URLS = st.sampled_from([b"one", b"two", b"three"])
+PATHS = st.sampled_from(["/shelf/1", "/shelf/2", "/shelf/3", "/shelf/in/1", "/other", "/?q"])
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -29,11 +30,11 @@ class AnyOrder(RuleBasedStateMachine):
 
     @initialize(recovers=st.booleans(), by_proxy=st.booleans(), tries=st.sampled_from([2, 1000]))
     def begin(self, *, recovers: bool, by_proxy: bool, tries: int) -> None:
-        law = PauseLaw(first=1, base=4, longest=30, tries=tries, recovers=recovers)
+        law = PauseLaw(first=1, longest=30, tries=tries, recovers=recovers)
         self.site = SiteState("https://example.com", law)
         self.now = 1000.0
         self.routes = ["", A, B] if by_proxy else [""]
-        self.flights: list[tuple[Flight, bytes]] = []
+        self.flights: list[Flight] = []
         self.scouts: set[Flight] = set()
         self.probes: dict[str, set[Flight]] = {route: set() for route in self.routes}
 
@@ -43,7 +44,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def passed(self, flight: Flight, before: PauseState) -> None:
         """Note that a flight was let pass, perhaps as the probe of its route."""
-        if before is PauseState.PAUSED:
+        if before in {PauseState.PAUSED, PauseState.ONCE_EACH}:
             self.probes[flight.route].add(flight)
             assert self.site.is_probe(flight)
 
@@ -54,24 +55,28 @@ class AnyOrder(RuleBasedStateMachine):
             probes.discard(flight)
 
     def take(self, number: int) -> tuple[Flight, bytes]:
-        return self.flights.pop(number % len(self.flights))
+        flight = self.flights.pop(number % len(self.flights))
+        return flight, flight.request.url.encode()
 
     @rule(seconds=st.sampled_from([0.0, 0.1, 1.0, 5.0, 61.0]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
         self.site.end_hold(self.now)
 
-    @rule(number=NUMBERS, url=URLS, as_scout=st.booleans())
-    def the_queue_hands_one_out(self, *, number: int, url: bytes, as_scout: bool) -> None:
+    @rule(number=NUMBERS, path=PATHS, as_scout=st.booleans())
+    def the_queue_hands_one_out(self, *, number: int, path: str, as_scout: bool) -> None:
         """It may be sent at once: what the queue is told and what the way out is, agree."""
         route = self.routes[number % len(self.routes)]
         if self.site.has_given_up(route) or self.site.due(self.now, route) > self.now:
             return
         if self.site.scout is not None:
             raise AssertionError("a site whose rules are being found out is due")
-        flight, before = Flight("request", self.site, route), self.state(route)
+        flight, before = flight_to(self.site, path, route), self.state(route)
+        section = self.site.section_of(flight.request.url)
+        if section is not None and section.due(self.now) > self.now:
+            return
         self.site.hand_out(flight, self.now, as_scout=as_scout)
-        self.flights.append((flight, url))
+        self.flights.append(flight)
         self.passed(flight, before)
         if as_scout:
             self.scouts.add(flight)
@@ -79,21 +84,21 @@ class AnyOrder(RuleBasedStateMachine):
             assert self.site.admit(flight, self.now) is Admission.GO
             self.site.sent(flight, self.now)
 
-    @rule(number=NUMBERS, url=URLS)
-    def one_comes_from_elsewhere(self, number: int, url: bytes) -> None:
+    @rule(number=NUMBERS, path=PATHS)
+    def one_comes_from_elsewhere(self, number: int, path: str) -> None:
         """It goes when the site is due, and no sooner."""
         route = self.routes[number % len(self.routes)]
         if len(self.routes) > 1 and route:
             self.site.use_routes(route)
         due, before = self.site.due(self.now, route), self.state(route)
-        flight = Flight("request", self.site, route)
+        flight = flight_to(self.site, path, route)
         admission = self.site.admit(flight, self.now)
         may_get_a_proxy = not route and len(self.routes) > 1  # `due` is of the first of them
         if not may_get_a_proxy and self.site.scout is None:
             assert (admission is Admission.GO) == (due <= self.now)
         if admission is Admission.GO:
             self.site.sent(flight, self.now)
-            self.flights.append((flight, url))
+            self.flights.append(flight)
             self.passed(flight, before)
 
     @precondition(lambda self: self.flights)
@@ -109,7 +114,7 @@ class AnyOrder(RuleBasedStateMachine):
         flight, url = self.take(number)
         self.site.refused(flight, url, Refusal(self.now, "503", retry_after))
         self.has_ended(flight)
-        assert self.site.may_go_at(url) <= self.now + 30
+        assert self.site.may_go_at(url) <= self.now + 32
 
     @precondition(lambda self: self.flights)
     @rule(number=NUMBERS)
@@ -155,9 +160,18 @@ class AnyOrder(RuleBasedStateMachine):
         for route in self.routes:
             if isfinite(self.site.due(self.now, route)) or self.site.has_given_up(route):
                 continue
-            under_way = {flight for flight, _ in self.flights}
+            under_way = set(self.flights)
             given_up = [one for one in self.routes if one and self.site.has_given_up(one)]
             assert given_up or under_way & set(self.site.awaited())
+
+    @invariant()
+    def a_section_set_aside_waits_for_a_time_or_for_its_probe(self) -> None:
+        """And none is within another."""
+        paths = [section.path for section in self.site.sections()]
+        for section in self.site.sections():
+            assert repr(section)
+            assert isfinite(section.due(self.now)) or section.probe in self.flights
+            assert not [one for one in paths if one != section.path and one in section.path]
 
     @invariant()
     def it_can_be_printed_and_written_down(self) -> None:
@@ -185,7 +199,7 @@ class AnyOrder(RuleBasedStateMachine):
                 if not isfinite(due):
                     break
                 self.now = due
-                flight = Flight("request", site, route)
+                flight = flight_to(site, "/other", route)
                 site.hand_out(flight, self.now, as_scout=False)
                 assert site.admit(flight, self.now) is Admission.GO
                 site.sent(flight, self.now)
@@ -194,12 +208,21 @@ class AnyOrder(RuleBasedStateMachine):
                 site.ended(flight, self.now)
         if any(map(site.has_given_up, self.routes)):
             return
+        for section in list(site.sections()):
+            self.now += 100
+            flight = flight_to(site, f"{section.path}9")
+            site.hand_out(flight, self.now, as_scout=False)
+            was_over = section.is_over()
+            site.answered(flight, self.now, b"9")
+            site.ended(flight, self.now)
+            assert was_over == (section in list(site.sections()))
         states = set(map(self.state, self.routes))
         assert states <= {PauseState.OPEN, PauseState.RECOVERING}
         assert list(site.awaited()) == []
         assert not site.is_shut(self.now)
         is_slowed = PauseState.RECOVERING in states or site.has_pace
-        assert site.is_plain or is_slowed or len(self.routes) > 1
+        has_sections = any(True for _ in site.sections())
+        assert site.is_plain or is_slowed or has_sections or len(self.routes) > 1
         assert site.due(self.now) <= self.now + 20
 
 

@@ -42,6 +42,9 @@ class World:
     def slot_changed(self, _slot, _activity) -> None:
         pass
 
+    def end_delays(self, _site) -> None:
+        pass
+
     def site_changed(self, _site) -> None:
         if self.has_asked and self.may_go():
             self.due.append(self.clock.now() - MIDNIGHT)

@@ -6,8 +6,9 @@ import gc
 import weakref
 
 import pytest
+from flights import flight_to
 
-from scrapy_mandelbot.politeness import Flight, PauseLaw, Refusal
+from scrapy_mandelbot.politeness import PauseLaw, Refusal
 from scrapy_mandelbot.throttle import Sites
 
 
@@ -29,7 +30,7 @@ def name(number: int) -> str:
 
 def pause(sites: Sites, number: int) -> None:
     site = sites.of(name(number))
-    site.refused(Flight("request", site), b"one", Refusal(100.0, "503"))
+    site.refused(flight_to(site), b"one", Refusal(100.0, "503"))
     sites.settle(site)
 
 
@@ -96,7 +97,7 @@ def test_a_site_in_trouble_is_kept_until_it_is_well(sites, few):
     assert repr(sites[name(0)]).startswith("<https://site0.example: paused")
     assert sites.in_trouble() == [sites[name(0)]]
     site = sites[name(0)]
-    probe = Flight("request", site)
+    probe = flight_to(site)
     site.hand_out(probe, 200.0, as_scout=False)
     site.answered(probe, 200.0, b"")
     sites.settle(site)
