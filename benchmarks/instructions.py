@@ -5,6 +5,7 @@ Usage::
     python benchmarks/instructions.py page [--gate RATIO] [--full-collections]
     python benchmarks/instructions.py site [--gate THOUSAND] [--full-collections]
     python benchmarks/instructions.py calls [--by-function] [--gate CALLS]
+    python benchmarks/instructions.py usage [--full-collections]
     python benchmarks/instructions.py refusal [--by-function] [--gate CALLS]
 
 page     thousand instructions a page of one site: stock Scrapy obeying robots.txt, all of the
@@ -12,6 +13,8 @@ page     thousand instructions a page of one site: stock Scrapy obeying robots.t
 site     thousand instructions a new site, with its robots.txt and three pages: the same, and what
          is over stock besides what three pages of a known site are
 calls    functions of the package called for an ordinary page of one site
+usage    what it costs a page to ask its owner for what it may be used: thousand instructions and
+         calls of the package without a purpose, with one, with a ledger
 refusal  functions of the package called for a 503, from the download handler until the scheduler
          has the request again; a stop is a step into another module
 
@@ -20,8 +23,8 @@ crawl are not in it. The crawls are those of ``without_network.py``, each in a p
 Instructions are counted by valgrind (a Debian package), in some forty seconds for a mode where the
 machine has nothing else to do. Full garbage collections are put off: one more or less, by chance,
 is 1 % of such a crawl. ``--full-collections`` leaves them in.
-With ``--gate`` it exits with 1 if the figure (page: the ratio, site: thousands over stock, else
-calls) is above the one given. It exits with 1 also where it cannot be taken.
+With ``--gate`` it exits with 1 if the figure (page and usage: the ratio, site: thousands over
+stock, else calls) is above the one given. It exits with 1 also where it cannot be taken.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ from without_network import PAGES_OF_A_SITE
 
 HERE = Path(__file__).parent
 CRAWL = HERE / "without_network.py"
-FEW, MANY = 100, 350
+SIZES = FEW, MANY = 100, 350
 # Order of sets, names of temporary files: the same each time. No site packages of the user.
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
@@ -103,6 +106,29 @@ def page(arguments: argparse.Namespace) -> float:
     return package / stock
 
 
+def usage(arguments: argparse.Namespace) -> float:
+    """Print what a page costs without a purpose and with one; return the ratio of these."""
+    variants = ("package", "annotate", "obey", "ledger")
+    if shutil.which("valgrind") is None:
+        sys.exit("valgrind is needed: apt-get install valgrind")
+    runs = [(variant, "page", pages, arguments.count) for variant in variants for pages in SIZES]
+    for variant in variants:
+        crawl(variant, "page", 1)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        counted = list(pool.map(lambda run: instructions(*run), runs))
+    costs = [
+        (many - few) / (MANY - FEW) / 1_000
+        for few, many in zip(counted[::2], counted[1::2], strict=True)
+    ]
+    print("a page of one site              thousand instructions  ratio   calls")
+    names = ("no purpose", "train-ai, annotate", "train-ai, obey", "train-ai, annotate, ledger")
+    for variant, name, cost in zip(variants, names, costs, strict=True):
+        few, many = (sum(json.loads(crawl(variant, "page", n, "calls")).values()) for n in SIZES)
+        each = (many - few) / (MANY - FEW)
+        print(f"  {name:<30}{cost:>21,.0f}{cost / costs[0]:>8.4f}{each:>8.1f}")
+    return costs[1] / costs[0]
+
+
 def site(arguments: argparse.Namespace) -> float:
     """Print the cost of a new site; return the thousands over stock, its pages left out."""
     page_of_stock, page_of_package = per_page("page", arguments.count)
@@ -146,7 +172,7 @@ def refusal(arguments: argparse.Namespace) -> float:
     return len(called)
 
 
-MODES = {"page": page, "site": site, "calls": calls, "refusal": refusal}
+MODES = {"page": page, "site": site, "calls": calls, "usage": usage, "refusal": refusal}
 
 
 def main() -> None:

@@ -312,6 +312,9 @@ SCENARIOS: dict[str, Scenario] = {
     "100 per 60 s": Scenario(lambda _: Window(100, 60, names_time=False), flat(500)),
     "100 per 60 s, named": Scenario(lambda _: Window(100, 60, names_time=True), flat(500)),
     "3 at once": Scenario(lambda _: AtOnce(3), flat(500)),
+    "bears 100/s, down 30 s": Scenario(
+        lambda _: Down((2, 32)), flat(2_000), latency=0.08, allowed=100
+    ),
     "100/s after 30 s down": Scenario(
         lambda _: All(Down((2, 32)), Bucket(100, 20)), flat(2_000), latency=0.02, allowed=100
     ),

@@ -5,7 +5,9 @@ it crawls in this process and ends::
 
     python benchmarks/without_network.py VARIANT SHAPE PAGES [COUNT]
 
-VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon": 500}
+VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon": 500}; the
+         same with MANDELBOT_PURPOSE and MANDELBOT_USAGE = "annotate" or "obey"; ledger: annotate,
+         and a MANDELBOT_LEDGER
 SHAPE    page: so many pages of one site; site: three pages each of so many sites; refusal: one that
          refuses its first page once, with 503
 COUNT    full: collect garbage as Python does, else no full collections; calls: print, as JSON, how
@@ -20,6 +22,7 @@ import dis
 import gc
 import json
 import sys
+import tempfile
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -38,6 +41,9 @@ VARIANTS = {
     "stock": {"ROBOTSTXT_OBEY": True},
     "package": {"ADDONS": {f"{PACKAGE}.Addon": 500}, "ROBOTSTXT_OBEY": True},
 }
+VARIANTS["annotate"] = {**VARIANTS["package"], "MANDELBOT_PURPOSE": "train-ai"}
+VARIANTS["obey"] = {**VARIANTS["annotate"], "MANDELBOT_USAGE": "obey"}
+VARIANTS["ledger"] = VARIANTS["annotate"]
 SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     "DOWNLOAD_DELAY": 0,
@@ -180,6 +186,9 @@ class WatchedScheduler(Scheduler):
 def main(variant: str, shape: str, pages: str, count: str = "") -> None:
     """Crawl, and print what was counted."""
     settings = {**SETTINGS, **VARIANTS[variant]}
+    folder = tempfile.TemporaryDirectory() if variant == "ledger" else None
+    if folder is not None:
+        settings["MANDELBOT_LEDGER"] = f"{folder.name}/ledger.jsonl"
     recorder = Recorder()
     if count == "trace":
         settings["SCHEDULER"] = WatchedScheduler
@@ -196,9 +205,12 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
         gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)
     process.start()
     recorder.stop()
+    if folder is not None:
+        folder.cleanup()
     stats = crawler.stats
     asked = int(pages) * (PAGES_OF_A_SITE if shape == "site" else 1)
-    got = stats.get_value("response_received_count") - stats.get_value("robotstxt/response_count")
+    files = ("robotstxt/response_count", "mandelbot/usage/tdm_files")
+    got = stats.get_value("response_received_count") - sum(stats.get_value(of, 0) for of in files)
     if shape != "refusal" and got != asked:
         sys.exit(f"{got} pages, not {asked}: {stats.get_stats()}")
     if count == "calls":

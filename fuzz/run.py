@@ -37,8 +37,10 @@ def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[byte
     sys.path.append(str(HERE.parent / "tests" / "robotstxt"))
     import pages_invariants  # noqa: PLC0415 - to be imported while imports are instrumented
     import robotstxt_invariants  # noqa: PLC0415
+    import usage_invariants  # noqa: PLC0415
 
-    return {**robotstxt_invariants.TARGETS, **pages_invariants.TARGETS}
+    modules = (robotstxt_invariants, pages_invariants, usage_invariants)
+    return {name: target for module in modules for name, target in module.TARGETS.items()}
 
 
 def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:

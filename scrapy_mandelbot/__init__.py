@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
     from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
     from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
+    from scrapy_mandelbot.usage import Statement, Usage, page_usage
 
 _HOMES = {
     "Addon": "addon",
@@ -54,7 +55,10 @@ _HOMES = {
     "SitemapFollower": "following",
     "SitemapReader": "sitemaps",
     "SpiderHooks": "extensions",
+    "Statement": "usage",
+    "Usage": "usage",
     "Verdict": "robotstxt",
+    "page_usage": "usage",
     "pause_site": "console",
     "paused_sites": "console",
     "resume_site": "console",
@@ -86,8 +90,11 @@ __all__ = [
     "SitemapFollower",
     "SitemapReader",
     "SpiderHooks",
+    "Statement",
+    "Usage",
     "Verdict",
     "__version__",
+    "page_usage",
     "pause_site",
     "paused_sites",
     "resume_site",

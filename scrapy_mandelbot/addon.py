@@ -28,6 +28,11 @@ from scrapy_mandelbot.following import SitemapFollower
 from scrapy_mandelbot.jobs import JobMiddleware
 from scrapy_mandelbot.jobs.job import FILE, keeps_job
 from scrapy_mandelbot.jobs.requests import are_scrapys_queues
+from scrapy_mandelbot.purposes import (
+    TermsMiddleware,
+    UsageMiddleware,
+    UsageObeyingMiddleware,
+)
 from scrapy_mandelbot.queue import SiteQueue
 from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
@@ -61,10 +66,18 @@ class Addon:
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", PauseMiddleware, 950)
         _switch_on(settings, "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40)
         _switch_on(settings, "SPIDER_MIDDLEWARES", JobMiddleware, _FIRST)
+        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", UsageMiddleware, 105)
+        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", TermsMiddleware, 560)
+        _switch_on(settings, "SPIDER_MIDDLEWARES", UsageObeyingMiddleware, 39)
         _switch_on(settings, "EXTENSIONS", QueueSetup, _FIRST)
         _switch_on(settings, "EXTENSIONS", SpiderHooks, 500)
         _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
         _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
+        if settings.get("MANDELBOT_USAGE") == "obey" and not settings.get("MANDELBOT_PURPOSE"):
+            logger.warning(
+                "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
+                " nothing is dropped."
+            )
         if not settings.getbool("ROBOTSTXT_OBEY"):
             logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")
 

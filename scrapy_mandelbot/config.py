@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from http import HTTPStatus
@@ -28,6 +28,7 @@ from scrapy_mandelbot.politeness import (
     site_of,
 )
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
+from scrapy_mandelbot.robotstxt.preferences import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,7 @@ _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 SITEMAP_MODES = ("off", "signal", "follow")
 LAST_RUN = "last_run"
 ROBOT_TAG_MODES = ("off", "annotate", "obey")
+USAGE_MODES = ("off", "annotate", "obey")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
 CLOSE = "close"
@@ -153,6 +155,23 @@ def _dialect(name: str, value: object) -> Dialect:
     if isinstance(value, str) and value in DIALECTS:
         return DIALECTS[value]
     raise SettingsError(name, value, f"a Dialect or one of {', '.join(map(repr, DIALECTS))}")
+
+
+def _purposes(name: str, value: object) -> tuple[str, ...]:
+    """Return the categories of use that pages are wanted for, each once."""
+    named = [one.strip() for one in value.split(",")] if isinstance(value, str) else value or ()
+    named = [one for one in named if one != ""] if isinstance(named, Iterable) else [None]
+    if any(one not in CATEGORIES for one in named):
+        raise SettingsError(name, value, f"one or several of {', '.join(map(repr, CATEGORIES))}")
+    return tuple(dict.fromkeys(map(str, named)))
+
+
+def _path_or_none(name: str, value: object) -> str | None:
+    if value in (None, ""):
+        return None
+    if isinstance(value, (str, Path)) and Path(value).name:
+        return str(value)
+    raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
 
 
 def _agent(name: str, value: object) -> str | tuple[str, ...] | None:
@@ -324,6 +343,12 @@ class Config:
     )
     job: str = field(metadata=_setting("MANDELBOT_JOB", _one_of(*JOBS), DURABLE))
     job_sync: str = field(metadata=_setting("MANDELBOT_JOB_SYNC", _one_of(*JOB_SYNCS), "normal"))
+    purposes: tuple[str, ...] = field(metadata=_setting("MANDELBOT_PURPOSE", _purposes))
+    usage: str = field(metadata=_setting("MANDELBOT_USAGE", _one_of(*USAGE_MODES), "annotate"))
+    usage_unknown: str = field(
+        metadata=_setting("MANDELBOT_USAGE_UNKNOWN", _one_of("allow", "drop"), "allow")
+    )
+    ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:

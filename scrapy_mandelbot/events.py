@@ -357,6 +357,42 @@ JOB_LOST = Event(
     logging.ERROR,
 )
 
+USAGE_READ = Event(
+    stats=("mandelbot/usage/pages",),
+    sums=(
+        ("mandelbot/usage/allowed", "allowed"),
+        ("mandelbot/usage/disallowed", "disallowed"),
+        ("mandelbot/usage/unknown", "unknown"),
+        ("mandelbot/usage/terms", "terms"),
+    ),
+)
+USAGE_REQUEST_DROPPED = Event(
+    "Not asked for, as its use is refused: %(what)s (%(statement)s)",
+    logging.DEBUG,
+    stats=("mandelbot/usage/requests_dropped",),
+    signal=signals.usage_disallowed,
+    heard=("response", "output", "statement"),
+)
+USAGE_ITEM_DROPPED = Event(
+    "Dropped, as its use is refused: %(what)s (%(response)s: %(why)s)",
+    logging.DEBUG,
+    stats=("mandelbot/usage/items_dropped",),
+    signal=signals.usage_disallowed,
+    heard=USAGE_REQUEST_DROPPED.heard,
+)
+TDM_ASKED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
+TERMS_STATED = Event(
+    "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing is paid or"
+    " taken up; its other such answers are only counted",
+    stats=("mandelbot/usage/terms_stated",),
+)
+LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
+LEDGER_FAILED = Event(
+    "The ledger has no line of %(url)s: %(error)s",
+    logging.ERROR,
+    stats=("mandelbot/ledger/failed",),
+)
+
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
 """All of them, by name."""
 

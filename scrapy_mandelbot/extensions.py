@@ -31,6 +31,7 @@ HOOKS: dict[str, object] = {
     "robots_fetched": signals.robots_fetched,
     "request_forbidden": signals.request_forbidden,
     "output_dropped": signals.output_dropped,
+    "usage_disallowed": signals.usage_disallowed,
 }
 """The methods that a spider may define, and the signals that they hear."""
 

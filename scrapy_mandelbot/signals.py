@@ -22,3 +22,9 @@ request_forbidden = object()
 output_dropped = object()
 """``(response: Response, output: Request | Any, tag: RobotTag)``: the tags of the response's page
 forbid what its callback has yielded, and they are obeyed."""
+
+usage_disallowed = object()
+"""``(response: Response | None, output: Request | Any, statement: Statement | None)``: the owner of
+a page refuses what it is wanted for. ``output`` is an item of the response that is dropped, or the
+request for the page, which is not sent (``response`` is None). ``statement`` is None where nothing
+is said, and ``MANDELBOT_USAGE_UNKNOWN`` is ``drop``."""

@@ -10,13 +10,23 @@ from urllib.parse import urljoin
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.response import get_base_url
 from w3lib.html import strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import ITEM_DROPPED, LINK_DROPPED, REQUEST_DROPPED, TAGGED
+from scrapy_mandelbot.events import (
+    ITEM_DROPPED,
+    LINK_DROPPED,
+    REQUEST_DROPPED,
+    TAGGED,
+    TERMS_STATED,
+)
+from scrapy_mandelbot.politeness import site_of, without_user
+from scrapy_mandelbot.stores import Recent
 from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
+from scrapy_mandelbot.usage import TERMS_STATUSES, stated_terms
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -26,7 +36,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.events import Event
 
-_HEADER = b"X-Robots-Tag"
+_HEADERS = (b"X-Robots-Tag", b"Robots-Tag")
+_TOLD_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites
+_TOLD_SIZE = 100  # bytes, beside the site's name
 _NOFOLLOW_LINK = RobotTag("link", "nofollow")
 
 
@@ -65,6 +77,7 @@ class RobotTagsMiddleware:
         if not config.enabled or (config.robot_tags == "off" and not config.nofollow_links):
             raise NotConfigured
         self._mode = config.robot_tags
+        self._stated_terms = StatedTerms(self._crawl)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotTagsMiddleware:
@@ -79,6 +92,8 @@ class RobotTagsMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         """Put the page's tags into ``response.meta``, in place of what was copied there."""
+        if response.status in TERMS_STATUSES:
+            self._stated_terms.notice(response)
         if self._mode != "off":
             tags = response.meta["robot_tags"] = self._tags(response)
             if tags.sources:
@@ -86,8 +101,9 @@ class RobotTagsMiddleware:
 
     def _tags(self, response: Response) -> RobotTags:
         headers: list[tuple[bytes, bytes]] = []
-        if _HEADER in response.headers:
-            headers = [(_HEADER, value) for value in response.headers.getlist(_HEADER)]
+        for name in _HEADERS:
+            if name in response.headers:
+                headers += [(name, value) for value in response.headers.getlist(name)]
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
@@ -99,6 +115,34 @@ class RobotTagsMiddleware:
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._crawl.now(), tz=timezone.utc)
+
+
+class StatedTerms:
+    """Tells once a site that it states terms instead of giving a page, and counts all that do.
+
+    It has its place here, where each answer passes by anyway: no page costs a call for it.
+    """
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self._told: Recent[bool] = Recent(_TOLD_LIMIT)
+
+    def notice(self, response: Response) -> None:
+        """Hear of an answer of 401, 402 or 403."""
+        headers = ((name, value) for name, values in response.headers.items() for value in values)
+        terms = stated_terms(response.status, headers)
+        if terms is None:
+            return
+        site = site_of(urlparse_cached(response))
+        tell = self._crawl.events.tell if self._told.get(site) is None else self._crawl.events.count
+        self._told.put(site, value=True, size=_TOLD_SIZE + len(site))
+        tell(
+            TERMS_STATED,
+            site=site,
+            status=response.status,
+            terms=terms,
+            url=without_user(response.url),
+        )
 
 
 class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):

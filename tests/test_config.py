@@ -77,6 +77,12 @@ BAD = [
     ("MANDELBOT_SITEMAP_MAX_ENTRIES", "many", "a whole number, 1 or more"),
     ("MANDELBOT_PAUSE_IDLE", "wait", "True, False or 'close'"),
     ("MANDELBOT_PAUSE_PER_PROXY", "each", "True or False"),
+    ("MANDELBOT_PURPOSE", "training", "'search', 'ai-input', 'train-ai', 'tdm'"),
+    ("MANDELBOT_PURPOSE", ["train-ai", "all"], "one or several of"),
+    ("MANDELBOT_PURPOSE", 7, "one or several of"),
+    ("MANDELBOT_USAGE", "drop", "'off' or 'annotate' or 'obey'"),
+    ("MANDELBOT_USAGE_UNKNOWN", "obey", "'allow' or 'drop'"),
+    ("MANDELBOT_LEDGER", True, "the path of a file"),
     ("ROBOTSTXT_USER_AGENT", 7, "a product token"),
     ("ROBOTSTXT_OBEY", "perhaps", "True or False"),
 ]
@@ -89,6 +95,22 @@ def test_a_wrong_value_is_an_error_that_names_the_setting_and_what_it_takes(name
         config(**{name: value})
     assert str(error.value).startswith(f"{name} = {value!r}: it takes ")
     assert takes in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "purposes"),
+    [
+        (None, ()),
+        ("", ()),
+        ([], ()),
+        ("tdm", ("tdm",)),
+        ("train-ai, search,", ("train-ai", "search")),
+        (["search", "search"], ("search",)),
+    ],
+)
+def test_a_purpose_is_a_category_or_several(value, purposes):
+    """As a list, or with commas as on the command line; each once."""
+    assert config(MANDELBOT_PURPOSE=value).purposes == purposes
 
 
 NO_HOST = [

@@ -47,6 +47,11 @@ VALUES: dict[str, object] = {
     "noindex": True,
     "nofollow": True,
     "unavailable": True,
+    "allowed": True,
+    "disallowed": True,
+    "unknown": True,
+    "terms": True,
+    "status": 402,
 }
 """Those that are numbers; the others are text."""
 

@@ -5,10 +5,12 @@ Usage::
     scrapy robots check FILE|URL|-... [--select CODE] [--ignore CODE] [--fail-on SEVERITY]
     scrapy robots fix FILE|URL|- [--diff] [--output FILE] [--dialect NAME] [--only NAME]
     scrapy robots explain URL... [--urls FILE] [--agent NAME | --robots] [--file FILE] [--changes]
+                                   [--purpose USE]...
     scrapy robots compare URL... [--urls FILE] [--agent NAME | --robots] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
     scrapy robots job JOBDIR [requeue [SITE]]
+    scrapy robots ledger why URL|verify [--file FILE]
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
 JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
@@ -16,11 +18,13 @@ page about one robots.txt: its findings, the corrected version, and a box in whi
 
 Exit codes:
     0: clean: nothing but notes, proved, allowed, alike, read.
-    1: warnings: of ``check``; a URL is forbidden or its rules are not known (``explain``); dialects
-       differ (``compare``); something is wrong with a sitemap (``sitemaps``); there is no such copy
-       (``cache``); there is nothing to requeue (``job``).
+    1: warnings: of ``check``; a URL is forbidden, its rules are not known, or the use asked about
+       is refused (``explain``); dialects differ (``compare``); something is wrong with a sitemap
+       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``);
+       there is nothing to requeue (``job``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
-    3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had.
+    3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had; a line
+       that does not agree (``ledger verify``).
 
 This module and `use` import nothing that Scrapy has not imported before.
 """
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _ArgumentGroup
 
 _DIALECTS = ("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "extended2")
+_PURPOSES = ("search", "ai-input", "train-ai", "tdm")
 _CMDLINE = 40  # Scrapy's priority of what the command line says
 
 # For the requests of this command: the project's agent, proxies and timeouts, and none of what it
@@ -91,6 +96,7 @@ class Command(ScrapyCommand):
             "sitemaps: which a file cites, and with --read what is in them. "
             "cache: the copies of robots.txt files that the project keeps. "
             "job: what waits in a job, by site and why; requeue: have paused sites asked again. "
+            "ledger: why a page was fetched, and whether every line is decided alike again. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
             " 2: wrong use, or it cannot be had; 3: errors, not proved."
@@ -125,7 +131,7 @@ class Command(ScrapyCommand):
         group.add_argument(
             "--file",
             metavar="FILE",
-            help="explain, compare: a robots.txt on disk instead of the site's",
+            help="explain, compare: a robots.txt on disk instead of the site's; ledger: the file",
         )
         group.add_argument(
             "--urls", metavar="FILE", help="explain, compare: URLs from a file, one a line"
@@ -139,6 +145,13 @@ class Command(ScrapyCommand):
             "--changes",
             action="store_true",
             help="explain: what would change each verdict, of several URLs too",
+        )
+        group.add_argument(
+            "--purpose",
+            action="append",
+            choices=_PURPOSES,
+            metavar="USE",
+            help=f"explain: what the page is wanted for: {', '.join(_PURPOSES)}; may be repeated",
         )
         _add_choices(group)
         group.add_argument(

@@ -42,7 +42,9 @@ def explain(job: Job) -> Result:
     questions = _questions(job)
     dialect, with_changes = job.dialect, job.opts.changes or len(questions) == 1
     reports = [
-        explanation.explain(one, dialect, job.max_bytes, with_changes=with_changes)
+        explanation.explain(
+            one, dialect, job.max_bytes, with_changes=with_changes, purposes=job.opts.purpose or ()
+        )
         for one in _counted(job, questions)
     ]
     return _result(job, explanation, questions, reports)

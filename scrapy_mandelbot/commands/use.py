@@ -34,11 +34,12 @@ VERBS = {
         *("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect", "only"})),
         ("text", "json", "html"),
     ),
-    "explain": Verb("URL...", 1, None, _OF_URLS | {"dialect", "changes"}, _LIST),
+    "explain": Verb("URL...", 1, None, _OF_URLS | {"dialect", "changes", "purpose"}, _LIST),
     "compare": Verb("URL...", 1, None, _OF_URLS, _LIST),
     "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), ("text", "json")),
     "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), ("text", "json")),
     "job": Verb("JOBDIR [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
+    "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
 }
 FORMATS = tuple(dict.fromkeys(form for verb in VERBS.values() for form in verb.formats))
 OPTIONS = sorted({option for verb in VERBS.values() for option in verb.options})
@@ -69,6 +70,8 @@ def check_use(args: list[str], opts: Namespace) -> None:
         _check_cache_use(args[1], count - 1, all_of_them=opts.all)
     if args[0] == "job" and args[2:3] not in ([], ["requeue"]):
         raise UsageError(f"it is: scrapy robots job {verb.takes}")
+    if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count - 1:
+        raise UsageError(f"it is: scrapy robots ledger {verb.takes}")
     if [*args, opts.file, opts.urls].count("-") > 1:
         raise UsageError("standard input can be read once only")
 
@@ -93,7 +96,7 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
     """Whether a site is asked for anything."""
     if args[0] in {"explain", "compare"}:
         return not opts.file
-    return args[0] not in {"cache", "job"} and any(map(is_url, args[1:]))
+    return args[0] not in {"cache", "job", "ledger"} and any(map(is_url, args[1:]))
 
 
 def is_url(source: str) -> bool:

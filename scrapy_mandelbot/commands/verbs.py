@@ -8,6 +8,7 @@ from scrapy_mandelbot.commands.cache_verb import look_at_copies
 from scrapy_mandelbot.commands.check_verb import check
 from scrapy_mandelbot.commands.fix_verb import fix
 from scrapy_mandelbot.commands.job_verb import look_at_job
+from scrapy_mandelbot.commands.ledger_verb import look_at_ledger
 from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
 from scrapy_mandelbot.commands.url_verbs import compare, explain
 
@@ -24,4 +25,5 @@ VERBS: dict[str, Callable[[Job], Result]] = {
     "sitemaps": list_sitemaps,
     "cache": look_at_copies,
     "job": look_at_job,
+    "ledger": look_at_ledger,
 }

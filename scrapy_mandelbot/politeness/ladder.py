@@ -112,10 +112,13 @@ class Ladder:
 
     def reading(self) -> Reading:
         """Return what the runs say together."""
-        values = [self._g(number) for number in range(len(RATES))]
-        evidence = max(values)
+        peaks = map(max, zip(*(run.peaks for run in self._runs), strict=True))
+        values = [self._g(number, peak) for number, peak in enumerate(peaks)]
+        evidence = max(values, default=0.0)
         likely = [number for number, value in enumerate(values) if value > evidence - _LIKELY]
-        slowest, fastest = RATES[likely[0]], RATES[likely[-1]]
+        slowest, fastest = (
+            (RATES[likely[0]], RATES[likely[-1]]) if likely else (RATES[0], RATES[-1])
+        )
         return Reading(evidence, (slowest * fastest) ** 0.5, slowest, fastest)
 
     def explains_last(self, rate: float) -> bool:
@@ -130,7 +133,8 @@ class Ladder:
             rate: requests a second.
             but: how many refusals not to count.
         """
-        good_above, above, good, refused = self._counts(_near(rate))
+        number = _near(rate)
+        good_above, above, good, refused = self._counts(number, self._peak(number))
         below, good_below = refused - above, good - good_above
         return (max(0.0, below - but) + 0.5) / (good_below + below + 1.0)
 
@@ -141,22 +145,29 @@ class Ladder:
     def _peak(self, number: int) -> float:
         return max((run.peaks[number] for run in self._runs), default=1.0)
 
-    def _counts(self, number: int) -> tuple[float, float, float, float]:
+    def _counts(self, number: int, peak: float) -> tuple[float, float, int, int]:
         """Return good answers and refusals above the threshold, and all of them."""
-        least = _threshold(self._peak(number))
-        good_above = above = good = refused = 0.0
+        least = _threshold(peak)
+        good_above = above = 0.0
+        good = refused = 0
         for run in self._runs:
             good += run.goods
             refused += run.refused
             if run.peaks[number] >= least:
                 good_above += run.near[number]
             for levels in run.levels:
-                above += levels[number] >= least
+                if levels[number] >= least:
+                    above += 1.0
         return good_above, above, good, refused
 
-    def _g(self, number: int) -> float:
+    def _g(self, number: int, peak: float) -> float:
         """Return by how much a bucket of this rate explains the refusals better than chance."""
-        good_above, above, good, refused = self._counts(number)
+        holds = peak / RATES[number]
+        if holds > _LONGEST:
+            return 0.0
+        good_above, above, good, refused = self._counts(number, peak)
+        if not above:
+            return 0.0
         g = (
             _likelihood(good_above, above)
             + _likelihood(good - good_above, refused - above)
@@ -164,9 +175,6 @@ class Ladder:
         )
         if above * (good + refused) < refused * (good_above + above):
             g = -g  # refusals are not commoner where it is full
-        holds = self._peak(number) / RATES[number]
-        if holds > _LONGEST:
-            return 0.0
         return g - _SELDOM * log(holds / _LONG) if holds > _LONG else g
 
 

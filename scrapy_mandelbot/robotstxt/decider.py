@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import re
 
     from scrapy_mandelbot.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robotstxt.preferences import AgentPreferences
     from scrapy_mandelbot.robotstxt.verdict import Rule
 
 ROBOTS_TXT = "/robots.txt"
@@ -32,7 +33,10 @@ _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 class Decider:
     """Decides for one robot. Holds the body, and of what is in it only where its groups are."""
 
-    __slots__ = ("_asked", "_body", "_explained", "_grammar", "_rules", "index", "selection")
+    __slots__ = (
+        *("_asked", "_body", "_explained", "_grammar", "_rules"),
+        *("index", "preferences", "selection"),
+    )
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
         self._body = body
@@ -42,6 +46,8 @@ class Decider:
         self._rules: DecidingRules | None = None
         self.selection = select_groups(searchable(body), grammar, names)
         self.index: Index | None = None
+        self.preferences: AgentPreferences | None = None
+        """What its groups say of the use of pages, when that has been asked for."""
 
     def allowed(self, origin: str, target: str) -> bool:
         """Whether a target is allowed. The origin tells what URLs look like that will be asked."""

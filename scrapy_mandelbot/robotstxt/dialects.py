@@ -20,6 +20,8 @@ from scrapy_mandelbot.robotstxt.agents import GOOGLES_CRAWLERS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: Those about the use of pages, and its terms: no search engine's parser knows them.
+FIELDS_OF_USE = ("content-usage", "content-signal", "license")
 #: The fields that mean something to some robot, as their documents spell them.
 FIELDS = (
     "user-agent",
@@ -33,12 +35,18 @@ FIELDS = (
     "comment",
     "host",
     "clean-param",
+    *FIELDS_OF_USE,
 )
 
 #: Those of a group besides its rules: they are about the agents whose lines stand right before.
 OWN_FIELDS = ("crawl-delay", "request-rate", "visit-time", "comment")
 #: Those that are about the agents of a group, and so end a run of their lines for what follows.
 GROUP_FIELDS = ("allow", "disallow", "robot-version", *OWN_FIELDS)
+
+
+def documented(field: str) -> str:
+    """Return a field, given in lower case, as documents write it: Crawl-delay, Content-Usage."""
+    return field.title() if field.startswith("content-") else field.capitalize()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.records import Record
 
 #: Fields that are about all robots, wherever they stand.
-ABOUT_ALL = frozenset({"sitemap", "host", "clean-param"})
+ABOUT_ALL = frozenset({"sitemap", "host", "clean-param", "license"})
 
 
 @dataclass(slots=True)

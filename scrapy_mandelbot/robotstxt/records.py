@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.dialects import FIELDS
+from scrapy_mandelbot.robotstxt.dialects import FIELDS, FIELDS_OF_USE
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE, decode
 from scrapy_mandelbot.robotstxt.times import read_delay, read_rate, read_window
 
@@ -100,7 +100,8 @@ def _meant(name: str, dialect: Dialect) -> str:
     """Return the field that a name in lower case stands for: itself when it is unknown."""
     for field in FIELDS if name else ():
         spellings = (field, *dict(dialect.spellings).get(field, ()))
-        if name in spellings or (dialect.field_by_prefix and name.startswith(spellings)):
+        by_prefix = dialect.field_by_prefix and field not in FIELDS_OF_USE
+        if name in spellings or (by_prefix and name.startswith(spellings)):
             return field
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robotstxt import verdict as reasons
@@ -20,6 +21,7 @@ from scrapy_mandelbot.robotstxt.lines import (
 )
 from scrapy_mandelbot.robotstxt.paths import read_url
 from scrapy_mandelbot.robotstxt.records import Record, read_records
+from scrapy_mandelbot.robotstxt.rules import rule_of
 from scrapy_mandelbot.robotstxt.times import (
     RequestRate,
     TimeWindow,
@@ -35,8 +37,16 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.lint import Finding
+    from scrapy_mandelbot.robotstxt.preferences import (
+        AgentPreferences,
+        Preference,
+        Statement,
+        Terms,
+        Usage,
+    )
 
     Agent = str | Sequence[str]
+    _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None]]
 
 _AGENTS_KEPT = 128  # a crawler has one or two; one that invents them must not fill the memory
 
@@ -48,7 +58,7 @@ class RobotsTxt:
     header, or a sequence of these, tried in order. A `url` is absolute, or a path.
     """
 
-    __slots__ = ("_body", "_deciders", "_fetched", "_grammar", "_max_bytes")
+    __slots__ = ("_about_uses", "_body", "_deciders", "_fetched", "_grammar", "_max_bytes")
 
     def __init__(
         self, body: bytes, grammar: Grammar, fetched: bytes, max_bytes: int | None
@@ -58,6 +68,7 @@ class RobotsTxt:
         self._fetched = fetched  # mostly the body itself; the checks want to see what was changed
         self._max_bytes = max_bytes
         self._deciders: dict[object, Decider] = {}  # by agent as asked for, and by its names
+        self._about_uses: _AboutUses | None = None
 
     @classmethod
     def parse(
@@ -187,7 +198,87 @@ class RobotsTxt:
             spans = [span for span in spans if span.version > 1]
         return [(span.start, span.end) for span in spans]
 
+    # What it says of the use of pages.
+
+    def usage(self, url: str, agent: Agent) -> Usage:
+        """Return what the file says of the use of a page, with every statement and its line.
+
+        Of what the agent may not crawl nothing is said (draft-ietf-aipref-attach). The file is also
+        read as the robots whose names stand for a use, such as GPTBot: see `preferences`.
+        """
+        from scrapy_mandelbot.robotstxt.preferences import Usage  # noqa: PLC0415 - few ask
+
+        licenses, tokens = self._about_uses or self._read_about_uses()
+        if not self.allowed(url, agent):
+            return Usage((), licenses, is_crawlable=False)
+        parts = read_url(url, self.dialect)
+        said = self._preferences(agent).of(parts[1] if parts else "")
+        return Usage(said + self._refused_as(tokens, url, agent) if tokens else said, licenses)
+
+    def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
+        """Return the Content-Usage and Content-Signal lines about the agent, in order."""
+        return self._preferences(agent).lines
+
+    def _preferences(self, agent: Agent) -> AgentPreferences:
+        from scrapy_mandelbot.robotstxt.preferences import AgentPreferences  # noqa: PLC0415
+
+        decider = self._decider(agent)
+        if decider.preferences is None:
+            text = searchable(self._body)
+            decider.preferences = AgentPreferences(text, decider.selection, self._grammar)
+        return decider.preferences
+
+    def _read_about_uses(self) -> _AboutUses:
+        """Find the licences of the file, and the control tokens that it names."""
+        from scrapy_mandelbot.robotstxt import preferences  # noqa: PLC0415
+
+        text = searchable(self._body)
+        tokens = preferences.control_tokens_in(text, self._grammar)
+        self._about_uses = (
+            preferences.licenses_in(text, self._grammar),
+            {token: self._always_refused_as(token) for token in tokens},
+        )
+        return self._about_uses
+
+    def _always_refused_as(self, token: str) -> tuple[Statement, ...] | None:
+        """Return what is said wherever a control token is shut out; None: that depends on where.
+
+        Most files have one rule for each: Disallow: /.
+        """
+        from scrapy_mandelbot.robotstxt.preferences import refused_as  # noqa: PLC0415
+
+        decider, text = self._decider(token), searchable(self._body)
+        lines = (
+            line
+            for span in decider.selection.spans
+            for line in self._grammar.any_rule.finditer(text, span.start, span.end)
+        )
+        first = list(islice(lines, 2))
+        is_one = len(first) == 1 and first[0][1]
+        return tuple(refused_as(token, rule_of(first[0]))) if is_one else None
+
+    def _refused_as(
+        self, tokens: dict[str, tuple[Statement, ...] | None], url: str, agent: Agent
+    ) -> tuple[Statement, ...]:
+        """Return what is refused to the control tokens; to one of them, what is to itself."""
+        from scrapy_mandelbot.robotstxt.preferences import CONTROL_TOKENS, refused_as  # noqa: PLC0415
+
+        own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
+        if not CONTROL_TOKENS.keys().isdisjoint(own):
+            return ()
+        found: list[Statement] = []
+        for token, always in tokens.items():
+            if not self.allowed(url, token):
+                rule = None if always else self.verdict(url, token).rule
+                found += always or (refused_as(token, rule) if rule is not None else ())
+        return tuple(found)
+
     # What it says to all.
+
+    @property
+    def body(self) -> bytes:
+        """The file as fetched."""
+        return self._fetched
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -203,6 +294,11 @@ class RobotsTxt:
     def clean_params(self) -> tuple[str, ...]:
         """The values of Clean-param lines as written, in order."""
         return tuple(self._values("clean-param"))
+
+    @property
+    def licenses(self) -> tuple[str, ...]:
+        """The values of License lines as written, in order, wherever they stand (RSL)."""
+        return tuple(self._values("license"))
 
     @property
     def records(self) -> tuple[Record, ...]:

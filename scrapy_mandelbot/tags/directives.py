@@ -1,7 +1,9 @@
 """What the directives of robot tags are called, what each means, and how a list of them is read.
 
 Sources: Google, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications"; Bing, "Robots
-Metatags"; Yandex, "Robots meta tag and X-Robots-Tag HTTP header".
+Metatags"; Yandex, "Robots meta tag and X-Robots-Tag HTTP header"; DeviantArt, "Tell AI datasets
+they can't use your content" (2022), for ``noai`` and ``noimageai``; noml.info, for ``noml``;
+draft-illyes-repext-03 (April 2026), for the ``Robots-Tag`` header.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import http_sf
 
 from scrapy_mandelbot.dates import IN_TAGS, read_date
 
@@ -32,6 +36,9 @@ _FLAGS: dict[str, tuple[str, ...]] = {
     "noimageindex": ("noimageindex",),
     "notranslate": ("notranslate",),
     "indexifembedded": ("indexifembedded",),
+    "noai": ("noai",),
+    "noimageai": ("noimageai",),
+    "noml": ("noml",),
 }
 _PERMISSIONS = frozenset({"all", "index", "follow", "archive"})
 """What holds anyway. Against a prohibition they lose, as Google has it; with Yandex they win."""
@@ -103,6 +110,24 @@ def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
     X-Robots-Tag HTTP header"); the name is in lower case, without a version. None: for everyone.
     """
     yield from _listed(text, has_agents=True)
+
+
+def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the directives of a ``Robots-Tag`` header, each with the agent that it is for.
+
+    A List of RFC 9651 whose members are product tokens or ``*``, with the rules as parameters
+    (draft-illyes-repext-03, "HTTP Response Header"). Of a value that is none nothing is read.
+    """
+    try:
+        members: Any = http_sf.parse(text.encode("utf-8", "surrogatepass"), tltype="list")
+    except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
+        return
+    for member in members:
+        token, rules = member if isinstance(member, tuple) else (member, {})
+        if isinstance(token, (http_sf.Token, str)):
+            agent = _agent_name(str(token))
+            for name, value in rules.items():
+                yield agent, name if value is True else f"{name}:{value}"
 
 
 def _listed(text: str, *, has_agents: bool) -> Iterator[tuple[str | None, str]]:

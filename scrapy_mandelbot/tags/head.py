@@ -64,6 +64,36 @@ def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
     return tuple(found)
 
 
+class LicenseLink(NamedTuple):
+    """A ``<link rel=license href=…>``."""
+
+    href: str
+    """As written."""
+    line: int
+
+
+def license_links(body: bytes) -> tuple[LicenseLink, ...]:
+    """Return the licence links among the first :data:`HEAD_LIMIT` bytes of a page, in order.
+
+    Source: HTML (WHATWG), section 4.6.7.7 'Link type "license"'; RSL 1.0, "Adding RSL to web
+    pages". They are told to people: one in a comment or script is told as well. At most
+    :data:`METAS_LIMIT` are returned.
+    """
+    page = _as_ascii_shows_it(body)
+    if not any(page.find(word, 0, HEAD_LIMIT) >= 0 for word in (b"icense", b"ICENSE")):
+        return ()
+    found: list[LicenseLink] = []
+    position = 0
+    while len(found) < METAS_LIMIT and (tag := _LINK.search(page, position, HEAD_LIMIT)):
+        attributes, position = _attributes(page, tag.end())
+        if position < 0:
+            break
+        href = _text(attributes.get(b"href", b"")).strip()[:CONTENT_LIMIT]
+        if href and "license" in _text(attributes.get(b"rel", b"")).lower().split():
+            found.append(LicenseLink(href, page.count(b"\n", 0, tag.start()) + 1))
+    return tuple(found)
+
+
 # Nearly all encodings show markup as ASCII does. UTF-16 has a byte-order mark, or zeros for the
 # upper halves of its first markup; what the Content-Type header calls it tells nothing more.
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -215,6 +245,7 @@ _WORTH_READING = rb"""
 """
 _TAG_END = re.compile(rb"[\t\n\f\r /]*>")
 
+_LINK = re.compile(rb"<link(?=[\t\n\f\r /])", re.IGNORECASE)
 _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
 
 

@@ -14,6 +14,7 @@ from scrapy_mandelbot.tags.directives import (
     NO_LIMIT,
     directives_by_agent,
     directives_of,
+    directives_of_list,
     effects_of,
 )
 from scrapy_mandelbot.tags.head import CONTENT_LIMIT, Meta, meta_tags
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 DIRECTIVES_LIMIT = 300
 """Directives of a page that are read, the headers' first, whoever they are for."""
+LIST_LIMIT = 8_192
+"""Characters of a ``Robots-Tag`` header that are read: as many as draft-illyes-repext-03 asks."""
 HEADERS_LIMIT = 16_384
 """Characters of a page's headers that are read."""
 
@@ -33,7 +36,8 @@ class RobotTag:
     """One directive, and where it stood."""
 
     where: str
-    """``"header"``, ``"meta"``, or ``"link"`` for the ``rel="nofollow"`` of a link."""
+    """``"header"`` for X-Robots-Tag, ``"robots-tag"`` for the header of that name, ``"meta"``, or
+    ``"link"`` for the ``rel="nofollow"`` of a link."""
     text: str
     """The directive as written."""
     agent: str | None = None
@@ -45,6 +49,8 @@ class RobotTag:
         text = shown(self.text)
         if self.where == "header":
             return "X-Robots-Tag: " + (f"{self.agent}: " if self.agent else "") + text
+        if self.where == "robots-tag":
+            return f"Robots-Tag: {self.agent or '*'};{text}"
         if self.where == "link":
             return f'rel="{text}" on every link to it'
         return f'{text} in <meta name="{self.agent or "robots"}"> on line {self.line}'
@@ -66,6 +72,12 @@ class RobotTags:
     notranslate: bool = False
     indexifembedded: bool = False
     """Said, whether or not ``noindex`` is: only with that it means anything."""
+    noai: bool = False
+    """Not to be used to train models, text and images."""
+    noimageai: bool = False
+    """The images of the page are not."""
+    noml: bool = False
+    """As ``noai``, by another name."""
     unavailable_after: datetime | None = None
     """In UTC; the earliest."""
     max_snippet: int | None = None
@@ -111,28 +123,58 @@ def robot_tags(
     tags that ``head.py`` has limits for, :data:`DIRECTIVES_LIMIT` directives in all.
 
     Args:
-        headers: name and value of each of the response's headers, or of the ``X-Robots-Tag`` ones.
+        headers: name and value of each of the response's headers, or of the ``X-Robots-Tag`` and
+            ``Robots-Tag`` ones.
         body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
         agent: a product token, a whole User-Agent header, or a sequence of tokens. The robot
             hears what is said to any of its names, and what is said to all.
     """
+    # Every page of a crawl comes by here: what has no tags costs no further call.
     names = _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
     values = tuple(_header_values(headers)) if headers else ()
     metas = meta_tags(body, names)
-    if not values and not metas:
-        return NO_TAGS
-    length = sum(map(len, values)) + sum(len(meta.content) for meta in metas)
+    return _said_by(values, metas, names) if values or metas else NO_TAGS
+
+
+def tags_said(
+    headers: Iterable[tuple[str | bytes, str | bytes]],
+    metas: tuple[Meta, ...],
+    names: frozenset[str],
+) -> RobotTags:
+    """Return what headers, and meta tags found before, say to a robot.
+
+    Args:
+        headers: as :func:`robot_tags` takes them.
+        metas: those of the page that have one of the names.
+        names: what :func:`names_heard` returns.
+    """
+    values = tuple(_header_values(headers))
+    return _said_by(values, metas, names) if values or metas else NO_TAGS
+
+
+def _said_by(
+    values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]
+) -> RobotTags:
+    length = sum(len(value) for _, value in values) + sum(len(meta.content) for meta in metas)
     said = _said_often if length <= _SHORT else _said
     return said(values, metas, names)
 
 
-def _header_values(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[str]:
+_Header = tuple[str, str]  # where, as a tag has it, and the value
+_HEADERS = {"x-robots-tag": "header", "robots-tag": "robots-tag"}
+
+
+def _header_values(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[_Header]:
     left = HEADERS_LIMIT
     for name, value in headers:
-        if left > 0 and header_text(name).strip().lower() == "x-robots-tag":
-            text = header_text(value)[: min(CONTENT_LIMIT, left)]
+        where = _HEADERS.get(header_text(name).strip().lower()) if left > 0 else None
+        if where is not None:
+            text = header_text(value)
+            most = min(CONTENT_LIMIT if where == "header" else LIST_LIMIT, left)
+            if len(text) > most:  # of a list the whole members count
+                text = text[:most] if where == "header" else text[:most].rpartition(",")[0]
             left -= max(len(text), 1)
-            yield text
+            yield where, text
 
 
 _GENERAL = "robots"
@@ -151,7 +193,16 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
 
 
-def _said(values: tuple[str, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
+def names_heard(agent: str | bytes | Sequence[str]) -> frozenset[str]:
+    """Return the names by which meta tags speak to a robot, in lower case, ``robots`` among them.
+
+    Args:
+        agent: a product token, a whole User-Agent header, or a sequence of tokens.
+    """
+    return _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
+
+
+def _said(values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
     """Return what headers and meta tags say to a robot of these names."""
     in_headers = chain.from_iterable(map(_in_header, values))
     in_metas = chain.from_iterable(map(_in_meta, metas))
@@ -166,9 +217,11 @@ _SHORT = 256  # characters of all that is said; most pages say less
 _said_often = lru_cache(maxsize=256)(_said)
 
 
-def _in_header(value: str) -> Iterator[RobotTag]:
-    for agent, directive in directives_by_agent(value):
-        yield RobotTag("header", directive, agent)
+def _in_header(header: _Header) -> Iterator[RobotTag]:
+    where, value = header
+    read = directives_by_agent if where == "header" else directives_of_list
+    for agent, directive in read(value):
+        yield RobotTag(where, directive, agent)
 
 
 def _in_meta(meta: Meta) -> Iterator[RobotTag]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from cases.robot_tags import NOFOLLOW, NOINDEX, NONE, TagCase, meta, utc
+from cases.robot_tags import NOFOLLOW, NOINDEX, NONE, NOSNIPPET, TagCase, meta, utc
 
+NOAI = "DeviantArt, 'Tell AI datasets they can't use your content' (2022)"
+NOML = "noml.info"
+REPEXT = "draft-illyes-repext-03, 'HTTP Response Header'"
 DECIDED = "decided here"
 
 CASES = (
@@ -100,5 +103,40 @@ CASES = (
         "An agent's name in a page's tag stands in its name, not in its content.",
         page=meta("examplebot: noindex"),
         unknown=("examplebot: noindex",),
+    ),
+    TagCase(
+        NOAI,
+        "Not for training: the page, its images, in a header or the head, in any case.",
+        headers=("noai",),
+        page=meta("NoImageAI"),
+        means={"noai": True, "noimageai": True},
+    ),
+    TagCase(NOML, "The same by another name.", page=meta("noml"), means={"noml": True}),
+    TagCase(
+        REPEXT,
+        "The example: a list of tokens with their rules; what is said to all holds for each.",
+        others=(("Robots-Tag", "*;nosnippet, ExampleBot;noindex"),),
+        means={**NOSNIPPET, **NOINDEX},
+    ),
+    TagCase(
+        REPEXT,
+        "Another robot hears what is said to all.",
+        others=(("Robots-Tag", "*;nosnippet, ExampleBot;noindex"),),
+        agent="Otherbot",
+        means=NOSNIPPET,
+    ),
+    TagCase(
+        REPEXT,
+        "The old name is still read, and the union of both counts.",
+        headers=("nofollow",),
+        others=(("robots-tag", "*;NOINDEX"), ("Robots-Tag", "examplebot;max-snippet=3")),
+        means={**NOFOLLOW, "max_snippet": 3},
+    ),
+    TagCase(REPEXT, "What is no list of RFC 9651 says nothing.", others=(("Robots-Tag", "*;;"),)),
+    TagCase(
+        REPEXT,
+        "Of a field past 8 KiB the members that are whole count.",
+        others=(("Robots-Tag", "*;noindex, " + "a;b, " * 1_700 + "*;nofollow"),),
+        means=NOINDEX,
     ),
 )

@@ -52,6 +52,13 @@ def _utf16(size):
 
 
 FILES = {
+    # Of the use of pages.
+    "preferences": numbered(b"Content-Usage: /%d train-ai=n\n", _ALL),
+    "preferences for one path": numbered(b"Content-Usage: /a train-ai=n, a%d=y\n", _ALL),
+    "preferences with wildcards": numbered(b"Content-Usage: /*a*b?%d train-ai=n\n", _ALL),
+    "signals": numbered(b"Content-Signal: ai-train=no, a%d=yes\n", _ALL),
+    "a control token": repeated(b"User-agent: GPTBot\nDisallow: /a\n\n"),
+    "licences": numbered(b"License: /%d\n"),
     # Rules.
     "rules": numbered(b"Disallow: /path/%d/of/some/length\n", _ALL),
     "one rule again and again": repeated(b"Disallow: /a\n", _ALL),
@@ -257,6 +264,9 @@ _SAID = {
     "sitemaps": lambda robots: robots.sitemaps,
     "hosts": lambda robots: robots.hosts,
     "clean_params": lambda robots: robots.clean_params,
+    "licenses": lambda robots: robots.licenses,
+    "usage": lambda robots: robots.usage(_URL, AGENT),
+    "preference_lines": lambda robots: robots.preference_lines(AGENT),
 }
 
 
@@ -331,6 +341,7 @@ ROWS = (
 )
 
 NOT_FROM_OUTSIDE = {
+    "robotstxt.RobotsTxt.body": "as it was given",
     "robotstxt.RobotsTxt.dialect": "what the caller chose",
     "robotstxt.Record.is_blank": "measured with the records of which it is one",
     "robotstxt.RequestRate": "two numbers of nine digits at most",

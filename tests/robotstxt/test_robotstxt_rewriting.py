@@ -394,7 +394,7 @@ def test_a_proof_says_what_was_compared():
     assert proof.is_whole
     assert proof.dialect == "mandelbot"
     assert proof.decisions > 30
-    assert proof.fields == 2 * 4 + 3  # two robots, and what is about all
+    assert proof.fields == 2 * 5 + 4  # two robots, and what is about all
     assert str(proof) == f"proved: {proof.decisions} decisions in mandelbot are alike"
     many = "User-agent: *\n" + "".join(f"Disallow: /{n}\n" for n in range(1000))
     part = prove(many.encode(), many, max_decisions=1000)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.explanation import beyond_told, robot_name
 from scrapy_mandelbot.commands.reports.layout import PLAIN, columns, counted, cut, joined, wrapped
+from scrapy_mandelbot.commands.reports.of_use import USE_HEAD, of_use, usage_row, use_cells
 from scrapy_mandelbot.commands.reports.rules_in_force import VERDICT_COLOURS, verdict_words
 from scrapy_mandelbot.commands.reports.tabular import csv_text
 from scrapy_mandelbot.robotstxt import DIALECTS
@@ -29,6 +30,7 @@ def compare(question: Question, max_bytes: int) -> dict[str, Any]:
         **question.data(),
         "alike": all(one["allowed"] == answer for one in verdicts),
         "verdicts": [{**one, "differs": one["allowed"] != answer} for one in verdicts],
+        "usage": of_use(question, _STANDARD, max_bytes),
     }
 
 
@@ -47,7 +49,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         lines.append(f"  {'  '.join(cells)}")
     told = dict.fromkeys(beyond_told(one) for one in report["verdicts"] if one["beyond"])
     lines += [wrapped(sentence, 4, "  ", width=paint.width) for sentence in told]
-    return joined(lines)
+    return joined([*lines, *usage_row(report, paint)])
 
 
 def _row(verdict: dict[str, Any], width: int) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ def as_csv(reports: list[dict[str, Any]]) -> str:
     head = ["url", "agent", "robots", "alike"]
     for name in DIALECTS:
         head += [name, f"{name} line"]
-    return csv_text(head, map(_csv_row, reports))
+    return csv_text([*head, *USE_HEAD], map(_csv_row, reports))
 
 
 def _csv_row(report: dict[str, Any]) -> list[object]:
@@ -107,4 +109,4 @@ def _csv_row(report: dict[str, Any]) -> list[object]:
     ]
     for one in report["verdicts"]:
         row += [verdict_words(one), one["rule"] and one["rule"]["line"]]
-    return row
+    return [*row, *use_cells(report)]

@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.changes import changes
 from scrapy_mandelbot.commands.reports.layout import PLAIN, columns, counted, cut, joined, wrapped
+from scrapy_mandelbot.commands.reports.of_use import (
+    ANSWER_COLOURS,
+    USE_HEAD,
+    asked_cells,
+    asked_totals,
+    of_use,
+    purpose_lines,
+    refuses,
+    use_cells,
+)
 from scrapy_mandelbot.commands.reports.questions import EVERYBODY, Question
 from scrapy_mandelbot.commands.reports.rules_in_force import VERDICT_COLOURS, verdict_words
 from scrapy_mandelbot.commands.reports.tabular import csv_text
 from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy_mandelbot.commands.reports.layout import Paint
     from scrapy_mandelbot.robotstxt import Dialect
 
@@ -20,9 +32,14 @@ _RULE_SHOWN = 40  # characters of a rule in the table
 
 
 def explain(
-    question: Question, dialect: Dialect, max_bytes: int, *, with_changes: bool = True
+    question: Question,
+    dialect: Dialect,
+    max_bytes: int,
+    *,
+    with_changes: bool = True,
+    purposes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return whether the robot may fetch the URL, and why.
+    """Return whether the robot may fetch the URL, and why; and of the uses asked about the same.
 
     What would change it is tried by reading the file anew for each line: it costs a hundred times
     as much as all else.
@@ -37,6 +54,8 @@ def explain(
         "lines": [],
         "changes": [] if with_changes else None,
         "comments": list(rules.comments(agent, dialect, max_bytes)),
+        "usage": of_use(question, dialect, max_bytes),
+        "purposes": list(dict.fromkeys(purposes)),
     }
     if robots is None:
         return report
@@ -52,8 +71,8 @@ def explain(
 
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
-    """Return 0 where all URLs are allowed, else 1."""
-    return 0 if all(report["allowed"] for report in reports) else 1
+    """Return 0 where all URLs are allowed, and none of the uses asked about is refused, else 1."""
+    return 0 if all(report["allowed"] and not refuses(report) for report in reports) else 1
 
 
 # One after the other, each whole.
@@ -81,6 +100,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     if report["comments"]:
         lines += ["", "  The owner's comments for this robot:"]
         lines += [wrapped(comment, 6, "    ", width=width) for comment in report["comments"]]
+    lines += purpose_lines(report, paint)
     return joined(lines)
 
 
@@ -149,17 +169,26 @@ def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
         return "There are no URLs.\n"
     of_robots = any(report["robot"] for report in reports)
     head = ("robot", "kind", "operator") if of_robots else ()
-    head = (*head, "verdict", "line", "by", "URL")
+    at = len(head)
+    purposes = reports[0]["purposes"]  # the same of all
+    head = (*head, "verdict", "line", "by", *purposes, "URL")
     rows = [
-        (*(_robot_cells(report) if of_robots else ()), *_verdict_cells(report))
+        (
+            *(_robot_cells(report) if of_robots else ()),
+            *_verdict_cells(report),
+            *asked_cells(report),
+            printable(report["url"]),
+        )
         for report in reports
     ]
-    at = len(head) - 4
     lines, (top, *aligned) = [], columns([head, *rows], right=frozenset({at + 1}))
     lines.append(paint("dim", "  ".join(top)))
     for row, cells in zip(rows, aligned, strict=True):
         word = row[at]
         cells[at] = cells[at].replace(word, paint(VERDICT_COLOURS[word], word))
+        for place in range(len(head) - 1 - len(purposes), len(head) - 1):
+            word = row[place]
+            cells[place] = cells[place].replace(word, paint(ANSWER_COLOURS[word], word))
         lines.append("  ".join(cells))
     counts = {word: sum(row[at] == word for row in rows) for word in VERDICT_COLOURS}
     told = (f"{count:,} {word}" for word, count in counts.items() if count)
@@ -167,7 +196,7 @@ def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
     beyond = sum(1 for report in reports if report["beyond"])
     if beyond:
         lines.append(f"{beyond:,} would be otherwise by lines past what robots read.")
-    return joined(lines)
+    return joined([*lines, *asked_totals(reports)])
 
 
 def _robot_cells(report: dict[str, Any]) -> tuple[str, str, str]:
@@ -180,19 +209,19 @@ def robot_name(report: dict[str, Any]) -> str:
     return "any other" if report["agent"] == EVERYBODY else printable(report["agent"])
 
 
-def _verdict_cells(report: dict[str, Any]) -> tuple[str, str, str, str]:
+def _verdict_cells(report: dict[str, Any]) -> tuple[str, str, str]:
     rule = report["rule"]
     return (
         verdict_words(report),
         "" if rule is None else str(rule["line"]),
         cut(report["reason"] if rule is None else rule["text"], _RULE_SHOWN),
-        printable(report["url"]),
     )
 
 
 _HEAD = (
     *("url", "agent", "verdict", "reason", "group", "line", "rule", "beyond"),
     *("robots", "dialect", "kind", "operator"),
+    *USE_HEAD,
 )
 
 
@@ -211,4 +240,5 @@ def _csv_row(report: dict[str, Any]) -> list[object]:
         *(report["reason"], report["group"], rule.get("line"), rule.get("text")),
         report["beyond"] and verdict_words(report["beyond"]),
         *(report["robots"], report["dialect"], robot.get("kind"), robot.get("operator")),
+        *use_cells(report),
     ]

@@ -20,12 +20,18 @@ from scrapy_mandelbot.robotstxt.lint.agents import check_agent
 from scrapy_mandelbot.robotstxt.lint.catalogue import FINDINGS, Finding, FindingKind, Severity
 from scrapy_mandelbot.robotstxt.lint.clashes import check_clashes
 from scrapy_mandelbot.robotstxt.lint.delivery import Delivery, check_delivery
+from scrapy_mandelbot.robotstxt.lint.managed import (
+    check_managed,
+    managed_block,
+    without_excused,
+)
 from scrapy_mandelbot.robotstxt.lint.octets import check_characters, check_octets, kind_of_binary
 from scrapy_mandelbot.robotstxt.lint.paths import check_path
 from scrapy_mandelbot.robotstxt.lint.priority import check_priority
 from scrapy_mandelbot.robotstxt.lint.source import Found, Source, read_source
 from scrapy_mandelbot.robotstxt.lint.structure import check_structure
 from scrapy_mandelbot.robotstxt.lint.syntax import check_syntax
+from scrapy_mandelbot.robotstxt.lint.usage import check_usage
 from scrapy_mandelbot.robotstxt.lint.values import check_value
 
 if TYPE_CHECKING:
@@ -55,7 +61,9 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
         return _sorted([Found("binary-file", None, f"The file is {kind}.")])
     source = read_source(body, max_bytes)
     groups = (check_structure(source), check_clashes(source), check_priority(source))
-    return _sorted(chain(check_octets(source), *groups, _check_lines(source)))
+    found = chain(check_octets(source), *groups, check_usage(source), _check_lines(source))
+    block = managed_block(source)
+    return _sorted(chain(without_excused(found, block), check_managed(block)))
 
 
 def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:

@@ -336,6 +336,27 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Robots ignore it. It is documents/seconds, or with a unit: 10/60, 1/10m 1300-1659."),
     ("bad-visit-time", _E, "A Visit-time cannot be read.",
      "Robots ignore it. It is two times of the day, UTC: 0600-0845."),
+    # Of the use of pages.
+    ("bad-content-usage", _E, "A Content-Usage cannot be read.",
+     ("It is a Dictionary such as train-ai=n, search=y, after a path if need be, and only y and n "
+      "count: any other says nothing to robots that read it.")),
+    ("bad-content-signal", _E, "A Content-Signal cannot be read.",
+     ("Its signals are search, ai-input and ai-train, which are yes or no, and use, which is "
+      "immediate, reference or full: any other says nothing.")),
+    ("unknown-usage", _W, "A use is named that no document has.",
+     ("Robots pass over what they do not know; names of older drafts (bots, ai, train-genai) are "
+      "none any more.")),
+    ("usage-contradiction", _W, "A use is allowed and refused.",
+     ("Any refusal wins for robots that read all of it (draft-ietf-aipref-vocab); those that read "
+      "one field only do as that one says.")),
+    ("groups-contradict", _W, "Two groups for a robot allow and disallow the same path.",
+     ("Robots of today merge the groups, and Allow wins; those of the older standards read the "
+      "first group only.")),
+    ("relative-license", _E, "A License is not an absolute URL.",
+     "RSL asks for the full URL, with scheme and host: robots ignore any other."),
+    ("managed-block", _N, "Cloudflare's managed block stands in the file.",
+     ("Robots of today merge its groups with the owner's; those of the older standards read the "
+      "first group with their name only, which is the block's.")),
 )  # fmt: skip
 
 #: Every finding there is, by its code.

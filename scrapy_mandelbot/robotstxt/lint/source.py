@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robotstxt.dialects import DIALECTS
+from scrapy_mandelbot.robotstxt.dialects import DIALECTS, documented
 from scrapy_mandelbot.robotstxt.lines import clean_bytes
 from scrapy_mandelbot.robotstxt.outline import Outline, read_outline
 from scrapy_mandelbot.robotstxt.records import read_records
@@ -68,4 +68,4 @@ def quoted(text: str) -> str:
 
 def field_of(record: Record) -> str:
     """Return a line's field for a message, as documents write it."""
-    return quoted(record.name)[1:-1].capitalize()
+    return documented(quoted(record.name)[1:-1].lower())

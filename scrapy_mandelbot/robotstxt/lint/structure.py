@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.lint.names import check_wide_names
 from scrapy_mandelbot.robotstxt.lint.source import Found, field_of, quoted
+from scrapy_mandelbot.robotstxt.lint.usage import STATEMENT_FIELDS
 from scrapy_mandelbot.robotstxt.outline import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def check_structure(source: Source) -> Check:
     """What is wrong with the groups of the file."""
     outline = source.outline
     for record in outline.outside:
-        if record.field in _GROUP_FIELDS:
+        if record.field in _GROUP_FIELDS | STATEMENT_FIELDS:
             message = f"{field_of(record)} stands before any User-agent."
             yield Found("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
@@ -163,7 +164,7 @@ def _check_about_all(outline: Outline) -> Check:
                 message = f"{quoted(record.value)} is in line {sitemaps[record.value]} already."
                 yield Found("repeated-sitemap", record.number, message)
             sitemaps.setdefault(record.value, record.number)
-        elif record.number not in yandexs:
+        elif record.field != "license" and record.number not in yandexs:
             message = f"{field_of(record)} does not stand in the group for Yandex."
             yield Found(f"{record.field}-not-for-yandex", record.number, message)
     yield from _check_sitemaps_place(outline)

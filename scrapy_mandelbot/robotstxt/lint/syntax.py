@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.dialects import FIELDS
+from scrapy_mandelbot.robotstxt.dialects import FIELDS, documented
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 from scrapy_mandelbot.robotstxt.lint.source import Found, field_of, quoted
 from scrapy_mandelbot.robotstxt.lint.spelling import Spelling
@@ -39,7 +39,7 @@ def check_syntax(record: Record, source: Source) -> Check:
         yield Found("space-before-colon", number, f"There is a space after {quoted(record.name)}.")
     following = _NEXT_DIRECTIVE.search(record.value) if record.field != "comment" else None
     if following:
-        message = f"{following[1].capitalize()} is in the line of another directive."
+        message = f"{documented(following[1].lower())} is in the line of another directive."
         yield Found("several-directives", number, message)
     if record.comment is None:
         return
@@ -88,7 +88,7 @@ def _unknown_field(record: Record) -> Check:
         message = f"{field_of(record)} has no effect in robots.txt."
         yield Found("noindex", record.number, message)
     elif meant:
-        message = f"{quoted(record.name)} is no field: {meant.capitalize()} is meant, most likely."
+        message = f"{quoted(record.name)} is no field: {documented(meant)} is meant, most likely."
         yield Found("misspelt-field", record.number, message)
     else:
         message = f"No robot known here reads {quoted(record.name)}."

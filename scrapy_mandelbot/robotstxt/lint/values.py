@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
+from scrapy_mandelbot.robotstxt.lint.usage import VALUES_OF_USE
 from scrapy_mandelbot.robotstxt.records import RecordProblem
 from scrapy_mandelbot.robotstxt.times import read_delay
 
@@ -87,6 +88,7 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
     "robot-version": _check_version,
     "request-rate": _check_rate,
     "visit-time": _check_time,
+    **VALUES_OF_USE,
 }
 
 

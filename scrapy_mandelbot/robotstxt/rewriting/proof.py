@@ -1,8 +1,9 @@
 """The proof: a file and its corrected version, asked the same, answer the same.
 
 What is asked is in `questions.py`. And what either file says besides rules is compared: delays,
-rates, times, comments, sitemaps, Clean-params, and the first Host, which is the only one that
-counts (Moderatobot, "Host directive"). What others make of the two files is in `effects.py`.
+rates, times, comments, what is said of the use of pages, licences, sitemaps, Clean-params, and the
+first Host, which is the only one that counts (Moderatobot, "Host directive"). What others make of
+the two files is in `effects.py`.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ class _Comparison:
             self._compare_decisions(agent, targets)
             self._compare_fields(agent)
         self._compare("Sitemap", None, self._before.sitemaps, self._after.sitemaps)
+        self._compare("License", None, set(self._before.licenses), set(self._after.licenses))
         self._compare("Host", None, self._before.hosts[:1], self._after.hosts[:1])
         self._compare("Clean-param", None, self._before.clean_params, self._after.clean_params)
         return Proof(
@@ -142,6 +144,7 @@ class _Comparison:
             ("Request-rate", before.request_rates(agent), after.request_rates(agent)),
             ("Visit-time", before.visit_times(agent), after.visit_times(agent)),
             ("Comment", before.comments(agent), after.comments(agent)),
+            ("Content-Usage", _preferences(before, agent), _preferences(after, agent)),
         )
         for field, one, other in answers:
             self._compare(field, agent, one, other)
@@ -155,3 +158,8 @@ class _Comparison:
         self._different += 1
         if len(self._differences) < _LISTED:
             self._differences.append(difference)
+
+
+def _preferences(robots: RobotsTxt, agent: str) -> list[str]:
+    """Return the Content-Usage and Content-Signal lines about an agent; their order is nothing."""
+    return sorted({line.text for line in robots.preference_lines(agent)})

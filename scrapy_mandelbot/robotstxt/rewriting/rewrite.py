@@ -81,6 +81,7 @@ class _Writer:
         self._alone = alone
         self._blocks = read_blocks(outline, grammar)
         self._sitemaps = self._about_all(outline, "sitemap")
+        self._licenses = self._about_all(outline, "license")
         self._for_yandex = [
             *self._about_all(outline, "host")[:1],
             *self._about_all(outline, "clean-param"),
@@ -104,7 +105,7 @@ class _Writer:
             )
         parts = [
             self.comments.header,
-            _text(self._lines(self._blocks.loose)),
+            _text(self._lines([*self._licenses, *self._blocks.loose])),
             *map(_text, self._groups()),
             _text(self._lines(self._sitemaps)),
             self.comments.end,

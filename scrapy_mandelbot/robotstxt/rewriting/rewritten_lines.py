@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.dialects import FIELDS
+from scrapy_mandelbot.robotstxt.dialects import FIELDS, documented
 from scrapy_mandelbot.robotstxt.lines import WHITE_SPACE
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class RewrittenLine:
 
 def spelt(record: Record) -> str:
     """Return the field as documents write it; one that no document knows, as the file does."""
-    return record.field.capitalize() if record.field in FIELDS else record.name
+    return documented(record.field) if record.field in FIELDS else record.name
 
 
 @dataclass(slots=True)

@@ -1,0 +1,158 @@
+"""The middlewares that hear what pages may be used for: one on either side of the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from scrapy_mandelbot.events import USAGE_ITEM_DROPPED, USAGE_REQUEST_DROPPED
+from scrapy_mandelbot.purposes.crawl_usage import CrawlUsage, is_image
+from scrapy_mandelbot.usage import TERMS_STATUSES, Usage, stated_terms
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.purposes.crawl_usage import Refusal
+
+
+class UsageMiddleware:
+    """Finds out what a page may be used for: before it is asked for, when it is there. Order 105.
+
+    It stands behind RobotsTxtMiddleware, which knows the file, and before all that changes a
+    response: what it reads is what spiders get. Without MANDELBOT_PURPOSE and MANDELBOT_LEDGER
+    there is none.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._usage = CrawlUsage.of(crawler)
+        if not self._usage.is_wanted:
+            raise NotConfigured
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> UsageMiddleware:
+        """Build the middleware."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """Drop a request for a page whose use is refused beforehand.
+
+        Raises:
+            IgnoreRequest: robots.txt or tdmrep.json refuses the use.
+        """
+        usage = self._usage
+        if not usage.concerns(request):
+            return
+        known = await usage.find_out(request)
+        if usage.mode != "obey" or _is_exempt(usage, request):
+            return
+        refusal = usage.refusal(known)
+        # The page itself may still say something where nothing is said yet.
+        if refusal is not None and refusal.statement is not None:
+            usage.crawl.events.tell(
+                USAGE_REQUEST_DROPPED,
+                what=request,
+                response=None,
+                output=request,
+                statement=refusal.statement,
+            )
+            raise IgnoreRequest(f"Its use is disallowed: {refusal}")
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Put what is said of the page into its meta, and a line into the ledger."""
+        self._usage.read(request, response)
+        return response
+
+
+class TermsMiddleware:
+    """Has answers that state terms not retried: there is no use in asking again. Order 560.
+
+    It stands nearer the downloader than RetryMiddleware, and is there only where that would retry
+    one of these statuses.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        statuses = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
+        if not CrawlUsage.of(crawler).crawl.config.enabled or not statuses & TERMS_STATUSES:
+            raise NotConfigured
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> TermsMiddleware:
+        """Build the middleware."""
+        return cls(crawler)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Mark the request of an answer that states terms as one that is not retried."""
+        if terms_of(response) is not None:
+            request.meta["dont_retry"] = True
+        return response
+
+
+class UsageObeyingMiddleware:
+    """Drops the items of pages whose use is refused. Order 39.
+
+    It is a spider middleware, and there only with ``MANDELBOT_USAGE = "obey"`` and a purpose.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._usage = CrawlUsage.of(crawler)
+        if not self._usage.is_wanted or self._usage.mode != "obey":
+            raise NotConfigured
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> UsageObeyingMiddleware:
+        """Build the middleware."""
+        return cls(crawler)
+
+    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+        """Drop the items of a page whose use is refused."""
+        refusal = self._refusal(response)
+        for output in result:
+            if refusal is None or self._may_pass(output, response, refusal):
+                yield output
+
+    async def process_spider_output_async(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """Drop the items of a page whose use is refused."""
+        refusal = self._refusal(response)
+        async for output in result:
+            if refusal is None or self._may_pass(output, response, refusal):
+                yield output
+
+    def _refusal(self, response: Response) -> Refusal | None:
+        request = response.request
+        if request is None or _is_exempt(self._usage, request):
+            return None
+        # The meta has it too, but the spider may have changed that.
+        known = self._usage.usage_of(request) or response.meta.get("usage")
+        if not isinstance(known, Usage):
+            return None
+        return self._usage.refusal(known, of_images=is_image(response))
+
+    def _may_pass(self, output: Any, response: Response, refusal: Refusal) -> bool:
+        if output is None or isinstance(output, Request):
+            return True
+        self._usage.crawl.events.tell(
+            USAGE_ITEM_DROPPED,
+            what="item",
+            response=response,
+            output=output,
+            statement=refusal.statement,
+            why=refusal,
+        )
+        return False
+
+
+def terms_of(response: Response) -> str | None:
+    """Return a response's word on terms, if it states any instead of a page."""
+    headers = ((name, value) for name, values in response.headers.items() for value in values)
+    return stated_terms(response.status, headers)
+
+
+def _is_exempt(usage: CrawlUsage, request: Request) -> bool:
+    return bool(request.meta.get("dont_obey_usage")) or usage.crawl.is_for_a_person(request)

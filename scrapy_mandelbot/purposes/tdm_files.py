@@ -1,0 +1,141 @@
+"""Every site's ``/.well-known/tdmrep.json``: asked for once, kept as a copy of robots.txt is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_mandelbot.events import TDM_ASKED
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.redirects import follow
+from scrapy_mandelbot.fetching.sending import in_words, own_request
+from scrapy_mandelbot.politeness import conditions, is_fresh
+from scrapy_mandelbot.stores import Copy, Recent
+from scrapy_mandelbot.usage import TDMREP_PATH, TdmFile
+from scrapy_mandelbot.usage.tdmrep import BYTES_LIMIT
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.crawl import Crawl
+    from scrapy_mandelbot.fetching.download_limits import Download
+
+_LIKE_THE_ASKING_REQUEST = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
+_PRIORITY = 1_000  # as of a robots.txt
+_SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
+_ASK_AGAIN_AFTER = 300.0  # seconds, where the file could not be had
+
+# Files are kept read as long as they fit, and else read again from the copy.
+FILES_LIMIT = 8 * 1024 * 1024
+"""Bytes of files that are kept read."""
+_OVERHEAD, _FACTOR = 1_024, 8  # bytes of a small file, and for each byte of one
+
+
+class SiteTdm:
+    """What is known of a site's file, and until when."""
+
+    __slots__ = ("__weakref__", "body", "file", "until")
+
+    def __init__(self, body: bytes, until: float) -> None:
+        self.body = body
+        self.file = TdmFile.parse(body) if body else TdmFile(())
+        self.until = until
+
+
+class TdmFiles:
+    """Knows the file of every site of a crawl, or finds it out: once for all who ask.
+
+    Source: TDM Reservation Protocol, "TDM File on the Origin Server": a site that does not give the
+    file does not implement the protocol. It is asked again at once that could not answer just now;
+    a good copy serves meanwhile.
+    """
+
+    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self._limits = DownloadLimits(crawler, crawl.now)
+        self._read: Recent[SiteTdm] = Recent(FILES_LIMIT)
+        self._under_way: dict[str, list[Deferred[SiteTdm]]] = {}
+
+    async def of(self, site: str, request: Request) -> SiteTdm:
+        """Return the file of a site. Nothing that goes wrong is raised.
+
+        Args:
+            site: the site.
+            request: the request that wants to know; the file is asked for on the way that it goes.
+        """
+        known = self._read.get(site)
+        if known is not None and self._crawl.now() < known.until:
+            return known
+        if site in self._under_way:
+            waiter: Deferred[SiteTdm] = Deferred()
+            self._under_way[site].append(waiter)
+            return await maybe_deferred_to_future(waiter)
+        self._under_way[site] = []
+        try:
+            found = await self._find_out(site, request)
+        except BaseException as error:
+            for waiter in self._under_way.pop(site):
+                waiter.errback(error)
+            raise
+        for waiter in self._under_way.pop(site):
+            waiter.callback(found)
+        return found
+
+    async def _find_out(self, site: str, request: Request) -> SiteTdm:
+        key, now = site + TDMREP_PATH, self._crawl.now()
+        ttl = self._crawl.config.fresh_for
+        copy = self._crawl.store.get_copy(key)
+        if copy is not None and is_fresh(now, copy.fetched_at, ttl):
+            return self._remember(site, copy.body, copy.fetched_at + ttl)
+        answer, url, reason = await self._ask(site, request, copy)
+        self._crawl.events.tell(TDM_ASKED, url=key, reason=reason)
+        now = self._crawl.now()
+        if answer is None or answer.status in _SERVER_ERRORS:
+            good = copy is not None and now - copy.fetched_at < self._crawl.config.cache_stale
+            body = copy.body if copy is not None and good else b""
+            return self._remember(site, body, now + _ASK_AGAIN_AFTER)
+        if answer.status == _NOT_MODIFIED and copy is not None:
+            body = copy.body
+        else:
+            body = answer.body[:BYTES_LIMIT] if answer.status in _SUCCESS else b""
+        etag, modified = (answer.headers.get(name) for name in ("ETag", "Last-Modified"))
+        kept = Copy(
+            *(body, answer.status, now, url),
+            None if etag is None else etag.decode("latin-1"),
+            None if modified is None else modified.decode("latin-1"),
+        )
+        self._crawl.store.put_copy(key, kept)
+        return self._remember(site, body, now + ttl)
+
+    def _remember(self, site: str, body: bytes, until: float) -> SiteTdm:
+        known = SiteTdm(body, until)
+        self._read.put(site, known, _OVERHEAD + len(site) + _FACTOR * len(body))
+        return known
+
+    async def _ask(
+        self, site: str, request: Request, copy: Copy | None
+    ) -> tuple[Response | None, str, str]:
+        """Return the answer, where it was in the end, and what to tell of it."""
+        timeout = self._crawl.config.robots_timeout
+        meta = {key: request.meta[key] for key in _LIKE_THE_ASKING_REQUEST if key in request.meta}
+
+        async def send(url: str) -> tuple[Response, Download]:
+            headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
+            wanted = own_request(url, timeout, meta, priority=_PRIORITY, headers=headers)
+            return await self._limits.download(wanted, BYTES_LIMIT, timeout)
+
+        trail = await follow(
+            site + TDMREP_PATH,
+            self._crawl.config.robots_max_redirects,
+            send,
+            lambda url: self._crawl.config.may_send(site, url),
+        )
+        if trail.error is not None:
+            return None, trail.url, in_words(trail.error)
+        if trail.response is None or trail.leads_nowhere:
+            return trail.response, trail.url, "leads nowhere: there is none"
+        return trail.response, trail.url, f"{trail.response.status}"

@@ -1,0 +1,421 @@
+"""What owners say of the use of their pages, in a crawl: told, obeyed, noted."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from webs import Answer
+
+from scrapy_mandelbot.purposes.ledger_file import kept_copy, lines_of
+from scrapy_mandelbot.usage import Usage
+from scrapy_mandelbot.usage.ledger import disagreements, read_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AGENT = {"USER_AGENT": "Examplebot/1.0 (+https://example.com)"}
+ROBOTS = b"""\
+License: https://example.com/license.xml
+User-agent: *
+Disallow: /never
+Content-Usage: /usage-no train-ai=n, search=y
+Content-Usage: /usage-yes train-ai=y
+
+User-agent: GPTBot
+Disallow: /token
+"""
+TDMREP = b'[{"location": "/tdm-file", "tdm-reservation": 1, "tdm-policy": "https://e.example/p"}]'
+
+
+def page(head: str = "", **headers: str) -> Answer:
+    kind = {"Content-Type": "text/html; charset=utf-8"}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(f"<html><head>{head}</head><body>x</body></html>".encode(), headers=kind | named)
+
+
+PAGES = {
+    "/plain": page(),
+    "/usage-no": page(),
+    "/usage-yes": page(),
+    "/usage-header": page(Content_Usage="train-ai=n"),
+    "/signal-header": page(Content_Signal="ai-train=no, search=yes"),
+    "/tdm-file": page(),
+    "/tdm-header": page(tdm_reservation="1"),
+    "/tdm-meta": page('<meta name="tdm-reservation" content="1">'),
+    "/noai": page('<meta name="robots" content="noai">'),
+    "/noml": page(X_Robots_Tag="noml"),
+    "/noimageai": page(X_Robots_Tag="noimageai"),
+    "/token": page(),
+    "/license": page(Link='<https://e.example/l>; rel="license"'),
+    "/search-no": page(Content_Signal="search=no"),
+}
+"""All six kinds of statement: Content-Usage, Content-Signal, TDMRep, tags, licences, tokens."""
+REFUSED_BEFORE = {"/usage-no", "/tdm-file", "/token"}
+REFUSED = {
+    "train-ai": {
+        *REFUSED_BEFORE,
+        *("/usage-header", "/signal-header", "/tdm-header", "/tdm-meta", "/noai", "/noml"),
+    },
+    "search": {"/search-no"},
+    "tdm": {"/tdm-file", "/tdm-header", "/tdm-meta"},
+    "ai-input": set(),
+}
+
+
+class EveryPage(LinksSpider):
+    """Asks for every page, and keeps what is said of it."""
+
+    async def start(self):
+        for url in self.start_urls:
+            yield scrapy.Request(url, self.parse)
+
+    def parse(self, response):
+        usage = response.meta.get("usage")
+        yield {"url": response.url, "answers": usage.answers if usage else None}
+
+
+def site(webs, *, tdmrep: bytes | None = TDMREP):
+    web = webs()
+    web.pages.update(PAGES)
+    web.pages["/robots.txt"] = Answer(ROBOTS, headers={"Content-Type": "text/plain"})
+    if tdmrep is not None:
+        web.pages["/.well-known/tdmrep.json"] = Answer(
+            tdmrep, headers={"Content-Type": "application/json"}
+        )
+    return web
+
+
+async def crawled(web, **settings):
+    urls = [web.url + path for path in PAGES]
+    return await crawl(EveryPage, AGENT | settings, start_urls=urls)
+
+
+def paths(result, web) -> set[str]:
+    return {item["url"].removeprefix(web.url) for item in result.items}
+
+
+@pytest.mark.parametrize("purpose", REFUSED)
+@ensureDeferred
+async def test_items_are_kept_and_dropped_by_purpose(webs, purpose):
+    """Of each page whose use is refused, and of no other; what is refused before is not asked."""
+    web = site(webs)
+    result = await crawled(web, MANDELBOT_PURPOSE=purpose, MANDELBOT_USAGE="obey")
+    assert paths(result, web) == PAGES.keys() - REFUSED[purpose]
+    # The file is asked for where it speaks of the purpose, and once.
+    assert web.asked("/.well-known/tdmrep.json") == (purpose in {"train-ai", "tdm"})
+    before = REFUSED_BEFORE & REFUSED[purpose]
+    assert {path for path in PAGES if not web.asked(path)} == before
+    stats = result.stats
+    assert stats.get("mandelbot/usage/requests_dropped", 0) == len(before)
+    assert stats.get("mandelbot/usage/items_dropped", 0) == len(REFUSED[purpose] - before)
+    assert len(result.signals("usage_disallowed")) == len(REFUSED[purpose])
+
+
+@ensureDeferred
+async def test_annotate_tells_and_drops_nothing(webs):
+    """Every page has its usage in the meta, with each statement and where it stood; stats count."""
+    web = site(webs)
+    result = await crawled(web, MANDELBOT_PURPOSE=["train-ai"])
+    answers = {
+        item["url"].removeprefix(web.url): item["answers"]["train-ai"] for item in result.items
+    }
+    assert answers.keys() == PAGES.keys()
+    assert {path for path, said in answers.items() if said == "disallowed"} == REFUSED["train-ai"]
+    assert {path for path, said in answers.items() if said == "allowed"} == {"/usage-yes"}
+    assert result.stats["mandelbot/usage/pages"] == len(PAGES)
+    assert result.stats["mandelbot/usage/disallowed"] == len(REFUSED["train-ai"])
+    assert result.stats["mandelbot/usage/allowed"] == 1
+    assert result.stats["mandelbot/usage/unknown"] == len(PAGES) - len(REFUSED["train-ai"]) - 1
+    assert result.stats["mandelbot/usage/terms"] == len(PAGES)  # the licence is of all pages
+    assert not result.signals("usage_disallowed")
+
+
+@ensureDeferred
+async def test_without_a_purpose_nothing_is_there(webs):
+    """No meta key, no stat, no file asked for."""
+    web = site(webs)
+    result = await crawled(web, MANDELBOT_USAGE="obey")
+    assert paths(result, web) == PAGES.keys()
+    assert all(item["answers"] is None for item in result.items)
+    ours = ("mandelbot/usage", "mandelbot/ledger")
+    assert not [stat for stat in result.stats if stat.startswith(ours)]
+    assert not web.asked("/.well-known/tdmrep.json")
+
+
+@ensureDeferred
+async def test_what_is_unknown_may_be_dropped(webs):
+    """With MANDELBOT_USAGE_UNKNOWN = "drop" only what is allowed is kept; it is asked for first."""
+    web = site(webs)
+    result = await crawled(
+        web,
+        MANDELBOT_PURPOSE="train-ai",
+        MANDELBOT_USAGE="obey",
+        MANDELBOT_USAGE_UNKNOWN="drop",
+    )
+    assert paths(result, web) == {"/usage-yes"}
+    assert web.asked("/plain") == 1
+    told = [one["statement"] for one in result.signals("usage_disallowed")]
+    assert told.count(None) == len(PAGES) - len(REFUSED["train-ai"]) - 1
+
+
+@ensureDeferred
+async def test_several_purposes_are_wanted_together(webs):
+    """What is refused for one of them is dropped."""
+    web = site(webs)
+    result = await crawled(web, MANDELBOT_PURPOSE="search, train-ai", MANDELBOT_USAGE="obey")
+    assert paths(result, web) == PAGES.keys() - REFUSED["search"] - REFUSED["train-ai"]
+
+
+@ensureDeferred
+async def test_the_hook_hears_what_is_dropped(webs):
+    """A response with its item, or no response and the request; with the statement."""
+    web = site(webs)
+    heard = []
+
+    class Spider(EveryPage):
+        def usage_disallowed(self, response, output, statement):
+            heard.append((response, output, statement))
+
+    urls = [web.url + path for path in ("/noai", "/token")]
+    settings = {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"}
+    result = await crawl(Spider, AGENT | settings, start_urls=urls)
+    by_path = {
+        (response or output).url.removeprefix(web.url): (response, output, statement)
+        for response, output, statement in heard
+    }
+    response, output, statement = by_path["/token"]
+    assert response is None
+    assert isinstance(output, scrapy.Request)
+    assert (statement.source, statement.line) == ("control-token", 8)
+    response, output, statement = by_path["/noai"]
+    assert output["url"] == response.url
+    assert statement.where == "meta"
+    assert len(result.logged("Not asked for, as its use is refused: <GET")) == 1
+    assert len(result.logged("Dropped, as its use is refused: item (<200")) == 1
+
+
+@ensureDeferred
+async def test_a_page_may_be_exempt(webs):
+    """By its meta key its request is sent and its items pass."""
+    web = site(webs)
+
+    class Spider(EveryPage):
+        async def start(self):
+            for path in ("/token", "/noai"):
+                meta = {"dont_obey_usage": True}
+                yield scrapy.Request(web.url + path, self.parse, meta=meta)
+
+    settings = {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"}
+    result = await crawl(Spider, AGENT | settings)
+    assert paths(result, web) == {"/token", "/noai"}
+
+
+@ensureDeferred
+async def test_meta_of_another_page_does_not_count(webs):
+    """What a spider copies from one page's meta is replaced by what is said of the next."""
+    web = site(webs)
+
+    class Spider(EveryPage):
+        async def start(self):
+            yield scrapy.Request(web.url + "/usage-yes", self.first)
+
+        def first(self, response):
+            yield response.follow("/plain", self.parse, meta=response.meta)
+
+    result = await crawl(Spider, AGENT | {"MANDELBOT_PURPOSE": "train-ai"})
+    assert [item["answers"]["train-ai"] for item in result.items] == ["unknown"]
+
+
+@pytest.mark.parametrize("status", [404, 500, 200])
+@ensureDeferred
+async def test_a_site_without_a_tdm_file_is_asked_once(webs, status):
+    """One that says 404, that fails, or that sends a page for it: nothing is reserved there."""
+    web = site(webs, tdmrep=None)
+    web.pages["/.well-known/tdmrep.json"] = Answer(b"<html>no</html>", status=status)
+    result = await crawled(web, MANDELBOT_PURPOSE="tdm", MANDELBOT_USAGE="obey")
+    assert "/tdm-file" in paths(result, web)
+    assert web.asked("/.well-known/tdmrep.json") == 1
+    assert result.stats["mandelbot/usage/tdm_files"] == 1
+
+
+@ensureDeferred
+async def test_a_tdm_file_may_be_elsewhere_on_the_site(webs):
+    """A redirect is followed, and no request waits for itself."""
+    web = site(webs, tdmrep=None)
+    web.pages["/.well-known/tdmrep.json"] = Answer(status=302, headers={"Location": "/tdm.json"})
+    web.pages["/tdm.json"] = Answer(TDMREP)
+    result = await crawled(web, MANDELBOT_PURPOSE="tdm", MANDELBOT_USAGE="obey")
+    assert "/tdm-file" not in paths(result, web)
+
+
+@ensureDeferred
+async def test_a_kept_tdm_file_serves_the_next_run(webs, tmp_path):
+    """It is kept in the store as a copy of robots.txt is."""
+    web = site(webs)
+    settings = {"MANDELBOT_PURPOSE": "tdm", "MANDELBOT_STORE": str(tmp_path / "copies.db")}
+    for _ in range(2):
+        result = await crawled(web, MANDELBOT_USAGE="obey", **settings)
+        assert "/tdm-file" not in paths(result, web)
+    assert web.asked("/.well-known/tdmrep.json") == 1
+
+
+@ensureDeferred
+async def test_the_file_is_read_without_being_obeyed(webs):
+    """With ROBOTSTXT_OBEY off its rules do not count, and what it says of uses does."""
+    web = site(webs)
+    web.pages["/never"] = page()
+    urls = [web.url + path for path in ("/never", "/usage-no", "/plain")]
+    settings = {
+        "ROBOTSTXT_OBEY": False,
+        "MANDELBOT_PURPOSE": "train-ai",
+        "MANDELBOT_USAGE": "obey",
+    }
+    result = await crawl(EveryPage, AGENT | settings, start_urls=urls)
+    assert paths(result, web) == {"/never", "/plain"}
+
+
+@ensureDeferred
+async def test_a_file_that_is_not_obeyed_and_cannot_be_had_is_asked_for_once(webs):
+    """Not again for every page: what it says is unknown."""
+    web = site(webs)
+    web.pages["/robots.txt"] = Answer(status=503)
+    settings = {
+        "ROBOTSTXT_OBEY": False,
+        "CONCURRENT_REQUESTS": 1,
+        "MANDELBOT_PURPOSE": "train-ai",
+        "MANDELBOT_USAGE": "obey",
+    }
+    urls = [web.url + path for path in ("/plain", "/usage-no", "/noai")]
+    result = await crawl(EveryPage, AGENT | settings, start_urls=urls)
+    assert paths(result, web) == {"/plain", "/usage-no"}
+    assert web.asked("/robots.txt") == 1
+
+
+def test_a_ledger_that_cannot_be_written_is_an_error_at_start(tmp_path):
+    """That names the setting, as every wrong value does."""
+    from scrapy.utils.test import get_crawler
+
+    from scrapy_mandelbot import SettingsError
+    from scrapy_mandelbot.purposes import UsageMiddleware
+
+    (tmp_path / "file").write_text("")
+    ledger = str(tmp_path / "file" / "ledger.jsonl")
+    with pytest.raises(SettingsError, match=r"MANDELBOT_LEDGER = .*that can be written"):
+        UsageMiddleware.from_crawler(get_crawler(settings_dict={"MANDELBOT_LEDGER": ledger}))
+
+
+# Terms instead of a page.
+
+TERMS = {
+    "/license": Answer(status=401, headers={"WWW-Authenticate": 'License error="invalid_request"'}),
+    "/price": Answer(status=402, headers={"crawler-price": "USD 0.01"}),
+    "/challenge": Answer(status=403, headers={"cf-mitigated": "challenge"}),
+    "/closed": Answer(status=403),
+    "/login": Answer(status=401, headers={"WWW-Authenticate": "Basic realm=x"}),
+}
+
+
+@ensureDeferred
+async def test_terms_are_told_once_a_site_and_counted(webs):
+    """Without a purpose, too. An ordinary refusal states none. None is tried again."""
+    web = webs()
+    web.pages.update(TERMS)
+    urls = [web.url + path for path in TERMS]
+    settings = {"RETRY_HTTP_CODES": [401, 402, 403], "RETRY_TIMES": 2}
+    result = await crawl(EveryPage, AGENT | settings, start_urls=urls)
+    assert result.stats["mandelbot/usage/terms_stated"] == 3
+    start = f"{web.url} states terms in place of a page: "
+    (line,) = result.logged(start)
+    assert line.removeprefix(start).startswith(("401, WWW-", "402, crawler-", "403, cf-miti"))
+    asked = {path: web.asked(path) for path in TERMS}
+    assert asked == {"/license": 1, "/price": 1, "/challenge": 1, "/closed": 3, "/login": 3}
+
+
+# The ledger.
+
+
+def entries(ledger: Path):
+    return [read_line(line) for line in lines_of(ledger)]
+
+
+@ensureDeferred
+async def test_the_ledger_has_a_line_a_page_that_can_be_decided_again(webs, tmp_path):
+    """URL, time, status, agent, the line that let it be fetched, the statements; copies by hash."""
+    web = site(webs)
+    ledger = tmp_path / "out" / "ledger.jsonl"
+    result = await crawled(
+        web, MANDELBOT_PURPOSE="train-ai", MANDELBOT_USAGE="obey", MANDELBOT_LEDGER=str(ledger)
+    )
+    found = {entry["url"].removeprefix(web.url): entry for entry in entries(ledger)}
+    assert found.keys() == PAGES.keys() - REFUSED_BEFORE
+    assert result.stats["mandelbot/ledger/lines"] == len(found)
+    for path, entry in found.items():
+        refused = path in REFUSED["train-ai"]
+        assert (entry["answers"]["train-ai"] == "disallowed") == refused
+        assert entry["status"] == 200
+        assert entry["agent"] == AGENT["USER_AGENT"]
+        assert entry["purposes"] == ["train-ai"]
+        assert entry["robots"]["verdict"]["allowed"] is True
+        assert kept_copy(ledger, entry["robots"]["sha256"]) == ROBOTS
+        assert kept_copy(ledger, entry["tdmrep"]) == TDMREP
+        assert disagreements(entry, lambda digest: kept_copy(ledger, digest)) == []
+
+
+@ensureDeferred
+async def test_a_ledger_needs_no_purpose(webs, tmp_path):
+    """It notes what is said of all uses; nothing is dropped, and no tdmrep.json is asked for."""
+    web = site(webs)
+    ledger = tmp_path / "ledger.jsonl"
+    result = await crawled(web, MANDELBOT_LEDGER=str(ledger))
+    assert paths(result, web) == PAGES.keys()
+    assert len(entries(ledger)) == len(PAGES)
+    assert not web.asked("/.well-known/tdmrep.json")
+    assert all(item["answers"] is None for item in result.items)
+
+
+@ensureDeferred
+async def test_what_stood_when_the_page_was_fetched_counts(webs, tmp_path):
+    """A robots.txt that changes afterwards changes no line: its copy is still there."""
+    web = site(webs)
+    ledger = tmp_path / "ledger.jsonl"
+    settings = {"MANDELBOT_LEDGER": str(ledger), "MANDELBOT_PURPOSE": "train-ai"}
+    await crawled(web, **settings)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nContent-Usage: train-ai=y\n")
+    await crawled(web, **settings)
+    by_copy = {}
+    for entry in entries(ledger):
+        assert disagreements(entry, lambda digest: kept_copy(ledger, digest)) == []
+        if entry["url"].endswith("/usage-no"):
+            by_copy[entry["robots"]["sha256"]] = entry["answers"]["train-ai"]
+    assert sorted(by_copy.values()) == ["allowed", "disallowed"]
+
+
+@ensureDeferred
+async def test_a_full_disk_costs_the_line_and_no_page(webs, tmp_path, monkeypatch):
+    """It is told, and counted."""
+    web = site(webs)
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("scrapy_mandelbot.purposes.ledger_file.os.write", full)
+    result = await crawled(web, MANDELBOT_LEDGER=str(tmp_path / "ledger.jsonl"))
+    assert paths(result, web) == PAGES.keys()
+    assert result.stats["mandelbot/ledger/failed"] == len(PAGES)
+    assert result.logged("The ledger has no line of")
+
+
+def test_usage_in_meta_can_be_kept_with_a_job():
+    """JOBDIR pickles the meta of a request that a spider copied it to."""
+    import pickle
+
+    from scrapy_mandelbot.usage import page_usage
+
+    usage = page_usage([("Content-Usage", "train-ai=n")], b"", "a")
+    assert pickle.loads(pickle.dumps(usage)) == usage
+    assert isinstance(usage, Usage)
+    assert json.dumps(usage.answers)
