@@ -229,7 +229,7 @@ def test_that_the_site_was_down_says_nothing_of_its_sections(parts):
 
 
 def test_others_were_answered_well_since_it_was_sent(parts):
-    """Then the page is to blame, but for its first refusal, and it is tried again later: 1, 3, 9 s."""
+    """Then the page is to blame, but for its first refusal, and is tried later: 1, 3, 9 s."""
     assert refused(parts, ONE, 10) is Blame.SITE
     assert parts.may_go_at(ONE.encode()) == 0
     answered(parts, OTHER, 11)

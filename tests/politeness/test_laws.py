@@ -1,0 +1,113 @@
+"""Crawls of simulated servers that refuse, by the law as it is: bounds for each kind of server.
+
+By seeds and servers that the law was not tuned on. `python benchmarks/laws.py` prints the figures.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from laws import Result, results
+from simulated_servers import SCENARIOS
+
+FEW = range(1000, 1003)
+MANY = range(1100, 1120)
+
+
+class Bound(NamedTuple):
+    """What a crawl takes, at most."""
+
+    seconds: float
+    """Until the last good page, in the median of the seeds."""
+    worst: float
+    """The same, with any seed."""
+    refused: float
+    """Refusals in a hundred pages, in the median."""
+
+
+BOUNDS = {
+    "22 dead, path": Bound(5, 8, 6),
+    "22 dead, flat": Bound(30, 40, 90),
+    "111 dead, path": Bound(10, 15, 6),
+    "111 dead, by turns": Bound(10, 15, 6),
+    "30 dead first": Bound(10, 15, 6),
+    "dead behind 30/s": Bound(20, 30, 16),
+    "dead and 5 % chance": Bound(30, 90, 8),
+    "chance 1 %": Bound(2000 / 50, 2000 / 35, 1.5),
+    "chance 5 %": Bound(1000 / 15.5, 1000 / 11, 6.5),
+    "chance 20 %": Bound(400 / 3.8, 400 / 1.5, 28),
+    "30/5 and 1 % chance": Bound(600 / 15, 600 / 9, 3),
+    "down 2 s": Bound(10, 12, 3),
+    "down 30 s": Bound(8 + 1.5 * 30, 60, 4),
+    "down 600 s": Bound(8 + 2 * 600, 1500, 4.5),
+    "down, names the time": Bound(40, 45, 3),
+    "flapping 10, 5": Bound(120, 180, 2),
+    "ban that doubles": Bound(200, 400, 30),
+    "30/5, 1 ms": Bound(600 / 24, 600 / 20, 1),
+    "30/5, 20 ms": Bound(600 / 23, 600 / 18, 2),
+    "200/5, busy": Bound(2000 / 140, 2000 / 110, 1),
+    "5/5, 1 ms": Bound(12.5, 14, 6),
+    "100 per 60 s, named": Bound(260, 280, 6),
+    "30 to 15 a second": Bound(46, 55, 3),
+    # Servers that the law was not tuned on.
+    "2/2, 20 ms": Bound(36, 45, 16),
+    "12/3, 20 ms": Bound(40, 70, 8),
+    "70/10, 20 ms": Bound(22, 40, 3),
+    "chance 3 %": Bound(60, 90, 4.5),
+    "chance 15 %": Bound(85, 220, 24),
+}
+
+
+@cache
+def crawled(name: str, seeds: range) -> list[Result]:
+    return results(SCENARIOS[name], "ours", seeds)
+
+
+def hold(name: str, seeds: range) -> None:
+    bound, some = BOUNDS[name], crawled(name, seeds)
+    assert [one.got for one in some] == [one.gettable for one in some], "every page that is there"
+    assert {one.failed_unsent for one in some} == {0}, "nothing fails that was never sent"
+    assert median(one.last_good for one in some) <= bound.seconds
+    assert max(one.last_good for one in some) <= bound.worst
+    assert median(100 * one.refused_share for one in some) <= bound.refused
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_all_pages_come_in_time(name):
+    """All that can be had, none failed unsent, in bounds of time and of refusals."""
+    hold(name, FEW)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", BOUNDS)
+def test_all_pages_come_in_time_by_many_seeds(name):
+    """The same for twenty seeds."""
+    hold(name, MANY)
+
+
+@pytest.mark.parametrize("name", ["111 dead, flat", "30/5 and 5 % chance", "3 at once"])
+def test_all_pages_come(name):
+    """Where it takes its time, too: nothing is lost, and nothing fails that was never sent."""
+    for one in crawled(name, FEW):
+        assert one.got == one.gettable
+        assert one.failed_unsent == 0
+
+
+@pytest.mark.parametrize("name", ["down, names the time", "100 per 60 s, named"])
+def test_none_is_sent_before_a_time_that_was_named(name):
+    """Not one, with any seed."""
+    assert {one.early for one in crawled(name, FEW)} == {0}
+
+
+def test_a_crawl_is_the_same_each_time():
+    """A seed decides all of it: no clock, no chance of its own."""
+    once, again = (results(SCENARIOS["chance 5 %"], "ours", range(1000, 1001)) for _ in range(2))
+    assert once == again
