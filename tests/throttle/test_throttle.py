@@ -117,7 +117,7 @@ def test_a_pause_outlives_the_run(make_crawler, clock, tmp_path):
         scheduler = open_scheduler(first)
         refuse(first, f"https://{name}.example/", retry_after=seconds)
         scheduler.close("shutdown")
-        Crawl.of(first).store.close()
+        Crawl.of(first)._spider_closed(first.spider, "shutdown")
     clock.turn(20)
     again = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(again)
