@@ -104,7 +104,7 @@ class Recovery:
         self._trust = _TRUST
         self._creeps_from = -inf
         self._let_through: deque[float] = deque(maxlen=3)
-        self._surprises: list[tuple[int, float]] = []  # runs that no limit explains
+        self._surprises: list[int] = []  # good answers of runs that no limit explains
 
     def __repr__(self) -> str:
         return f"<Recovery {self.mode.value} at {self.rate:.1f}/s>"
@@ -225,7 +225,7 @@ class Recovery:
             return
         trusted = self._ended_at - self._creeps_from
         if trusted < self._trust and not self._ladder.explains_last(reading.rate):
-            self._surprises.append((goods, took))
+            self._surprises.append(goods)
             if self._has_moved():
                 self.mode = Mode.RAMP
                 self.rate = max(_RAMP_FROM, 0.5 * self._limit)
@@ -260,7 +260,7 @@ class Recovery:
             last = self._surprises[-runs:]
             if len(last) == runs:
                 share = self._ladder.share_below(self._limit, but=len(self._surprises))
-                expected = share * sum(goods for goods, _ in last)
+                expected = share * sum(last)
                 if _poisson_tail(expected, runs) < _SELDOM:
                     return True
         return False
