@@ -96,6 +96,6 @@ class Lengths:
         law, remembered = self._law, self._remembered
         if not remembered or remembered < _FAINT * law.first:
             return False
-        while law.own_pause(self.step) < law.own_pause(self.step + 1) <= remembered:
+        while law.own_pause(self.step) < min(remembered, law.own_pause(self.step + 1)):
             self.step += 1
         return True
