@@ -53,7 +53,7 @@ class Lengths:
             return None
         if not self._recall():
             return None
-        self._repeats = self.is_recalled = True  # it is repeated once before it grows
+        self._repeats = self.is_recalled = True  # the step of the law below it comes next
         return self._remembered
 
     def lengthen(self, recovery: Recovery | None) -> None:
@@ -96,6 +96,6 @@ class Lengths:
         law, remembered = self._law, self._remembered
         if not remembered or remembered < _FAINT * law.first:
             return False
-        while law.own_pause(self.step) < min(remembered, law.own_pause(self.step + 1)):
+        while law.own_pause(self.step) < law.own_pause(self.step + 1) <= remembered:
             self.step += 1
         return True
