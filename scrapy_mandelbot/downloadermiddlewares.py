@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -220,7 +221,7 @@ class PauseMiddleware:
         flight.is_noticed = True
         request: Request = flight.request
         if response.status not in self._statuses or not self._asks_for_pause(request, response):
-            self._throttle.answered(flight)
+            self._throttle.answered(flight, is_page=_is_page(request, response))
             return
         seconds, said = wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}"
@@ -273,7 +274,7 @@ class PauseMiddleware:
         is_good = response.status not in self._statuses
         if not flight.is_noticed and "cached" not in response.flags:
             if is_good:
-                throttle.answered(flight)
+                throttle.answered(flight, is_page=_is_page(request, response))
             else:
                 self._notice(flight, response)
         flight.is_noticed = False
@@ -348,6 +349,11 @@ class PauseMiddleware:
         """Count a response in the stats, as it will not reach the middleware that does."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
+
+
+def _is_page(request: Request, response: Response) -> bool:
+    """Return whether a page may be asked for again, to see how its site is."""
+    return response.status < HTTPStatus.BAD_REQUEST and request.method == "GET"
 
 
 def _has_delays(crawler: Crawler) -> bool:

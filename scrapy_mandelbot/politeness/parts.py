@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.politeness.pause import Fact, News, Pause, PauseState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause import PauseLaw, Refusal
@@ -155,10 +155,18 @@ class Parts:
         """Return whether the request was refused, and not answered well since."""
         return fingerprint in self._urls
 
-    def is_suspect(self, url: str) -> bool:
-        """Return whether a URL is of a section that was refused since it was answered well."""
+    def is_suspect(self, url: str, well: Container[str] = ()) -> bool:
+        """Return whether a URL is of a section that was refused since it was answered well.
+
+        Args:
+            url: of a request.
+            well: paths of sections in which something was answered well before.
+        """
         sections = self._sections
-        return any(path in sections and sections[path].refused for path in sections_of(url))
+        return any(
+            path in sections and path not in well and sections[path].refused
+            for path in sections_of(url)
+        )
 
     def times_alone(self, fingerprint: bytes) -> int:
         """Return how often this request was refused, if the page is to blame; 0: it is not."""

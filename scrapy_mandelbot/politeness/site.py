@@ -21,7 +21,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.pace import Metronome, Pace
-from scrapy_mandelbot.politeness.parts import Blame, Parts
+from scrapy_mandelbot.politeness.parts import Blame, Parts, sections_of
 from scrapy_mandelbot.politeness.pause import Fact, News, PauseState, Refusal
 from scrapy_mandelbot.politeness.routes import Routes
 from scrapy_mandelbot.politeness.turns import Turns
@@ -200,8 +200,11 @@ class SiteState:
             return 0
         first = self._from_far(len(urls), pause.failed_probes)
         number: int
+        well = frozenset(sections_of(self.well_url))
         for number in (*range(first, len(urls)), *range(first)):
-            if not parts.is_suspect(urls[number]) and not parts.was_refused(fingerprint_of(number)):
+            if parts.is_suspect(urls[number], well):
+                continue
+            if not parts.was_refused(fingerprint_of(number)):
                 return number
         return None
 
@@ -334,18 +337,22 @@ class SiteState:
 
     # What it answers.
 
-    def answered(self, flight: Flight, now: float, fingerprint: bytes) -> News | None:
+    def answered(
+        self, flight: Flight, now: float, fingerprint: bytes, *, is_page: bool = True
+    ) -> News | None:
         """Note that the site answered a request, and asked for no pause.
 
         Args:
             flight: the request.
             now: seconds.
             fingerprint: of the request; anything where :attr:`has_refused` is False.
+            is_page: whether it is a page that may be asked for again, and not an error.
         """
         self.ticks += 1
         if flight.tick > self._good_at:
             self._good_at = flight.tick
-            self.well_url = flight.request.url
+            if is_page:
+                self.well_url = flight.request.url
         if self._recent is None:
             self._recent = deque(maxlen=_RECENT)
         self._recent.append(flight.sent_at)

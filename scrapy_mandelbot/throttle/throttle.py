@@ -363,15 +363,21 @@ class Throttle:
             site.end_scout()
             self.update(site)
 
-    def answered(self, flight: Flight) -> None:
-        """Note that the site answered the request, and asked for no pause."""
+    def answered(self, flight: Flight, *, is_page: bool = True) -> None:
+        """Note that the site answered the request, and asked for no pause.
+
+        Args:
+            flight: the request.
+            is_page: whether the answer is a page that may be asked for again, and not an error.
+        """
         site, now = flight.site, self._now()
         if site.is_plain and not site.has_refused:
-            site.answered(flight, now, b"")
+            site.answered(flight, now, b"", is_page=is_page)
             return
         pause = site.pause(flight.route)
         before = set(site.sections())
-        news = site.answered(flight, now, self._fingerprint(flight.request))
+        fingerprint = self._fingerprint(flight.request)
+        news = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.settle(site)
         self._report.sections(site, before)
         if news is None:
