@@ -31,7 +31,7 @@ from scrapy_mandelbot.politeness.pace import (
     pace_of_file,
     unreadable_lines,
 )
-from scrapy_mandelbot.politeness.parts import Parts, Section
+from scrapy_mandelbot.politeness.parts import Parts, Section, sections_of
 from scrapy_mandelbot.politeness.pause import (
     TRANSITIONS,
     Fact,
@@ -85,6 +85,7 @@ __all__ = [
     "pace_of_file",
     "parse_retry_after",
     "robots_url",
+    "sections_of",
     "site_of",
     "unreadable_lines",
     "wait_asked_for",

@@ -120,7 +120,7 @@ async def test_one_that_is_answered_in_the_last_round_brings_all_back(webs):
 
     assert len(result.items) + len(result.failures) == 31
     gone = failed(result)
-    assert 1 <= len(gone) <= 25
+    assert 1 <= len(gone) <= 29  # refused before, or within its last 20 s or so
     late = [hit for hit in web.hits if hit.status == 200 and hit.at > closed.began + 60]
     assert len(late) == len(set(late_paths(late))), "once each"
     assert result.stats["mandelbot/pause/resumed"] == 1

@@ -108,7 +108,7 @@ ROWS = (
     Row("politeness.site_of", politeness.site_of, _URLS, prepare=_split),
     Row("politeness.host_of", politeness.host_of, _URLS, prepare=_site),
     Row(
-        "politeness.parts.sections_of",
+        "politeness.sections_of",
         lambda url: list(parts.sections_of(url)),
         _URLS,
         prepare=bytes.decode,
