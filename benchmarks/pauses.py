@@ -19,7 +19,7 @@ in-flight   how many requests reach a site that pauses with sixteen under way
 
 Usage::
 
-    python benchmarks/pauses.py [limits|distant|oddities|neighbours|in-flight ...]
+    python benchmarks/pauses.py [--ours] [limits|distant|oddities|neighbours|in-flight ...]
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ LIMITS = [
     ("nginx:30:0", 600),
     ("nginx:30:5", 600),
     ("nginx:200:0", 2000),
+    ("nginx:200:5", 2000),
     ("nginx:200:20", 2000),
 ]
 DISTANT = [
@@ -292,6 +293,10 @@ def main() -> None:
     if sys.argv[1:2] == ["--crawl"]:
         crawl(*json.loads(sys.argv[2]))
         return
+    if "--ours" in sys.argv:
+        sys.argv.remove("--ours")
+        for law in list(LAWS)[:-1]:
+            del LAWS[law]
     wanted = sys.argv[1:] or ["limits", "distant", "oddities", "neighbours", "in-flight"]
     if "limits" in wanted and shutil.which("nginx") is None:
         print("nginx is not installed (Debian: nginx-light): limits are left out")
