@@ -309,6 +309,8 @@ SCENARIOS: dict[str, Scenario] = {
     "200/5, busy": limit(200, 5, 2_000, 0.001, is_busy=True),
     "200/5, 5,000 pages": limit(200, 5, 5_000, 0.001),
     "5/5, 1 ms": limit(5, 5, 60, 0.001),
+    "200/0, 1 ms": limit(200, 0, 2_000, 0.001),
+    "30/0, 1 ms": limit(30, 0, 600, 0.001),
     "100 per 60 s": Scenario(lambda _: Window(100, 60, names_time=False), flat(500)),
     "100 per 60 s, named": Scenario(lambda _: Window(100, 60, names_time=True), flat(500)),
     "3 at once": Scenario(lambda _: AtOnce(3), flat(500)),
