@@ -344,6 +344,7 @@ class CannotWrite(Noting):
         if len(self.called) == 5:
             database.execute("PRAGMA query_only = 1")
         elif len(self.called) == 5 + self.better_after:
+            Job.of(self.crawler).commits.now()  # in vain, if there was no commit meanwhile
             database.execute("PRAGMA query_only = 0")
             Job.of(self.crawler).commits.now()
             dies(self)
