@@ -31,6 +31,11 @@ def folder(tmp_path) -> Path:
     return tmp_path / "job"
 
 
+AGAIN = 4
+"""Pages whose callbacks may run twice after a crash, with one request at a time: what was under way,
+and what the oldest Scrapy tells a turn of the loop later, so that it was not committed."""
+
+
 def dies(spider: scrapy.Spider) -> None:
     """Keep what is in JOBDIR now: the rest of the run is as if it had not been."""
     folder = Path(spider.settings["JOBDIR"])
@@ -364,7 +369,7 @@ async def test_a_file_that_cannot_be_written_for_a_while_costs_nothing(webs, fol
     second = await run_after(folder, Noting)
     both = [*first.crawler.spider.called_then, *second.crawler.spider.called]
     assert sorted(set(both)) == web.urls(60)
-    assert len(both) <= 62
+    assert len(both) <= 61 + AGAIN
 
 
 class NeverWritesAgain(CannotWrite):
@@ -489,7 +494,7 @@ async def test_a_feed_is_cut_where_it_was_at_the_last_commit(webs, folder, kind)
         else [line.split(",")[0] for line in text.splitlines() if not line.startswith("url,")]
     )
     assert len(urls) == 14
-    assert sum(urls.values()) - 14 <= 1
+    assert sum(urls.values()) - 14 <= AGAIN
     assert second.logged("Cut ")
     assert (job / "cut-died-items").read_bytes().endswith(b"half of a li")
     assert first.stats["finish_reason"] == "finished"
@@ -520,7 +525,7 @@ async def test_spider_state_outlasts_a_run_that_died(webs, folder):
     feeds = {str(folder.with_name("items")): {"format": "jsonlines"}}
     await run(DiesWithItems, folder, [web.url + "/"], FEEDS=feeds, CONCURRENT_REQUESTS=1)
     second = await run_after(folder, Resumed, [], CONCURRENT_REQUESTS=1)
-    assert 14 <= second.crawler.spider.state["pages"] <= 15
+    assert 14 <= second.crawler.spider.state["pages"] <= 14 + AGAIN
 
 
 @pytest.mark.parametrize(
