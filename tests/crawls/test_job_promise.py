@@ -32,8 +32,11 @@ def folder(tmp_path) -> Path:
 
 
 AGAIN = 4
-"""Pages whose callbacks may run twice after a crash, with one request at a time: what was under way,
-and what the oldest Scrapy tells a turn of the loop later, so that it was not committed."""
+"""Pages whose callbacks may run twice after a crash, with one request at a time.
+
+What was under way, and what the oldest Scrapy tells a turn of the loop later, so that it was not
+committed.
+"""
 
 
 def dies(spider: scrapy.Spider) -> None:
