@@ -90,7 +90,7 @@ class Refusal:
     retry_after: float | None = None
     """Seconds that the server asks for, if it does."""
     jitter: float = 0.0
-    """From -0.1 to 0.1: by which a pause of our own choice is longer."""
+    """From 0 to 0.1: by which a pause of our own choice is longer."""
 
 
 @dataclass(frozen=True)

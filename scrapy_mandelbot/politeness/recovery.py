@@ -27,6 +27,8 @@ from scrapy_mandelbot.politeness.ladder import Ladder
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from scrapy_mandelbot.politeness.ladder import Reading
+
 _SLOWEST = 0.1  # requests a second
 _RAMP_FROM = 4.0  # requests a second, at least
 _GROWTH = 1.4  # of the rate, for each good answer of a ramp
@@ -190,10 +192,10 @@ class Recovery:
     def _judge(self, now: float, goods: int, took: float, *, is_short: bool) -> None:
         """Decide what the refusals are a matter of, now that the run is read."""
         reading = self._ladder.reading()
-        wide = reading.is_wide
         if self.mode is Mode.LIMIT:
-            self._revise(now, goods, took)
+            self._revise(reading, now, goods, took)
             return
+        wide = reading.is_wide
         least = _IS_LIMIT_AFTER_ALL if self.mode is Mode.CHANCE else _IS_LIMIT
         self._told += 1
         enough = self._told >= (_TOLD_IF_WIDE if wide else _TOLD)
@@ -216,9 +218,8 @@ class Recovery:
         self._surprises.clear()
         self._let_through.clear()
 
-    def _revise(self, now: float, goods: int, took: float) -> None:
+    def _revise(self, reading: Reading, now: float, goods: int, took: float) -> None:
         """Go by another refusal at a limit: it is where it was thought to be, or elsewhere."""
-        reading = self._ladder.reading()
         self._told += 1
         if reading.evidence < (_IS_CHANCE if self._told < _TOLD_LONG else _IS_LIMIT_STILL):
             self._go_by_chance()
