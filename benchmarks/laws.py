@@ -10,9 +10,9 @@ fixed    a pause of a second at each refusal, then all at once
 aimd     the same pause, then half the rate and one a second more each second
 
 Prints for each scenario the median of the seeds and the worst: pages got of those that can be got,
-how many that were never sent have failed, refusals as a share of the pages, seconds until the last
-good page, pages a second, longest pause, and how often the site was asked in the first third of an
-outage or ban.
+how many of those and of dead ones failed that were never sent, refusals until the last good page in
+a hundred pages, seconds until that, pages a second, their share of the allowed rate, the longest
+time without a request, requests sent too early, and when the crawl ended.
 
 Usage::
 
@@ -56,7 +56,12 @@ class Result:
     got: int = 0
     sent: int = 0
     refused: int = 0
+    refused_by_then: int = 0
+    """Until the last good page: what is dead is asked on after that."""
     failed_unsent: int = 0
+    """Pages that are there, and failed without having been sent."""
+    dead_unsent: int = 0
+    """Dead pages that failed so: of a section that was given up no more than fifty are sent."""
     last_good: float = 0.0
     ended: float = 0.0
     early: int = 0
@@ -69,8 +74,8 @@ class Result:
 
     @property
     def refused_share(self) -> float:
-        """Refusals for each page."""
-        return self.refused / self.pages
+        """Refusals for each page, until the last good one."""
+        return self.refused_by_then / self.pages
 
 
 class Crawl:
@@ -119,7 +124,11 @@ class Crawl:
 
     def fail(self, url: str) -> None:
         """Have a request fail."""
-        if url not in self._sent:
+        if url in self._sent:
+            return
+        if self.server.is_dead(url):
+            self.result.dead_unsent += 1
+        else:
             self.result.failed_unsent += 1
 
     def at(self, when: float, what: Callable[[], None]) -> None:
@@ -185,6 +194,7 @@ class Crawl:
                 if url not in self._got_again:
                     result.got += 1
                     result.last_good = self.now
+                    result.refused_by_then = result.refused
                 self.law.answered(told, url, self.now)
             else:
                 result.refused += 1
@@ -291,7 +301,8 @@ def main() -> None:
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
     options = parser.parse_args()
     print(
-        f"{'scenario':26} {'law':6} {'got':>11} {'worst':>5} {'unsent':>6} {'refused %':>10}"
+        f"{'scenario':26} {'law':6} {'got':>11} {'worst':>5} {'unsent':>6}"
+        f" {'dead':>5} {'refused %':>10}"
         f" {'worst':>6}"
         f" {'s':>8} {'worst':>8} {'pages/s':>8} {'10th':>6} {'worst':>6} {'share':>6} {'silent':>7}"
         f" {'early':>5} {'ended':>7}"
@@ -314,6 +325,7 @@ def main() -> None:
                 f"{name:26} {law:6} {of(lambda one: one.got):5.0f}/{some[0].gettable:5}"
                 f" {of(lambda one: one.got, min):5.0f}"
                 f" {of(lambda one: one.failed_unsent, max):6.0f}"
+                f" {of(lambda one: one.dead_unsent, max):5.0f}"
                 f" {of(lambda one: 100 * one.refused_share):10.1f}"
                 f" {of(lambda one: 100 * one.refused_share, max):6.1f}"
                 f" {of(lambda one: one.last_good):8.1f} {of(lambda one: one.last_good, max):8.1f}"

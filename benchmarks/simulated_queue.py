@@ -26,7 +26,7 @@ class SiteAndQueue:
         self.crawl = crawl
         self.law = PauseLaw()
         self.site = SiteState("https://example.com", self.law)
-        self._tries = self.law.of_a_part().tries + 1
+        self._refusals = self.law.of_a_part().tries + 2
         self._aside: dict[str, list[str]] = {}
 
     def due(self, now: float) -> float:
@@ -61,7 +61,7 @@ class SiteAndQueue:
         section = site.section_of(url)
         if section is not None and section.due(now) > now:
             self._aside.setdefault(section.path, []).append(url)
-            self.crawl.at(section.due(now), lambda: None)
+            self.crawl.at(section.due(now), self._look)
             return None
         flight = Flight(Page(url), site)
         if site.is_given_up_for(flight, url.encode()):
@@ -118,7 +118,7 @@ class SiteAndQueue:
         self.site.ended(flight, now)
         if self.crawl.is_again(url):
             return
-        if self.site.times_alone(page) >= self._tries or self.site.is_given_up_for(flight, page):
+        if self.site.times_alone(page) >= self._refusals or self.site.is_given_up_for(flight, page):
             self.crawl.fail(url)
             self.site.forget_refusals(page)
         else:

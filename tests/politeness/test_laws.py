@@ -75,6 +75,9 @@ def hold(name: str, seeds: range) -> None:
     bound, some = BOUNDS[name], crawled(name, seeds)
     assert [one.got for one in some] == [one.gettable for one in some], "every page that is there"
     assert {one.failed_unsent for one in some} == {0}, "nothing fails that was never sent"
+    for one in some:
+        most = max(0, one.pages - one.gettable - 50)
+        assert one.dead_unsent <= most, "of a section that was given up fifty are sent"
     seconds = sorted(one.last_good for one in some)
     assert median(seconds) <= bound.seconds
     assert seconds[len(some) * 9 // 10] <= bound.worst
