@@ -33,7 +33,7 @@ _SUSPICIOUS = 3  # pages, at least
 _NOT_BY_CHANCE = 0.01
 _LEAST_SHARE = 0.05  # that is refused by chance
 _RECENTLY = 24  # ticks; two for a page that is sent and answered
-_AT_MOST_WITH_ITS_SITE = 4  # refusals, after which a page waits no longer
+_FURTHEST_WITH_ITS_SITE = 2  # steps of the law; a page waits no longer that is not alone
 _ALONE = 2  # pages that are refused again without a good answer between
 _COUNTED = 16  # refused pages of a section; so many prove it
 
@@ -76,7 +76,7 @@ def sections_of(url: str) -> Iterator[str]:
 class Section:
     """A path of a site, some pages of which were refused."""
 
-    __slots__ = ("good_at", "path", "pause", "probe", "refused", "refused_at")
+    __slots__ = ("good_at", "is_told", "path", "pause", "probe", "refused", "refused_at")
 
     def __init__(self, path: str, good_at: int) -> None:
         self.path = path
@@ -89,6 +89,8 @@ class Section:
         self.pause: Pause | None = None
         """Its own, while it is set aside."""
         self.probe: Flight | None = None
+        self.is_told = False
+        """Whether it is known to be the section, and that was told."""
 
     def __repr__(self) -> str:
         how = "suspected" if self.pause is None else self.pause.in_words()
@@ -230,12 +232,17 @@ class Parts:
         ]
 
     def put_aside(self, section: Section, refusal: Refusal) -> None:
-        """Set a section aside, with those within it."""
+        """Set a section aside, with those within it.
+
+        One of its requests may ask at once whether it is the section: the site as a whole may have
+        been down, and be well again.
+        """
         for other in list(self._sections.values()):
             if other is not section and other.path.startswith(section.path):
                 del self._sections[other.path]
         section.pause = Pause(self._law)
         section.pause.take(Fact.REFUSED, refusal.now, refusal)
+        section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
 
     def refused(
         self, flight: Flight, fingerprint: bytes, refusal: Refusal, *, has_limit: bool
@@ -265,8 +272,10 @@ class Parts:
         )
         one.may_go_at = 0.0
         if one.times > 1:
-            times = one.times if one.is_alone else min(one.times, _AT_MOST_WITH_ITS_SITE)
-            one.may_go_at = refusal.now + self._law.pause(times - 2, refusal)
+            step = one.times - 2  # the first refusal was its site's business
+            if not one.is_alone:
+                step = min(step, _FURTHEST_WITH_ITS_SITE)
+            one.may_go_at = refusal.now + self._law.pause(step, refusal)
         return Blame.PAGE if one.is_alone else Blame.SITE
 
     def probe_refused(self, flight: Flight, refusal: Refusal) -> News | None:
@@ -292,12 +301,6 @@ class Parts:
         self._urls.pop(fingerprint, None)
         self._new_since_good.discard(fingerprint)
         self._since_good.discard(fingerprint)
-
-    def forget_suspicions(self) -> None:
-        """Note that the site as a whole is or was down: that says nothing of its sections."""
-        for section in list(self._sections.values()):
-            if section.pause is None:
-                del self._sections[section.path]
 
     def _note(self, fingerprint: bytes, tick: int) -> _RefusedUrl:
         one = self._urls.get(fingerprint)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -199,9 +200,8 @@ class SiteState:
         if parts is None or pause is None:
             return 0
         first = self._from_far(len(urls), pause.failed_probes)
-        number: int
         well = frozenset(sections_of(self.well_url))
-        for number in (*range(first, len(urls)), *range(first)):
+        for number in chain(range(first, len(urls)), range(first)):
             if parts.is_suspect(urls[number], well):
                 continue
             if not parts.was_refused(fingerprint_of(number)):
@@ -332,6 +332,7 @@ class SiteState:
             yield self.scout
         if self._routes is not None:
             yield from self._routes.probes()
+        yield from (one.probe for one in self.sections() if one.probe is not None)
         if self._turns is not None and self._turns.turn is not None:
             yield self._turns.turn
 

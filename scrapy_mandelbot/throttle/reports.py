@@ -59,21 +59,22 @@ class Reports:
             end=pause.gives_up_at,
         )
 
-    def sections(self, site: SiteState, before: set[Section]) -> None:
-        """Tell which sections are set aside that were not before, and the other way round."""
-        now = set(site.sections())
-        for section in sorted(now - before, key=lambda one: one.path):
-            self._tell_of(events.SECTION_PAUSED, site, section)
-        for section in sorted(before - now, key=lambda one: one.path):
-            self._tell(events.SECTION_RESUMED, where=site.name, path=section.path)
+    def sections_resumed(self, site: SiteState, before: set[Section]) -> None:
+        """Tell which sections are set aside no longer, of those that were before."""
+        for section in sorted(before.difference(site.sections()), key=lambda one: one.path):
+            if section.is_told:
+                self._tell(events.SECTION_RESUMED, where=site.name, path=section.path)
 
     def section(self, news: News, site: SiteState, url: str) -> None:
         """Tell what a section's refusal did."""
         section = site.section_of(url)
-        if section is not None:
-            is_end = news is News.SECTION_GIVEN_UP
-            event = events.SECTION_GIVEN_UP if is_end else events.SECTION_PROLONGED
-            self._tell_of(event, site, section)
+        if section is None:
+            return
+        event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
+        section.is_told = True
+        self._tell_of(
+            events.SECTION_GIVEN_UP if news is News.SECTION_GIVEN_UP else event, site, section
+        )
 
     def slower(self, site: SiteState, route: str, pause: Pause) -> None:
         """Tell once that a site is asked far more slowly than it was, as it has a limit."""

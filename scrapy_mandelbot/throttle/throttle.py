@@ -347,8 +347,9 @@ class Throttle:
         """Return whether the URL was tried often enough: it is refused, and no other is."""
         if not flight.site.has_refused:
             return False
-        times = flight.site.times_alone(self._fingerprint(flight.request))
-        return times > self._law.of_a_part().tries
+        # Its first refusal is the site's business, and its second one the first of its own.
+        tries = flight.site.times_alone(self._fingerprint(flight.request)) - 2
+        return tries >= self._law.of_a_part().tries
 
     def refusal_for(self, flight: Flight) -> Response | None:
         """Return the site's last refusal, as the answer to a request that is not sent."""
@@ -379,7 +380,7 @@ class Throttle:
         fingerprint = self._fingerprint(flight.request)
         news = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.settle(site)
-        self._report.sections(site, before)
+        self._report.sections_resumed(site, before)
         if news is None:
             return
         if news is News.RESUMED and pause is not None:

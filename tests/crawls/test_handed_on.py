@@ -34,9 +34,9 @@ async def test_a_url_that_alone_answers_503_is_handed_on(webs):
     (failure,) = result.failures
     assert failure.check(HttpError)
     assert (failure.value.response.status, failure.request.url) == (503, web.url + "/page/4")
-    assert web.asked("/page/4") == 4
+    assert web.asked("/page/4") == 5
     assert result.stats["mandelbot/pause/count"] == 1, "only its first refusal pauses the site"
-    assert result.stats["mandelbot/pause/set_aside"] == 3
+    assert result.stats["mandelbot/pause/set_aside"] == 4
     assert result.stats["mandelbot/pause/handed_on"] == 1
     assert "retry/count" not in result.stats
     assert "mandelbot/pause/given_up" not in result.stats
@@ -53,8 +53,8 @@ async def test_a_url_that_alone_answers_503_is_tried_six_times_at_most(webs):
     assert len(result.items) == 8
     assert len(result.failures) == 1
     tried = [hit.at for hit in web.hits if hit.path == "/page/4"]
-    assert len(tried) == 7
-    for waited, least in zip(map(sub, tried[1:], tried), [1, 1, 3, 9, 27, 81], strict=True):
+    assert len(tried) == 8
+    for waited, least in zip(map(sub, tried[1:], tried), [1, 1, 3, 9, 27, 81, 243], strict=True):
         assert least <= waited <= 1.1 * least + 1.1
     assert result.stats["mandelbot/pause/count"] == 1
 

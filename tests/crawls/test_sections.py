@@ -58,6 +58,22 @@ async def test_a_dead_section_is_set_aside_and_all_others_arrive(webs, first):
 
 
 @ensureDeferred
+async def test_a_site_that_was_down_as_one_section_was_asked_is_told_to_have_none(webs):
+    """The section answers as soon as the site does, and waits for nothing more."""
+    web = shop(webs, 60)
+    web.pages.update({path: html() for path in DEAD})
+    web.refuse = Closed(seconds=3, after=11, retry_after="3")
+
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+
+    assert len(set(result.urls())) == 81
+    assert web.statuses().count(503) >= 3
+    assert result.stats["mandelbot/pause/count"] == 1
+    assert result.logged("et aside") == []
+    assert "mandelbot/pause/sections" not in result.stats
+
+
+@ensureDeferred
 async def test_a_section_that_comes_back_is_crawled(webs):
     """Its probe finds out, and nothing fails."""
     web = shop(webs, 60, first="between")

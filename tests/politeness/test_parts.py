@@ -150,13 +150,13 @@ def test_an_outer_section_that_has_answered_is_not_set_aside_for_an_inner_one(pa
 
 
 def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
-    """It waits 1, 3, 9 ... s; the others of its requests that were under way say nothing."""
+    """It is asked at once, then waits 3, 9 ... s; others that were under way say nothing."""
     refuse_shelf(parts)
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/", 1000.0)
-    assert parts.due("/shelf/", 1000.0) == 1001
+    assert parts.due("/shelf/", 1000.0) == 1000
     assert refused(parts, "/shelf/8", 4) is Blame.SECTION
-    at, waits = 1001.0, []
+    at, waits = 1000.0, []
     for number in range(3):
         probe = sent(f"/shelf/{number}", 10 + number)
         parts.hand_out(probe, at)
@@ -207,22 +207,11 @@ def test_after_six_failed_probes_what_was_never_sent_goes_once(parts):
         parts.hand_out(probe, at)
         told.append(parts.probe_refused(probe, Refusal(at, "503")))
         assert section.pause.is_last_round == (6 <= number + 1 < 56)
-        assert number != 5 or at == 1364
+        assert number != 5 or at == 1363
     given_up = News.SECTION_GIVEN_UP
     assert told == [News.SECTION_PROLONGED] * 5 + [given_up] + [None] * 49 + [given_up]
     assert section.is_over()
     assert parts.due("/shelf/", at) == at, "its requests come, and fail"
-
-
-def test_that_the_site_was_down_says_nothing_of_its_sections(parts):
-    """What is only suspected is forgotten; what is set aside is not."""
-    refuse_shelf(parts)
-    answered(parts, OTHER, 5)
-    set_aside(parts, "/shelf/")
-    refused(parts, "/more/1", 6)
-    parts.forget_suspicions()
-    assert not parts.is_suspect("https://example.com/more/2")
-    assert [one.path for one in parts.set_aside()] == ["/shelf/"]
 
 
 # Pages.

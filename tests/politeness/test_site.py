@@ -275,12 +275,13 @@ def test_a_section_alone_is_set_aside(site):
     assert site.section_of(site.name + "/other") is None
     assert site.due(111) == 111, "the site is well"
     assert not site.is_plain, "its requests are looked at"
-    assert site.section_due("/shelf/", 111) == 112
+    assert site.section_due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
     assert site.section_due("/unheard/", 111) == 111
 
     probe = hand_out(site, 112, path="/shelf/9")
     assert section.probe is probe
     assert site.section_due("/shelf/", 112) == inf
+    assert list(site.awaited()) == [probe], "others wait for its end"
     assert site.due(112) == 112, "its probe is the section's and not the site's"
     assert site.answered(probe, 113, b"9") is News.SECTION_RESUMED
     assert list(site.sections()) == []
