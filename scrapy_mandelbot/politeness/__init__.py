@@ -32,15 +32,9 @@ from scrapy_mandelbot.politeness.pace import (
     unreadable_lines,
 )
 from scrapy_mandelbot.politeness.parts import Parts, Section, sections_of
-from scrapy_mandelbot.politeness.pause import (
-    TRANSITIONS,
-    Fact,
-    News,
-    Pause,
-    PauseLaw,
-    PauseState,
-    Refusal,
-)
+from scrapy_mandelbot.politeness.pause import Pause
+from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause_table import TRANSITIONS, Fact, News, PauseState
 from scrapy_mandelbot.politeness.recovery import Recovery
 from scrapy_mandelbot.politeness.retry_after import parse_retry_after, wait_asked_for
 from scrapy_mandelbot.politeness.site import Admission, SiteState

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.politeness.recovery import Mode
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.pause import PauseLaw
+    from scrapy_mandelbot.politeness.pause_law import PauseLaw
     from scrapy_mandelbot.politeness.recovery import Recovery
 
 _REMEMBERED = 60.0  # seconds; no pause begins with more

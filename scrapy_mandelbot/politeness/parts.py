@@ -15,13 +15,14 @@ from collections import OrderedDict
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.politeness.pause import Fact, News, Pause, PauseState
+from scrapy_mandelbot.politeness.pause import Pause
+from scrapy_mandelbot.politeness.pause_table import Fact, News, PauseState
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from scrapy_mandelbot.politeness.flight import Flight
-    from scrapy_mandelbot.politeness.pause import PauseLaw, Refusal
+    from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
 
 MOST_REFUSED_URLS = 1_000
 """Of a site; those that were refused first are forgotten."""

@@ -11,14 +11,16 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.politeness.pause import Fact, News, Pause, PauseState, Refusal
+from scrapy_mandelbot.politeness.pause import Pause
+from scrapy_mandelbot.politeness.pause_law import Refusal
+from scrapy_mandelbot.politeness.pause_table import Fact, News, PauseState
 from scrapy_mandelbot.politeness.recovery import Mode, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.politeness.flight import Flight
-    from scrapy_mandelbot.politeness.pause import PauseLaw
+    from scrapy_mandelbot.politeness.pause_law import PauseLaw
 
 MOST_ROUTES = 1_000
 """Proxies that are told apart for one site."""

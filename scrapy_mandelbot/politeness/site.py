@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.pace import Metronome, Pace
 from scrapy_mandelbot.politeness.parts import Blame, Parts, sections_of
-from scrapy_mandelbot.politeness.pause import Fact, News, PauseState, Refusal
+from scrapy_mandelbot.politeness.pause_law import Refusal
+from scrapy_mandelbot.politeness.pause_table import Fact, News, PauseState
 from scrapy_mandelbot.politeness.routes import Routes
 from scrapy_mandelbot.politeness.turns import Turns
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.parts import Section
-    from scrapy_mandelbot.politeness.pause import Pause, PauseLaw
+    from scrapy_mandelbot.politeness.pause import Pause
+    from scrapy_mandelbot.politeness.pause_law import PauseLaw
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 _RECENT = 64  # good answers; what a site that says no for the first time bore
