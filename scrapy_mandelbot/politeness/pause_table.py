@@ -155,7 +155,8 @@ def _give_up_for_good(pause: Pause, said: Said) -> None:
 def _send_once(pause: Pause, said: Said) -> None:
     _give_up_for_good(pause, said)
     named = None if said.refusal is None else said.refusal.retry_after
-    pause.until = said.now + max(_APART, min(named or 0.0, pause.law.retry_after_longest))
+    seconds = max(_APART, min(named or 0.0, pause.law.retry_after_longest))
+    pause.until = max(pause.until, said.now + seconds)
 
 
 def _recover(pause: Pause, said: Said) -> None:
@@ -206,7 +207,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         does=_extend,
         news=News.PROLONGED,
     ),
-    Transition(_S.PAUSED, _F.SENT, _S.PROBING),
+    Transition(_S.PAUSED, _F.SENT, _S.PROBING, does=_be_due),
     Transition(_S.PAUSED, _F.ENDED_BY_HAND, _S.PAUSED, does=_be_due),
     Transition(
         _S.PROBING,
@@ -244,7 +245,13 @@ TRANSITIONS: tuple[Transition, ...] = (
         when=_has_recovered,
         news=News.RECOVERED,
     ),
-    Transition(_S.ONCE_EACH, _F.SENT, _S.LAST_PROBING),
+    *(
+        Transition(
+            state, _F.REFUSED, state, when=_asks_for_longer, does=_extend, news=News.PROLONGED
+        )
+        for state in (_S.ONCE_EACH, _S.LAST_PROBING)
+    ),
+    Transition(_S.ONCE_EACH, _F.SENT, _S.LAST_PROBING, does=_be_due),
     Transition(
         _S.LAST_PROBING,
         _F.PROBE_ANSWERED,

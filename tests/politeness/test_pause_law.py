@@ -329,6 +329,19 @@ def test_a_last_refusal_that_names_a_time_is_heard(pause):
     assert pause.due(230) == 230 + 86_400
 
 
+@pytest.mark.parametrize("is_under_way", [False, True])
+def test_a_late_refusal_that_names_a_time_is_heard_in_the_last_round(pause, is_under_way):
+    """Of a request that was sent before: what is sent once waits as long as the server says."""
+    in_last_round(pause)
+    if is_under_way:
+        pause.take(Fact.SENT, 201)
+    assert refuse(pause, 201.5, retry_after=40.0) is News.PROLONGED
+    assert refuse(pause, 201.5) is None, "one that names none says nothing"
+    if is_under_way:
+        refuse(pause, 202, fact=Fact.PROBE_REFUSED)
+    assert pause.due(202) == 241.5
+
+
 def test_one_good_answer_in_the_last_round_opens(pause):
     """The site is well after all: all others go on."""
     in_last_round(pause)
