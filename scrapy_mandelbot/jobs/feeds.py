@@ -65,22 +65,20 @@ class Feeds:
             OSError: a file cannot be cut.
             CannotKeepError: where that was cannot be read.
         """
-        offsets = _read_offsets(self._store.get_state(_OFFSETS))
-        for path, offset in {} if was_closed else offsets.items():
+        if was_closed:  # who has written to a file since has done so for good
+            return
+        for path, offset in _read_offsets(self._store.get_state(_OFFSETS)).items():
             file = Path(path)
             if file.exists() and file.stat().st_size > offset:
                 self._cut(file, offset)
-        self._offsets = offsets
 
     def begin(self) -> None:
         """Note how long each file is before anything is written to it."""
         extensions = self._crawler.extensions.middlewares
         self._exporter = next((one for one in extensions if isinstance(one, FeedExporter)), None)
-        for slot in self._slots():
-            path = _path(slot)
-            if path is not None and str(path) not in self._offsets:
-                self._offsets[str(path)] = path.stat().st_size if path.exists() else 0
-                self._note()
+        for path in filter(None, map(_path, self._slots())):
+            self._offsets[str(path)] = path.stat().st_size if path.exists() else 0
+        self._note()
 
     def flush(self) -> None:
         """Have all items written, and the offsets of the files in the next commit.

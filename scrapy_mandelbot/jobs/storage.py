@@ -126,7 +126,13 @@ class JobStorage:
         self._grow(name)
 
     def put_at_hand(self, name: str, request: Request) -> None:
-        """Add a request that was handed out, and is to be the next of its line."""
+        """Add a request that was handed out, and is to be the next of its line.
+
+        One that was not, as it was delayed when it came, is kept as a new one is.
+        """
+        if request not in self.in_hand:
+            self.push(name, request)
+            return
         self._at_hand.setdefault(name, []).append(request)
         self._grow(name)
 
@@ -218,7 +224,7 @@ class JobStorage:
         if not request.dont_filter:
             if not self.is_taking_over:
                 self._store.see(self.number_of(request))
-        elif parent is not None and parent.number is not None:
+        elif parent is not None and parent.number is not None and parent.waits:
             self._store.count_child(parent.number, self.number_of(request))
 
     def _put_back(self, one: InHand, name: str, request: Request, body: bytes) -> None:

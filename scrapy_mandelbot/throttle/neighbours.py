@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 from scrapy_mandelbot.stores import Recent
+from scrapy_mandelbot.throttle.proxies import split_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +64,8 @@ class Neighbours:
         """Pauses that are not over: the crawl's own, and those that it has heard of."""
         self._heard: Recent[KeptPause] = Recent(_MOST_KNOWN)
         """Of those, the ones that another crawl has told of and not ended."""
+        self._in_store: set[str] = set()
+        """Of those, the ones that the store had when it was read last."""
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
         self._contended: Recent[float] = Recent(_MOST_KNOWN)
@@ -160,8 +163,12 @@ class Neighbours:
         for key, pause in pauses.items():
             if pause != self._known.get(key) and self._by_proxy_or_not(key):
                 self.hear_pause(key, pause)
-        for key in [key for key, _ in self._heard.items() if key not in pauses]:
-            self.hear_pause(key, None)
+        # What this process has told may not be in the store yet, and is never, where that is not of
+        # the one who has told it. So only what was there and is not any more has ended.
+        for key in self._in_store - pauses.keys():
+            if self._heard.get(key) is not None:
+                self.hear_pause(key, None)
+        self._in_store = {key for key, _ in self._heard.items() if key in pauses}
 
     def _read_turns(self) -> None:
         now = self._clock.now()
@@ -173,4 +180,4 @@ class Neighbours:
                 self._hearer.hear_turn(name, due)
 
     def _by_proxy_or_not(self, key: str) -> bool:
-        return self._by_proxy or "|" not in key
+        return self._by_proxy or not split_key(key)[1]

@@ -503,6 +503,29 @@ async def test_a_feed_is_cut_where_it_was_at_the_last_commit(webs, folder, kind)
     assert first.stats["finish_reason"] == "finished"
 
 
+class DiesAtOnce(Noting):
+    """Dies before its first item."""
+
+    def parse(self, response):
+        dies(self)
+        yield from super().parse(response)
+
+
+@ensureDeferred
+async def test_what_others_write_to_a_feed_between_two_runs_is_not_cut(webs, folder):
+    """A run that dies has written nothing to it: it is cut to what it was when that run began."""
+    web = tree(webs)
+    feed = folder.with_name("items")
+    feeds = {str(feed): {"format": "jsonlines"}}
+    await run(Noting, folder, [web.url + "/2"], FEEDS=feeds)
+    before = feed.read_bytes() + b'{"by": "hand"}\n'
+    feed.write_bytes(before)
+    await run(DiesAtOnce, folder, [web.url + "/3"], FEEDS=feeds)
+    feed.write_bytes(before)
+    await run_after(folder, Noting, [], FEEDS=feeds)
+    assert feed.read_bytes().startswith(before)
+
+
 def rename_feed(job: Path, before: Path, after: Path) -> None:
     import sqlite3
 

@@ -176,6 +176,18 @@ def test_what_is_at_hand_is_the_next(storage):
     assert drain(storage) == [f"{NAME}/1"]
 
 
+def test_a_request_that_it_never_had_can_be_put_at_hand(storage):
+    """As one that was delayed when it came, since another like it was refused; a job keeps it."""
+    storage.put_at_hand(NAME, Request(f"{NAME}/1"))
+    assert storage.length(NAME) == len(storage) == 1
+    request = storage.pop(NAME)
+    assert request.url == f"{NAME}/1"
+    assert len(storage) == 0
+    if isinstance(storage, JobStorage):
+        assert storage.in_hand[request].number is not None
+        assert storage.settled(request)
+
+
 def test_what_is_put_back_stands_in_front_in_its_order(storage):
     """Before what is at hand; peeking takes nothing."""
     for number in range(4):

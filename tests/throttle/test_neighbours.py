@@ -11,6 +11,7 @@ from scrapy import Request
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness import Flight
+from scrapy_mandelbot.stores import KeptPause, SqliteStore
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 SITE = "https://example.com"
@@ -216,3 +217,24 @@ def test_who_is_closed_hears_nothing(make_crawler):
     other.throttle.close()
     one.refused(30)
     assert other.may_go()
+
+
+@pytest.mark.parametrize("stores", [("one.db", "one.db"), ("one.db", "other.db")], ids=str)
+def test_what_a_store_does_not_have_yet_or_ever_is_not_over(make_crawler, clock, tmp_path, stores):
+    """A pause heard of within the process is not ended by news of another site from the file."""
+    crawlers = [make_crawler(MANDELBOT_STORE=str(tmp_path / name)) for name in stores]
+    for crawler in crawlers:
+        open_scheduler(crawler)
+    other, one = (World(crawler, 0) for crawler in crawlers)
+    third = SqliteStore(tmp_path / "one.db")
+    third.put_pause("https://third.example", KeptPause(clock.now() + 100, "503"))
+    clock.turn(0.4)
+    one.refused(30)
+    assert not other.may_go()
+    third.close()
+    clock.turn(0.1)
+    assert not other.throttle.may_hand_out(other.throttle.sites.of("https://third.example"), "")
+    assert not other.may_go()
+    clock.turn(10)
+    assert not other.may_go()
+    assert other.stat("overheard") == 2
