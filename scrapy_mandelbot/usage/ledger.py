@@ -25,6 +25,8 @@ VERSION = 1
 """Of a line's form: it grows when a name or a meaning changes."""
 MOST_STATEMENTS = 200
 """Statements of a page that a line has; the answers come from all."""
+MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised by a line that somebody has changed, when it is looked into."""
 _TEXT_LIMIT = 500  # characters of a statement's text
 
 
@@ -141,7 +143,7 @@ def disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) ->
     """
     try:
         return _disagreements(entry, kept)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         return [f"the line cannot be read: {type(error).__name__}: {error}"]
 
 
