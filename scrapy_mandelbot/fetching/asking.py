@@ -25,7 +25,7 @@ from scrapy_mandelbot.fetching.download_limits import (
 )
 from scrapy_mandelbot.fetching.failures import failure_of, has_begun, names_no_host
 from scrapy_mandelbot.fetching.redirects import follow
-from scrapy_mandelbot.fetching.sending import in_words, own_request
+from scrapy_mandelbot.fetching.sending import in_words, request_on_the_way_of
 from scrapy_mandelbot.fetching.unpacking import UnreadableBodyError
 from scrapy_mandelbot.politeness import (
     IMPOSSIBLE_PATH,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.stores import Copy
 
 _SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
-_LIKE_THE_ASKING_REQUEST = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 
 
 @dataclass(frozen=True)
@@ -168,12 +167,8 @@ class RobotsAsker:
     def _request(
         self, url: str, request: Request, priority: int, headers: dict[str, str]
     ) -> Request:
-        meta = {key: request.meta[key] for key in _LIKE_THE_ASKING_REQUEST if key in request.meta}
         timeout = self._config.robots_timeout
-        wanted = own_request(url, timeout, meta, priority=priority, headers=headers)
-        if "Proxy-Authorization" in request.headers:
-            wanted.headers["Proxy-Authorization"] = request.headers["Proxy-Authorization"]
-        return wanted
+        return request_on_the_way_of(request, url, timeout, priority=priority, headers=headers)
 
     async def _download(self, request: Request, most_bytes: int) -> tuple[Response, Download]:
         return await self._limits.download(request, most_bytes, self._config.robots_timeout)

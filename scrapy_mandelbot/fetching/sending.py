@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and downloads of ours have their limit
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_WAY = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 
 
 def own_request(
@@ -45,6 +46,22 @@ def own_request(
         "download_maxsize": _ANY_SIZE,
     }
     return Request(url, callback=NO_CALLBACK, meta=own_meta | (meta or {}), **attributes)
+
+
+def request_on_the_way_of(asking: Request, url: str, timeout: float, **attributes: Any) -> Request:
+    """Return a request of our own that goes the way of one that wants to know what it brings.
+
+    Args:
+        asking: the request that wants to know.
+        url: what is asked for.
+        timeout: seconds for the answer.
+        attributes: of the request.
+    """
+    meta = {key: asking.meta[key] for key in _WAY if key in asking.meta}
+    wanted = own_request(url, timeout, meta, **attributes)
+    if "Proxy-Authorization" in asking.headers:
+        wanted.headers["Proxy-Authorization"] = asking.headers["Proxy-Authorization"]
+    return wanted
 
 
 def redirect_of(response: Response) -> str | None:

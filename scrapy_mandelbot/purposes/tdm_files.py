@@ -8,9 +8,9 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.events import TDM_ASKED
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits, breaks_off
 from scrapy_mandelbot.fetching.redirects import follow
-from scrapy_mandelbot.fetching.sending import in_words, own_request
+from scrapy_mandelbot.fetching.sending import in_words, request_on_the_way_of
 from scrapy_mandelbot.politeness import conditions, is_fresh
 from scrapy_mandelbot.stores import Copy, Recent
 from scrapy_mandelbot.usage import TDMREP_PATH, TdmFile
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.fetching.download_limits import Download
+    from scrapy_mandelbot.fetching.redirects import Trail
 
-_LIKE_THE_ASKING_REQUEST = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 _PRIORITY = 1_000  # as of a robots.txt
 _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
 _ASK_AGAIN_AFTER = 300.0  # seconds, where the file could not be had
@@ -50,8 +50,8 @@ class TdmFiles:
     """Knows the file of every site of a crawl, or finds it out: once for all who ask.
 
     Source: TDM Reservation Protocol, "TDM File on the Origin Server": a site that does not give the
-    file does not implement the protocol. It is asked again at once that could not answer just now;
-    a good copy serves meanwhile.
+    file does not implement the protocol. One that could not give it just now is asked again soon; a
+    good copy serves meanwhile.
     """
 
     def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
@@ -91,51 +91,69 @@ class TdmFiles:
         copy = self._crawl.store.get_copy(key)
         if copy is not None and is_fresh(now, copy.fetched_at, ttl):
             return self._remember(site, copy.body, copy.fetched_at + ttl)
-        answer, url, reason = await self._ask(site, request, copy)
-        self._crawl.events.tell(TDM_ASKED, url=key, reason=reason)
+        trail = await self._ask(site, request, copy)
+        self._crawl.events.tell(TDM_ASKED, url=key, reason=_reason(trail))
         now = self._crawl.now()
-        if answer is None or answer.status in _SERVER_ERRORS:
-            good = copy is not None and now - copy.fetched_at < self._crawl.config.cache_stale
-            body = copy.body if copy is not None and good else b""
+        answer = trail.response
+        is_half = _breaks_off(trail)
+        if answer is None or is_half or self._says_not_now(answer.status):
+            if copy is not None and now - copy.fetched_at < self._crawl.config.cache_stale:
+                body = copy.body
+            else:  # of a file that breaks off the rules before count
+                body = answer.body[:BYTES_LIMIT] if answer is not None and is_half else b""
             return self._remember(site, body, now + _ASK_AGAIN_AFTER)
+        etag, modified = _validator(answer, "ETag"), _validator(answer, "Last-Modified")
         if answer.status == _NOT_MODIFIED and copy is not None:
-            body = copy.body
+            body, status = copy.body, copy.status
+            etag, modified = etag or copy.etag, modified or copy.last_modified
         else:
             body = answer.body[:BYTES_LIMIT] if answer.status in _SUCCESS else b""
-        etag, modified = (answer.headers.get(name) for name in ("ETag", "Last-Modified"))
-        kept = Copy(
-            *(body, answer.status, now, url),
-            None if etag is None else etag.decode("latin-1"),
-            None if modified is None else modified.decode("latin-1"),
-        )
-        self._crawl.store.put_copy(key, kept)
+            status = answer.status
+        self._crawl.store.put_copy(key, Copy(body, status, now, trail.url, etag, modified))
         return self._remember(site, body, now + ttl)
+
+    def _says_not_now(self, status: int) -> bool:
+        return status in _SERVER_ERRORS or status in self._crawl.config.pause_statuses
 
     def _remember(self, site: str, body: bytes, until: float) -> SiteTdm:
         known = SiteTdm(body, until)
         self._read.put(site, known, _OVERHEAD + len(site) + _FACTOR * len(body))
         return known
 
-    async def _ask(
-        self, site: str, request: Request, copy: Copy | None
-    ) -> tuple[Response | None, str, str]:
-        """Return the answer, where it was in the end, and what to tell of it."""
-        timeout = self._crawl.config.robots_timeout
-        meta = {key: request.meta[key] for key in _LIKE_THE_ASKING_REQUEST if key in request.meta}
+    async def _ask(self, site: str, request: Request, copy: Copy | None) -> Trail:
+        config = self._crawl.config
+        timeout = config.robots_timeout
 
         async def send(url: str) -> tuple[Response, Download]:
             headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
-            wanted = own_request(url, timeout, meta, priority=_PRIORITY, headers=headers)
+            wanted = request_on_the_way_of(
+                request, url, timeout, priority=_PRIORITY, headers=headers
+            )
             return await self._limits.download(wanted, BYTES_LIMIT, timeout)
 
-        trail = await follow(
+        return await follow(
             site + TDMREP_PATH,
-            self._crawl.config.robots_max_redirects,
+            config.robots_max_redirects,
             send,
-            lambda url: self._crawl.config.may_send(site, url),
+            lambda url: config.may_send(site, url),
         )
-        if trail.error is not None:
-            return None, trail.url, in_words(trail.error)
-        if trail.response is None or trail.leads_nowhere:
-            return trail.response, trail.url, "leads nowhere: there is none"
-        return trail.response, trail.url, f"{trail.response.status}"
+
+
+def _breaks_off(trail: Trail) -> bool:
+    if trail.response is None or trail.download is None:
+        return False
+    return trail.response.status in _SUCCESS and breaks_off(trail.response, trail.download)
+
+
+def _validator(answer: Response, name: str) -> str | None:
+    value = answer.headers.get(name)
+    return None if value is None else value.decode("latin-1")
+
+
+def _reason(trail: Trail) -> str:
+    """Return what to tell of an answer."""
+    if trail.error is not None:
+        return in_words(trail.error)
+    if trail.response is None or trail.leads_nowhere:
+        return "leads nowhere: there is none"
+    return f"{trail.response.status}" + (", breaks off" if _breaks_off(trail) else "")

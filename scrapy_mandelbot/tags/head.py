@@ -79,12 +79,12 @@ def license_links(body: bytes) -> tuple[LicenseLink, ...]:
     pages". They are told to people: one in a comment or script is told as well. At most
     :data:`METAS_LIMIT` are returned.
     """
-    page = _as_ascii_shows_it(body)
-    if not any(page.find(word, 0, HEAD_LIMIT) >= 0 for word in (b"icense", b"ICENSE")):
+    page = _as_ascii_shows_it(body)[:HEAD_LIMIT]
+    if not any(word in page for word in (b"icense", b"ICENSE")):
         return ()
     found: list[LicenseLink] = []
     position = 0
-    while len(found) < METAS_LIMIT and (tag := _LINK.search(page, position, HEAD_LIMIT)):
+    while len(found) < METAS_LIMIT and (tag := _LINK.search(page, position)):
         attributes, position = _attributes(page, tag.end())
         if position < 0:
             break

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robotstxt.preferences import NOTHING_SAID, Usage
+from scrapy_mandelbot.robotstxt.preferences import CATEGORIES, NOTHING_SAID, Usage
 from scrapy_mandelbot.tags.head import LicenseLink, Meta
 from scrapy_mandelbot.usage.page import PageWords, usage_in
 from scrapy_mandelbot.usage.tdmrep import TdmFile, with_tdm_file
@@ -24,6 +25,8 @@ VERSION = 1
 """Of a line's form: it grows when a name or a meaning changes."""
 MOST_STATEMENTS = 200
 """Statements of a page that a line has; the answers come from all."""
+MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised by a line that somebody has changed, when it is looked into."""
 _TEXT_LIMIT = 500  # characters of a statement's text
 
 
@@ -113,7 +116,7 @@ def _said(usage: Usage, *, is_image: bool) -> dict[str, Any]:
     ]
     return {
         "answers": {
-            category: usage.answer(category, of_images=is_image) for category in usage.answers
+            category: usage.answer(category, of_images=is_image) for category in CATEGORIES
         },
         "statements": statements,
         "terms": [asdict(one) for one in usage.terms[:MOST_STATEMENTS]],
@@ -140,7 +143,7 @@ def disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) ->
     """
     try:
         return _disagreements(entry, kept)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         return [f"the line cannot be read: {type(error).__name__}: {error}"]
 
 
@@ -155,9 +158,7 @@ def _disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -
         if in_force["dialect"] not in DIALECTS:
             problems.append(f"its dialect {in_force['dialect']!r} is not known here")
         elif body is not None:
-            robots = RobotsTxt.parse(
-                body, dialect=in_force["dialect"], max_bytes=in_force["max_bytes"]
-            )
+            robots = _robots(body, in_force["dialect"], in_force["max_bytes"])
             verdict = in_force["verdict"]
             if verdict is not None and verdict != _decided(robots, url, agent):
                 problems.append(f"the robots.txt says now: {robots.verdict(url, agent)}")
@@ -172,7 +173,7 @@ def _disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -
     if entry["tdmrep"] is not None:
         body = _copy(entry["tdmrep"], "tdmrep.json", kept, problems)
         if body is not None:
-            page = with_tdm_file(page, TdmFile.parse(body).usage(url))
+            page = with_tdm_file(page, _tdm_file(body).usage(url))
     if not problems:
         again = _said(file.and_also(page), is_image=entry["is_image"])
         problems += [
@@ -189,11 +190,23 @@ def _copy(
     body = kept(digest)
     if body is None:
         problems.append(f"the copy of its {name} is missing: {digest}")
-    elif digest_of(body) != digest:
+    elif _digest_often(body) != digest:
         problems.append(f"the copy of its {name} has been changed: {digest}")
         return None
     return body
 
+
+# Line after line is about the same few sites. A copy is parsed into some MB at most.
+_MOST_PARSED = 16
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _robots(body: bytes, dialect: str, max_bytes: int) -> RobotsTxt:
+    return RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
+
+
+_tdm_file = lru_cache(maxsize=_MOST_PARSED)(TdmFile.parse)
+_digest_often = lru_cache(maxsize=_MOST_PARSED)(digest_of)
 
 _SHOWN = 300  # characters of an answer in a sentence
 

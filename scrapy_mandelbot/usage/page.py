@@ -22,7 +22,7 @@ from scrapy_mandelbot.robotstxt.preferences import (
 from scrapy_mandelbot.robotstxt.preferences.statements import NOTHING_SAID
 from scrapy_mandelbot.robotstxt.preferences.values import VALUE_LIMIT
 from scrapy_mandelbot.tags.head import LicenseLink, Meta, license_links, meta_tags
-from scrapy_mandelbot.tags.reading import names_heard, tags_said
+from scrapy_mandelbot.tags.reading import LIST_LIMIT, names_heard, tags_said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -96,8 +96,8 @@ def _headers_read(
         field = header_text(name).strip().lower()
         if field in HEADERS_READ and left > 0:
             left -= 1
-            most = 2 * VALUE_LIMIT if field == "robots-tag" else VALUE_LIMIT + 1
-            yield field, header_text(value)[:most]
+            most = LIST_LIMIT if field == "robots-tag" else VALUE_LIMIT
+            yield field, header_text(value)[: most + 1]  # one more: it is too long
 
 
 def usage_in(words: PageWords, agent: str | bytes | Sequence[str]) -> Usage:

@@ -55,6 +55,33 @@ def test_a_page_without_a_line(robots, ledger):
     assert b"has no line of https://example.com/c" in run.stderr
 
 
+def test_why_tells_images_from_pages_and_where_terms_stood(robots, tmp_path):
+    """What is said of images answers nothing for the page; each has its line."""
+    headers, page = [("X-Robots-Tag", "noimageai")], b"<head>\n<link rel=license href=/l>"
+    words = words_of(headers, page, AGENT)
+    line = Fetched("https://e.example/", "", 200, AGENT, words, usage_in(words, AGENT), None)
+    (tmp_path / "ledger.jsonl").write_bytes(line_of(line))
+    text = robots("ledger", "why", "https://e.example/", "--file", "ledger.jsonl").stdout.decode()
+    assert "  train-ai  unknown" in text
+    assert "train-ai of images disallowed by X-Robots-Tag: noimageai (header)" in text
+    assert "license /l (link line 2)" in text
+
+
+@pytest.mark.parametrize(
+    "change", [{"agent": None}, {"statements": [{"category": "tdm"}]}, {"answers": 7}]
+)
+def test_why_shows_what_can_be_read(robots, ledger, change):
+    """A line that was changed is told, and the others of the page are shown."""
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    entry = json.loads(lines[0]) | change
+    ledger.write_bytes(json.dumps(entry).encode() + b"\n" + lines[0])
+    run = robots("ledger", "why", "https://example.com/a", "--file", str(ledger))
+    assert run.returncode == 0
+    text = run.stdout.decode()
+    assert "the line cannot be read: " in text
+    assert "train-ai disallowed by Content-Usage: train-ai=n (robots.txt line 4)" in text
+
+
 def test_verify_decides_all_again(robots, ledger, project):
     """By the project's setting, too."""
     run = robots("ledger", "verify", "--file", str(ledger))

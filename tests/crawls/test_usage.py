@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING
 
@@ -261,6 +262,102 @@ async def test_a_kept_tdm_file_serves_the_next_run(webs, tmp_path):
         result = await crawled(web, MANDELBOT_USAGE="obey", **settings)
         assert "/tdm-file" not in paths(result, web)
     assert web.asked("/.well-known/tdmrep.json") == 1
+
+
+def asked_for_tdm(web):
+    return [hit for hit in web.hits if hit.path == "/.well-known/tdmrep.json"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+@ensureDeferred
+async def test_a_site_that_cannot_say_now_keeps_what_it_said(webs, tmp_path, status):
+    """A good copy serves where the file cannot be had just now, and no copy takes its place."""
+    web = site(webs)
+    settings = {
+        "MANDELBOT_PURPOSE": "tdm",
+        "MANDELBOT_USAGE": "obey",
+        "MANDELBOT_STORE": str(tmp_path / "copies.db"),
+        "MANDELBOT_CACHE_TTL": 0,
+    }
+    for answer in (Answer(TDMREP), Answer(status=status), Answer(status=status)):
+        web.pages["/.well-known/tdmrep.json"] = answer
+        result = await crawl(EveryPage, AGENT | settings, start_urls=[web.url + "/tdm-file"])
+        assert not result.items
+    assert len(asked_for_tdm(web)) == 3
+
+
+@ensureDeferred
+async def test_a_tdm_file_that_breaks_off_is_not_kept(webs, tmp_path):
+    """The rules that came count, the file is asked for again by the next run, and unconditionally.
+
+    What is kept of it would be confirmed as if it were whole.
+    """
+    web = site(webs)
+    other = b'[{"location": "/plain", "tdm-reservation": 1},' + b" " * 500 + TDMREP[1:]
+    packed = gzip.compress(other, mtime=0)
+    headers = {"Content-Encoding": "gzip", "ETag": '"whole"'}
+    settings = {
+        "MANDELBOT_PURPOSE": "tdm",
+        "MANDELBOT_USAGE": "obey",
+        "MANDELBOT_STORE": str(tmp_path / "copies.db"),
+    }
+    kept = []
+    for body in (packed[:-30], packed, packed):
+        web.pages["/.well-known/tdmrep.json"] = Answer(body, headers=headers)
+        urls = [web.url + path for path in ("/plain", "/tdm-file")]
+        result = await crawl(EveryPage, AGENT | settings, start_urls=urls)
+        kept.append(paths(result, web))
+    assert kept == [{"/tdm-file"}, set(), set()]
+    hits = asked_for_tdm(web)
+    assert len(hits) == 2
+    assert not any("if-none-match" in hit.headers for hit in hits)
+
+
+@ensureDeferred
+async def test_a_tdm_file_that_was_confirmed_can_be_confirmed_again(webs, tmp_path):
+    """A 304 need not repeat the validators (RFC 9110, section 15.4.5): those of the copy hold."""
+    web = site(webs)
+    date = "Sun, 01 Nov 2026 12:00:00 GMT"
+
+    def tdmrep(request):
+        if request.getHeader("If-Modified-Since") == date:
+            return Answer(b"", 304)
+        return Answer(TDMREP, headers={"Last-Modified": date})
+
+    web.pages["/.well-known/tdmrep.json"] = tdmrep
+    settings = {
+        "MANDELBOT_PURPOSE": "tdm",
+        "MANDELBOT_USAGE": "obey",
+        "MANDELBOT_STORE": str(tmp_path / "copies.db"),
+        "MANDELBOT_CACHE_TTL": 0,
+    }
+    for _ in range(3):
+        result = await crawl(EveryPage, AGENT | settings, start_urls=[web.url + "/tdm-file"])
+        assert not result.items
+    assert [hit.status for hit in asked_for_tdm(web)] == [200, 304, 304]
+
+
+@ensureDeferred
+async def test_a_tdm_file_is_asked_for_on_the_way_of_the_page(webs):
+    """By its proxy, with what that wants to know."""
+    web = site(webs)
+    proxy = webs()
+    proxy.pages.update({web.url + path: answer for path, answer in web.pages.items()})
+
+    class Spider(EveryPage):
+        async def start(self):
+            yield scrapy.Request(
+                web.url + "/tdm-file",
+                self.parse,
+                headers={"Proxy-Authorization": "Basic YTpi"},
+                meta={"proxy": proxy.url},
+            )
+
+    result = await crawl(Spider, AGENT | {"MANDELBOT_PURPOSE": "tdm", "MANDELBOT_USAGE": "obey"})
+    assert not result.items
+    (hit,) = [one for one in proxy.hits if one.path.endswith("/tdmrep.json")]
+    assert hit.headers["proxy-authorization"] == "Basic YTpi"
+    assert not web.hits
 
 
 @ensureDeferred

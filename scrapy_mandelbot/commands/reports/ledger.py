@@ -5,22 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.reports.layout import PLAIN, counted, joined, wrapped
+from scrapy_mandelbot.commands.reports.of_use import ANSWER_COLOURS
 from scrapy_mandelbot.shown import printable
+from scrapy_mandelbot.usage import Statement, Terms
+from scrapy_mandelbot.usage.ledger import MALFORMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_mandelbot.commands.reports.layout import Paint
 
-ANSWER_COLOURS = {"allowed": "good", "disallowed": "error", "unknown": "warning"}
-
 
 def why_text(entries: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
     """Return what a ledger has of a page, fetch by fetch, for a terminal."""
     lines = [paint("strong", printable(entries[0]["url"]))]
     for entry in entries:
-        lines += ["", *_fetch(entry, paint)]
+        lines += ["", *_told(entry, paint)]
     return joined(lines)
+
+
+def _told(entry: dict[str, Any], paint: Paint) -> list[str]:
+    try:
+        return [*_fetch(entry, paint)]
+    except MALFORMED as error:
+        told = f"the line cannot be read: {type(error).__name__}: {error}"
+        return [wrapped(told, 4, "  ", width=paint.width)]
 
 
 def _fetch(entry: dict[str, Any], paint: Paint) -> Iterator[str]:
@@ -36,20 +45,12 @@ def _fetch(entry: dict[str, Any], paint: Paint) -> Iterator[str]:
         yield wrapped(f"wanted for: {', '.join(entry['purposes'])}", 4, "  ", width=paint.width)
     for category, answer in entry["answers"].items():
         yield f"  {category:<9} {paint(ANSWER_COLOURS.get(answer, 'dim'), printable(answer))}"
-    for statement in entry["statements"]:
-        at = statement["where"]
-        at += "" if statement["line"] is None else f" line {statement['line']}"
-        answer = "allowed" if statement["allowed"] else "disallowed"
-        yield wrapped(
-            f"{statement['category']} {answer} by {statement['text']} ({at})",
-            6,
-            "    ",
-            width=paint.width,
-        )
-    for terms in entry["terms"]:
-        yield wrapped(
-            f"{terms['kind']}: {terms['url']} ({terms['where']})", 6, "    ", width=paint.width
-        )
+    said = (
+        *(Statement(**statement) for statement in entry["statements"]),
+        *(Terms(**terms) for terms in entry["terms"]),
+    )
+    for one in said:
+        yield wrapped(str(one), 6, "    ", width=paint.width)
 
 
 def _rules(rules: dict[str, Any] | None) -> str:
@@ -68,7 +69,8 @@ def verify_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     """Return which lines do not agree, and how many do."""
     lines = []
     for wrong in report["disagreements"]:
-        lines.append(wrapped(f"line {wrong['line']}: {wrong['url'] or ''}".rstrip(" :")))
+        told = f"line {wrong['line']}: {wrong['url'] or ''}".rstrip(" :")
+        lines.append(wrapped(told, width=paint.width))
         lines += [wrapped(problem, 6, "    ", width=paint.width) for problem in wrong["problems"]]
     left = report["disagree"] - len(report["disagreements"])
     if left:

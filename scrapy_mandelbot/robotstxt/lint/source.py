@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 STANDARD = DIALECTS["mandelbot"]
 """Findings are for all robots; lines are read as Mandelbot and RFC 9309 read them."""
+ABSOLUTE_URL = re.compile(r"https?://[^/?#\s]+(?:[/?#]\S*)?", re.IGNORECASE)
 
 
 class Found(NamedTuple):

@@ -6,14 +6,14 @@ vain is told. Paths are exceptions: a longer one that allows, or refuses, contra
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robotstxt.lint.source import STANDARD, Found, quoted
+from scrapy_mandelbot.robotstxt.lint.source import ABSOLUTE_URL, STANDARD, Found, quoted
 from scrapy_mandelbot.robotstxt.outline import name_of
 from scrapy_mandelbot.robotstxt.preferences.control_tokens import CONTROL_TOKENS
 from scrapy_mandelbot.robotstxt.preferences.reading import split_path
+from scrapy_mandelbot.robotstxt.preferences.statements import statements_of
 from scrapy_mandelbot.robotstxt.preferences.values import read_content_signal, read_content_usage
 from scrapy_mandelbot.robotstxt.preferences.vocabulary import MEANINGS
 from scrapy_mandelbot.robotstxt.rules import path_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
 _EFFORT = 200_000  # statements and rules of groups that share a name, compared in a file
-_URL = re.compile(r"https?://[^/?#\s]+(?:[/?#]\S*)?", re.IGNORECASE)
 _KEYS = {source: {word.partition("=")[0] for of, word in MEANINGS if of == source}
          for source in STATEMENT_FIELDS}  # fmt: skip
 _EVERYTHING = frozenset({"/", "/*"})
@@ -68,7 +67,7 @@ def _check_content_signal(record: Record) -> Check:
 
 
 def _check_license(record: Record) -> Check:
-    if not _URL.fullmatch(record.value):
+    if not ABSOLUTE_URL.fullmatch(record.value):
         message = f"{quoted(record.value)} is not an absolute URL."
         yield Found("relative-license", record.number, message)
 
@@ -145,11 +144,8 @@ def _statements(record: Record) -> Iterator[tuple[bool, _Said]]:
     is_signal = record.field == "content-signal"
     path, value = (None, record.value) if is_signal else split_path(record.value)
     words = read_content_signal(value).words if is_signal else read_content_usage(value).words
-    for word in words:
-        meaning = MEANINGS[record.field, word]
-        for allows, categories in ((True, meaning.allows), (False, meaning.refuses)):
-            for category in categories:
-                yield allows, _Said(category, path, record.number, is_signal)
+    for one in statements_of(record.field, words, "robots.txt", record.value, record.number):
+        yield one.allowed, _Said(one.category, path, record.number, is_signal)
 
 
 def _contradicted(groups: list[Group], facts: list[_Facts]) -> Check:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.lint.source import Found, quoted
+from scrapy_mandelbot.robotstxt.lint.source import ABSOLUTE_URL, Found, quoted
 from scrapy_mandelbot.robotstxt.lint.usage import VALUES_OF_USE
 from scrapy_mandelbot.robotstxt.records import RecordProblem
 from scrapy_mandelbot.robotstxt.times import read_delay
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _LONGEST_DELAY = 30  # Moderatobot, "Crawl-delay directive"
 _LONGEST_CLEAN_PARAM = 500  # Moderatobot, "Clean-param directive"
-_URL = re.compile(r"https?://[^/?#\s]+(?:[/?#]\S*)?", re.IGNORECASE)
 _HOST = re.compile(r"(?:[\w\-]+\.)*[\w\-]+(?::[0-9]+)?|\[[0-9A-Fa-f:.]+\](?::[0-9]+)?")
 _VERSION = re.compile(r"(?:1\.0|2\.[0-9]*[02468])(?:\.[0-9]+)*")
 
@@ -38,7 +37,7 @@ def _check_delay(record: Record) -> Check:
 
 def _check_sitemap(record: Record) -> Check:
     value, number = record.value, record.number
-    if not _URL.fullmatch(value):
+    if not ABSOLUTE_URL.fullmatch(value):
         yield Found("relative-sitemap", number, f"{quoted(value)} is not an absolute URL.")
         return
     path = re.split("[?#]", value, maxsplit=1)[0].lower()

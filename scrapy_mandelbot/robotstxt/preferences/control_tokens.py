@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: When the vendors' pages were looked at.
-AS_OF = "November 2026"
-
 
 class ControlToken(NamedTuple):
     """A row of the table."""

@@ -30,6 +30,7 @@ MOST_LICENSES = 20
 """License lines of a file that are told with each of its pages."""
 _SIGNALS = ("content-signal", "content-signals")
 """The field, and how it is often written."""
+_READ = {"content-usage": read_content_usage, "content-signal": read_content_signal}
 _EVERYTHING = Pattern("")
 
 
@@ -86,29 +87,21 @@ class AgentPreferences:
         """Return what the lines say of a page, given its comparable target."""
         if not self.lines:
             return ()
-        said = [self._signal(one) for one in self._signals]
+        said = [self._read("content-signal", one.value, one) for one in self._signals]
         longest = -1
         for length, pattern, value, one in self._rules:
             if length < longest:
                 break
             if pattern.matches(target):
                 longest = length
-                said.append(self._rule(value, one))
+                said.append(self._read("content-usage", value, one))
         return tuple(chain.from_iterable(said))
 
-    def _signal(self, one: Preference) -> tuple[Statement, ...]:
+    def _read(self, source: str, value: str, one: Preference) -> tuple[Statement, ...]:
         if one.line not in self._said:
-            words = read_content_signal(one.value).words
+            words = _READ[source](value).words
             self._said[one.line] = tuple(
-                statements_of("content-signal", words, "robots.txt", one.text, one.line)
-            )
-        return self._said[one.line]
-
-    def _rule(self, value: str, one: Preference) -> tuple[Statement, ...]:
-        if one.line not in self._said:
-            words = read_content_usage(value).words
-            self._said[one.line] = tuple(
-                statements_of("content-usage", words, "robots.txt", one.text, one.line)
+                statements_of(source, words, "robots.txt", one.text, one.line)
             )
         return self._said[one.line]
 
