@@ -70,7 +70,10 @@ def _result(
         text = made_by.as_csv(reports)
     elif wanted == "jsonl":
         text = json_lines({**job.envelope, **report} for report in reports)
-    told = {report["url"]: explanation.changes_told(report) for report in reports}
+    told = {  # beside the verdict for the call's robot, and for no other
+        report["url"]: [] if job.opts.robots else explanation.changes_told(report)
+        for report in reports
+    }
     return Result(
         made_by.exit_code(reports),
         {"urls": reports},

@@ -2,7 +2,8 @@
 
 The index (`index.py`) knows the answer, and no longer the rule. The scan (`rules.py`) knows the
 rule, and reads the file for it each time. Here the rules are read once: one that is a plain prefix
-is found by looking up the beginnings of the target, few are left to be tried one by one.
+is found by looking up the beginnings of the target, few are left to be tried one by one. Kept are
+the rules, and nothing else of the file: a crawl keeps them with each site.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from scrapy_mandelbot.robotstxt.rules import default_of, read_rule
 from scrapy_mandelbot.robotstxt.verdict import Rule
 
 if TYPE_CHECKING:
-    import re
-
     from scrapy_mandelbot.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robotstxt.groups import Selection
     from scrapy_mandelbot.robotstxt.patterns import Pattern
@@ -29,14 +28,16 @@ class DecidingRules:
 
     def __init__(self, text: str, selection: Selection, grammar: Grammar) -> None:
         dialect = grammar.dialect
-        found: list[tuple[int, int, bool, Pattern | Glob, re.Match[str]]] = []
+        ends = line_ends(text)
+        found: list[tuple[int, int, bool, Pattern | Glob, Rule]] = []
         for start, end, version in selection.spans:
             for line in grammar.any_rule.finditer(text, start, end):
-                rules = read_rule(line[2], version, dialect, line.start(), allow=not line[1])
-                found += ((*rule, line) for rule in rules)
-        found.sort(key=lambda rule: rule[:2])  # weight, then place
-        self._line_ends = line_ends(text)
-        self._ranked = [(allows, line) for _, _, allows, _, line in found]
+                value = line[2].rstrip(WHITE_SPACE)
+                rule = Rule(not line[1], decode(value), bisect_right(ends, line.start()))
+                read = read_rule(value, version, dialect, line.start(), allow=rule.allow)
+                found += ((*one, rule) for one in read)
+        found.sort(key=lambda one: one[:2])  # weight, then place
+        self._ranked = [(allows, rule) for _, _, allows, _, rule in found]
         self._default = default_of(text, selection, grammar)
         self._exact: dict[str, int] = {}
         self._prefixes: dict[str, int] = {}
@@ -74,6 +75,4 @@ class DecidingRules:
             best = min(best, self._glob_ranks[glob])
         if best == sys.maxsize:
             return self._default, None
-        allows, line = self._ranked[best]
-        number = bisect_right(self._line_ends, line.start())
-        return allows, Rule(not line[1], decode(line[2].rstrip(WHITE_SPACE)), number)
+        return self._ranked[best]

@@ -1,8 +1,9 @@
-"""The rules of one robot's groups, and the first of two ways to decide: the scan.
+"""The rules of one robot's groups, and the first of three ways to decide: the scan.
 
 The scan tries the rules that may match and takes the one that comes first in the dialect's
 precedence. It knows which line decided, and needs nothing built, so it answers the first question
-about a file and explains every verdict. The index (`index.py`) answers when a file is asked more.
+about a file and explains the first verdicts. The index (`index.py`) answers when a file is asked
+more, and all rules by themselves (`deciding_rules.py`) when it is asked for more reasons.
 """
 
 from __future__ import annotations

@@ -72,6 +72,14 @@ def test_the_page_is_about_the_urls_and_the_robot(robots):
     assert data["urls"] == ["/private", "/shop", "/"]
 
 
+def test_what_changes_a_verdict_for_another_robot_is_not_told_of_the_pages(robots):
+    """The page tests URLs for the project's robot, also where all are asked about."""
+    asked = ["/shop/a", "--file", "-", "--robots", "--changes", "--format", "html"]
+    data = data_of(robots("explain", *asked, stdin=BODY).stdout.decode())
+    assert data["agents"] == [Settings()["USER_AGENT"]]
+    assert data["told"] == {"/shop/a": []}
+
+
 def test_the_projects_dialect_and_robot_are_the_pages(robots, project):
     """A project asks as what it is."""
     project.write_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from importlib import import_module
 
 import pytest
@@ -73,3 +74,19 @@ def test_a_verdict_does_not_depend_on_how_often_it_was_asked(dialect):
     first = [robots.verdict(url, "Bot") for url in urls]
     for _ in range(20):
         assert [robots.verdict(url, "Bot") for url in urls] == first
+
+
+def test_what_is_kept_grows_with_the_rules_alone():
+    """Its owner makes the file as long as it likes, and many robots may be asked about."""
+    agents = [f"bot{number}" for number in range(10)]
+    names = "".join(f"User-agent: {name}\n" for name in agents)
+    robots = RobotsTxt.parse(f"{names}Disallow: /a\n".encode() + b"\n" * 100_000)
+    tracemalloc.start()
+    try:
+        for name in agents:
+            for _ in range(20):
+                assert robots.verdict("/a", name).rule.line == len(agents) + 1
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 500_000

@@ -319,6 +319,15 @@ def test_no_file_is_slow_to_correct(name):
     assert time.process_time() - start < 40.0
 
 
+@pytest.mark.parametrize(("path", "is_whole"), [("/a%d/b", True), ("/*a*%d*b", False)])
+def test_of_many_patterns_fewer_urls_are_asked(path, is_whole):
+    """Each of them is tried: twice as many patterns must not take four times as long."""
+    body = "User-agent: *\n" + "".join(f"Disallow: {path % n}\n" for n in range(500))
+    proof = prove(body.encode(), body, max_decisions=50_000)
+    assert (proof.holds, proof.is_whole) == (True, is_whole)
+    assert is_whole or 1_000 < proof.decisions < 4_000
+
+
 GOOD = "User-agent: one\nAllow: /a/b\nDisallow: /a\nCrawl-delay: 2\n\nUser-agent: *\nDisallow: /c\n"
 
 

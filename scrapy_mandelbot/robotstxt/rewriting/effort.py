@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robotstxt.rewriting.questions import LONGEST, PROBES
+from scrapy_mandelbot.robotstxt.rewriting.questions import LONGEST, PROBES, price_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robotstxt.outline import Outline
 
 # A decision, where no pattern is tried, takes as long as these:
-_PATTERNS = 250  # bytes of patterns that are tried
 _SEARCH = 80  # bytes that are searched for a robot's groups
 _READING = 4  # lines that are read
 _OTHERS = 10  # rules of others that each robot is asked about
@@ -38,19 +37,17 @@ class Effort:
 def effort_of(outline: Outline, size: int) -> Effort:
     """Return what it costs to compare all that a file of `size` bytes says."""
     names: set[str] = set()
-    rules = own = patterns = 0
-    is_long = False
+    paths: list[str] = []
+    own = 0
     for group in outline.groups:
         values = [rule.value for rule in group.rules()]
         names.update(agent.value.lower() for agent in group.agents)
-        rules += len(values)
+        paths += values
         own += len(values) * len(group.agents)
-        patterns += sum(len(value) for value in values if any(sign in value for sign in "*?["))
-        is_long = is_long or any(len(value) >= LONGEST for value in values)
     agents = 2 * len(names) + 1
-    questions = PROBES * (own + min(rules, _OTHERS) * agents)
-    price = 1 + patterns // _PATTERNS
+    questions = PROBES * (own + min(len(paths), _OTHERS) * agents)
+    price = price_of(paths)
     decisions = questions * price + agents * size // _SEARCH + len(outline.records) // _READING
-    if is_long:
+    if any(len(path) >= LONGEST for path in paths):
         decisions += size**2
     return Effort(questions, decisions, max(1, _FEW // price))

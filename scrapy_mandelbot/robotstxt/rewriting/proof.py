@@ -86,7 +86,8 @@ def prove(
         rewritten: The other one.
         dialect: How both are read.
         max_bytes: As much of both is read.
-        max_decisions: No more are compared, about; of more, as many spread evenly.
+        max_decisions: No more are compared, about; of more, as many spread evenly. Where patterns
+            make each take longer, fewer.
     """
     if isinstance(rewritten, str):
         rewritten = rewritten.encode()

@@ -27,6 +27,7 @@ _FEWEST_ROBOTS = 20
 _URLS = 1000  # for each robot: there are no more robots than allow for as many
 LONGEST = 2_083  # characters of a URL: crawlers ask for no longer ones
 _READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
+_PATTERNS = 250  # bytes of patterns that are tried while a URL is decided by plain paths
 
 
 class Most(NamedTuple):
@@ -38,6 +39,12 @@ class Most(NamedTuple):
     """URLs that a robot is asked about because of its own rules; 0: by the number of decisions."""
     others: int
     """Those because of the rules of others; 0: by the number of decisions."""
+
+
+def price_of(paths: Iterable[str]) -> int:
+    """Return how many decisions by plain paths take as long as one by these, about."""
+    tried = sum(len(path) for path in paths if any(sign in path for sign in "*?["))
+    return 1 + tried // _PATTERNS
 
 
 class Questions:
@@ -56,13 +63,11 @@ class Questions:
         Args:
             files: Each that may be asked.
             size: Bytes that are searched to find a robot's groups.
-            max_decisions: There are no more questions, about.
+            max_decisions: There are no more questions, about; fewer, where each takes longer.
             most: How many there are of what; None: as `size` and `max_decisions` allow.
         """
         self._files = files
-        most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), max_decisions // _URLS))
         self.max_decisions = max_decisions
-        self._most = most or Most(most_robots, 0, 0)
         self._own: dict[str, list[list[str]]] = {}
         """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
         self._everything: dict[str, None] = {}
@@ -72,6 +77,9 @@ class Questions:
         """False: there are so many questions that a part of them, spread evenly, has to do."""
         for robots in files:
             self._read(robots)
+        self._affordable = max_decisions // price_of(self._everything)
+        most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), self._affordable // _URLS))
+        self._most = most or Most(most_robots, 0, 0)
 
     def asked(self) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield robots, each with the targets that it asks for."""
@@ -79,7 +87,7 @@ class Questions:
         agents = self._some([*names, *self._blended(names)], self._most.robots)
         self.nobody = self._nobody()
         agents.append(self.nobody)
-        quota = max(_FEWEST_URLS, self.max_decisions // len(agents))
+        quota = max(_FEWEST_URLS, self._affordable // len(agents))
         everywhere = self._urls(list(self._everything), self._most.others or quota)
         for agent in agents:
             own = self._urls(list(chain(*self._own.get(agent, ()))), self._most.own or quota)
