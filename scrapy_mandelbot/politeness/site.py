@@ -19,7 +19,7 @@ from collections import deque
 from enum import Enum
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_mandelbot.politeness.pace import Metronome, Pace
 from scrapy_mandelbot.politeness.parts import Blame, Parts, sections_of
@@ -59,6 +59,18 @@ class Admission(Enum):
     """It is not the request's turn at the pace of the site."""
 
 
+class Tally(Protocol):
+    """What counts the pages of a site, for whoever tells of the crawl."""
+
+    pages: int
+    """Answers of 2xx."""
+    others: int
+    """Other answers that ask for no pause."""
+
+    def left(self, now: float) -> None:
+        """Note that a request leaves for the site, at its pace."""
+
+
 class SiteState:
     """What is known of one site. ``now`` is in seconds since the epoch.
 
@@ -88,6 +100,7 @@ class SiteState:
         "rules",
         "scout",
         "slots",
+        "tally",
         "ticks",
         "told",
         "well_url",
@@ -124,6 +137,8 @@ class SiteState:
         """Whether any request was refused lately: what it answers is looked at."""
         self.slots: set[str] = set()
         """Download slots through which it was asked."""
+        self.tally: Tally | None = None
+        """None: nothing is counted."""
         self.alarm_at = inf
         """When the crawl looks at it again."""
         self.told: frozenset[str] = frozenset()
@@ -295,6 +310,8 @@ class SiteState:
             flight.sent_at = now
         if self._turns is not None:
             self._turns.metronome.sent(now)
+            if self.tally is not None:
+                self.tally.left(now)
 
     def still_waits(self, now: float) -> None:
         """Note that the request sent last is not on its way yet: the downloader holds it."""

@@ -408,6 +408,8 @@ class Throttle:
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, _JITTER))
         if response is not None:
             self._refusals.keep(flight, response)
+        kind = "no answer" if response is None else str(response.status)
+        self._tell(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
         fingerprint = self._fingerprint(flight.request)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
@@ -520,7 +522,7 @@ class Throttle:
     def _count_wait(self, site: SiteState) -> None:
         waited = site.end_wait(self._now())
         if waited is not None:
-            self._tell(events.TURN_WAITED, seconds=waited)
+            self._tell(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: SiteState) -> None:
         self.sites.settle(site)
