@@ -128,6 +128,7 @@ GIVEN_UP = Event(
     stats=("mandelbot/pause/given_up",),
 )
 REFUSED = Event(stats=("mandelbot/pause/refused",))
+WAITING = Event("%(status)s")
 BOUNCED = Event(stats=("mandelbot/pause/bounced",))
 WAITED = Event(stats=("mandelbot/pause/waited",))
 EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))

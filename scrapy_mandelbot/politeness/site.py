@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_mandelbot.politeness.pace import Metronome, Pace
 from scrapy_mandelbot.politeness.parts import Blame, Parts, sections_of
+from scrapy_mandelbot.politeness.pause import clock_time
 from scrapy_mandelbot.politeness.pause_law import Refusal
 from scrapy_mandelbot.politeness.pause_table import Fact, News, PauseState
 from scrapy_mandelbot.politeness.routes import Routes
@@ -643,7 +644,7 @@ class SiteState:
         pause = self.pause(route)
         words = [] if pause is None else [pause.in_words()]
         if self.held_until > now:
-            words.append(f"held until {self.held_until:.1f}")
+            words.append(f"held until {clock_time(self.held_until)}")
         if self.scout is not None:
             words.append("its rules are being found out")
         if not words and self._routes is not None and self._routes.is_shut(route):

@@ -8,7 +8,7 @@ from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 MOST_SITES = 5_000
 """Sites that are told apart when nothing is known of them any more but what was counted."""
@@ -75,13 +75,17 @@ class CrawlRecord:
         by_name = sorted(self._sites.values(), key=lambda one: one.site)
         return sorted(by_name, key=lambda one: one.rank, reverse=True)
 
-    def total(self, now: float) -> SiteRecord:
-        """Return the sums of all sites."""
+    def folded(self, sites: Iterable[SiteRecord], now: float) -> SiteRecord:
+        """Return the sums of some sites, and of those that are told apart no longer."""
         total = SiteRecord("", self.began)
         total.sites = 0
-        for record in (*self._sites.values(), self.rest):
+        for record in (*sites, self.rest):
             total.fold(record, now)
         return total
+
+    def total(self, now: float) -> SiteRecord:
+        """Return the sums of all sites."""
+        return self.folded(self._sites.values(), now)
 
     def _sweep(self, now: float) -> None:
         """Fold those that nothing more is heard of, beyond the number; thin out the others."""

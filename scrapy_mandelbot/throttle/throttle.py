@@ -65,6 +65,9 @@ class Queue(Protocol):
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
         """Yield site, route, section if they are kept by it, and number of its requests."""
 
+    def delayed(self) -> Iterator[tuple[SiteState, float]]:
+        """Yield site and time of each request that waits for a time of its own."""
+
     @property
     def slot_changed(self) -> Callable[[str, int], None]:
         """What is called with a download slot that has one more or one less, and its number."""
@@ -207,6 +210,16 @@ class Throttle:
         """Return how many requests for a site are in the queues."""
         site = self.sites.get(name)
         return 0 if site is None else self._waiting(site)
+
+    def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
+        """Yield site, route, section and number of what waits in the queues; see `Queue.lines`."""
+        for queue in self._queues:
+            yield from queue.lines()
+
+    def delayed(self) -> Iterator[tuple[SiteState, float]]:
+        """Yield site and time of each request of the queues that waits for a time of its own."""
+        for queue in self._queues:
+            yield from queue.delayed()
 
     def held(self) -> tuple[int, int]:
         """Return how many requests the queues hold of sites that are shut, and of given up ones."""
