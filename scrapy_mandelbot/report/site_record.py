@@ -162,6 +162,7 @@ class SiteRecord:
         "given_up",
         "in_pauses",
         "is_watched",
+        "number",
         "others",
         "pace",
         "pages",
@@ -190,8 +191,8 @@ class SiteRecord:
         self.since = since
         self.sites = 1
         """1; of those folded into one: how many they were. Who came again is counted again."""
-        self.is_watched = False
-        """Whether each of its requests is told of."""
+        self.number, self.is_watched = -1, False
+        """How many others were told apart before it; whether each of its requests is told of."""
         self.pages = 0
         """Answers of 2xx."""
         self.others = 0
