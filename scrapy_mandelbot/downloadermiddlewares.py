@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.fetching import SiteRules
     from scrapy_mandelbot.politeness import Flight
+    from scrapy_mandelbot.politeness.site import Tally
 
 _OK, _NOT_ALL_OK = 200, 300  # not HTTPStatus: they are compared for each page
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
@@ -270,16 +271,14 @@ class PauseMiddleware:
         throttle = self._throttle
         flight = self._flight(request) or throttle.flight_of(request)
         if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
+            # Our own requests have no callback: what they bring are no pages.
+            if flight.site.tally is not None and request.callback is not NO_CALLBACK:
+                _tally(flight.site.tally, response)
             throttle.let_go(flight)
             return response
-        status = response.status
-        is_good = status not in self._statuses
-        tally = flight.site.tally
-        if tally is not None and is_good and "cached" not in response.flags:
-            if _OK <= status < _NOT_ALL_OK:
-                tally.pages += 1
-            else:
-                tally.others += 1
+        is_good = response.status not in self._statuses
+        if is_good and flight.site.tally is not None:
+            _tally(flight.site.tally, response)
         if not flight.is_noticed and "cached" not in response.flags:
             if is_good:
                 throttle.answered(flight, is_page=_is_page(request, response))
@@ -357,6 +356,16 @@ class PauseMiddleware:
         """Count a response in the stats, as it will not reach the middleware that does."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
+
+
+def _tally(tally: Tally, response: Response) -> None:
+    """Count an answer among those of its site; not one that another gave for it."""
+    if "cached" in response.flags or REFUSAL_FLAG in response.flags:
+        return
+    if _OK <= response.status < _NOT_ALL_OK:
+        tally.pages += 1
+    else:
+        tally.others += 1
 
 
 def _is_page(request: Request, response: Response) -> bool:
