@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.fetching import SiteRules
     from scrapy_mandelbot.politeness import Flight
-    from scrapy_mandelbot.politeness.site import Tally
 
 _OK, _NOT_ALL_OK = 200, 300  # not HTTPStatus: they are compared for each page
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
@@ -270,15 +269,20 @@ class PauseMiddleware:
         """Send back a request that its site refused, to be asked again after the pause."""
         throttle = self._throttle
         flight = self._flight(request) or throttle.flight_of(request)
-        if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
-            # Our own requests have no callback: what they bring are no pages.
-            if flight.site.tally is not None and request.callback is not NO_CALLBACK:
-                _tally(flight.site.tally, response)
+        status, is_answer = response.status, REFUSAL_FLAG not in response.flags
+        heeds_pauses = is_answer and not request.meta.get("dont_pause")
+        is_good = status not in self._statuses
+        tally = flight.site.tally
+        # Our own requests have no callback, and heed no pause: what they bring are no pages.
+        is_ours = not heeds_pauses and request.callback is NO_CALLBACK
+        is_counted = is_good and is_answer and not is_ours and "cached" not in response.flags
+        if is_counted and tally is not None:
+            is_page = _OK <= status < _NOT_ALL_OK
+            tally.pages += is_page
+            tally.others += not is_page
+        if not heeds_pauses:
             throttle.let_go(flight)
             return response
-        is_good = response.status not in self._statuses
-        if is_good and flight.site.tally is not None:
-            _tally(flight.site.tally, response)
         if not flight.is_noticed and "cached" not in response.flags:
             if is_good:
                 throttle.answered(flight, is_page=_is_page(request, response))
@@ -356,16 +360,6 @@ class PauseMiddleware:
         """Count a response in the stats, as it will not reach the middleware that does."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
-
-
-def _tally(tally: Tally, response: Response) -> None:
-    """Count an answer among those of its site; not one that another gave for it."""
-    if "cached" in response.flags or REFUSAL_FLAG in response.flags:
-        return
-    if _OK <= response.status < _NOT_ALL_OK:
-        tally.pages += 1
-    else:
-        tally.others += 1
 
 
 def _is_page(request: Request, response: Response) -> bool:

@@ -187,7 +187,9 @@ def _served(address: str) -> _Exported:
     host, _, port = address.rpartition(":")
     registry = CollectorRegistry()
     server, thread = start_http_server(int(port), host.strip("[]"), registry)
-    reader = PrometheusMetricReader(scope_info_enabled=False, registry=registry)
+    reader = PrometheusMetricReader(
+        disable_target_info=True, scope_info_enabled=False, registry=registry
+    )
     provider = MeterProvider([reader], shutdown_on_exit=False)
 
     def close() -> None:
