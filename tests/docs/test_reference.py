@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import configparser
 import re
+import textwrap
 
+import scrapy
 from pages import ROOT, names, page
+from scrapy.settings import Settings
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.config import setting_defaults
+from scrapy_mandelbot.config import Config, setting_defaults
 from scrapy_mandelbot.events import EVENTS
 from scrapy_mandelbot.extensions import HOOKS
 from scrapy_mandelbot.politeness import outcome
@@ -19,12 +22,40 @@ PACKAGE = "\n".join(MODULES.values())
 
 def test_every_setting_is_in_the_table_with_its_default():
     """A setting exists only if docs/settings.rst lists it."""
-    table = page("settings")
+    table = page("settings").partition("\n\n\n")[0]
     defaults = setting_defaults()
     assert names(table, "(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+") == list(defaults)
     rows = dict(re.findall(r"^``([A-Z_]+)`` +(\S.*?)  ", table, flags=re.MULTILINE))
     told = {name: str(default) for name, default in defaults.items()}
     assert rows == told
+
+
+ENTRY = re.compile(
+    r"^([A-Z_]+)\n~+\n\n:default: (.+)\n:takes: (.+)\n\n((?:.+\n)+)\n"
+    r"\.\. code-block:: python\n\n((?: {4}.*\n)+)",
+    re.MULTILINE,
+)
+
+
+def test_every_setting_has_an_entry():
+    """After the table: default, what it takes, when to change it, and an example of it alone."""
+    entries = {name: rest for name, *rest in ENTRY.findall(page("settings"))}
+    assert list(entries) == list(setting_defaults()), "in the table's order"
+    for name, (default, _takes, _why, example) in entries.items():
+        told = default.strip("`").partition(":")[0].partition(" (")[0].partition(", by")[0]
+        assert told == repr(setting_defaults()[name]).replace("'", '"'), name
+        assert set(re.findall("(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+", example)) == {name}
+
+
+def test_the_examples_of_settings_are_taken():
+    """What an entry shows can be written as it stands, and is not the default."""
+    for name, *_, example in ENTRY.findall(page("settings")):
+        written: dict[str, object] = {"scrapy": scrapy}
+        exec(textwrap.dedent(example), written)
+        spider = written.get("MySpider")
+        value = spider.custom_settings[name] if spider else written[name]
+        Config.from_settings(Settings({name: value}))
+        assert value != setting_defaults()[name]
 
 
 def test_every_stat_is_in_the_table():
