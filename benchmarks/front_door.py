@@ -9,11 +9,12 @@ had to send.
 limit    bears 30 requests a second and five more, and answers 503 to what is above
 kill -9  the crawl has a JOBDIR, is killed after 500 of 2,000 pages, and is started again
 
-With ``--picture FILE`` the first of them is drawn too: each answer of the site by its time.
+With ``--picture FILE`` the first of them is drawn too: each answer of the site by its time. With
+``--autothrottle`` Scrapy's AutoThrottle is crawled with instead of the package.
 
 Usage::
 
-    python benchmarks/front_door.py [--picture FILE]
+    python benchmarks/front_door.py [--picture FILE | --autothrottle]
 """
 
 from __future__ import annotations
@@ -152,6 +153,9 @@ def picture(results: dict[str, dict], pages: int) -> str:
 def main() -> None:
     """Print the table, as reStructuredText has it."""
     rows = []
+    if "--autothrottle" in sys.argv:
+        del VARIANTS["scrapy-mandelbot"]
+        VARIANTS["AutoThrottle"] = {"AUTOTHROTTLE_ENABLED": True}
     for case, behaviour, pages, kill_at in CASES:
         results = {
             variant: measure(behaviour, pages, settings, kill_at)

@@ -1,19 +1,43 @@
-"""The README says what is there, and all of it."""
+"""The README is short, and what it says is so; every document is well formed."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 
 import docutils.core
 import docutils.utils
 import pytest
-from pages import README, ROOT
+from pages import README, ROOT, page
 
 
 def commands() -> list[str]:
     """Return the commands for a fresh machine."""
     blocks = re.findall(r"\.\. code-block:: console\n\n((?:    .*\n)+)", README)
-    return [block.strip() for block in blocks if "venv" in block]
+    return [block.strip() for block in blocks if "-m venv" in block]
+
+
+def test_it_is_short():
+    """Who reads it to the end has read fewer than 200 lines."""
+    assert README.count("\n") < 200
+
+
+def test_its_links_lead_somewhere():
+    """Every page and picture that it names is a file of the repository."""
+    named = re.findall(r"<([\w/.]+)>`_|image:: (\S+)", README)
+    assert len(named) > 20
+    for document, picture in named:
+        assert (ROOT / (document or picture)).is_file()
+
+
+def test_its_figures_are_what_the_command_printed():
+    """Its table is in the results of the benchmarks, and so are those of the comparison."""
+    results = (ROOT / "benchmarks" / "RESULTS.rst").read_text(encoding="utf-8")
+    told = README + page("compare")
+    printed = re.findall(r"(?m)^=+  =+  =+\n +stock Scrapy .*\n(?:.+\n)+", told)
+    assert len(printed) == 3
+    for table in printed:
+        assert textwrap.indent(table, "    ") in results
 
 
 def test_ci_runs_the_second_command_letter_for_letter():
