@@ -261,7 +261,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class Config:
-    """What the project set, checked. ``README.rst`` says what each setting means."""
+    """What the project set, checked. ``docs/settings.rst`` says what each means."""
 
     enabled: bool = field(metadata=_setting("MANDELBOT_ENABLED", _flag, default=True))
     obey: bool = field(metadata=_setting("ROBOTSTXT_OBEY", _flag, default=True))
@@ -461,6 +461,6 @@ def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
 
 
 def setting_defaults() -> dict[str, object]:
-    """Return each setting's name and default, in the order of the README's table."""
+    """Return each setting's name and default, in the order of ``docs/settings.rst``."""
     told = (one.metadata for one in fields(Config) if one.metadata["told"])
     return {setting["name"]: setting["default"] for setting in told}
