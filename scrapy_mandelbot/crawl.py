@@ -15,9 +15,10 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.agents import Agents
 from scrapy_mandelbot.clock import Clock
-from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.config import Config, SettingsError
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.fetching import RobotsFetcher
+from scrapy_mandelbot.mistakes import Project, refuse, tell_mistakes
 from scrapy_mandelbot.patience import Patience
 from scrapy_mandelbot.stores import MemoryStore, SqliteStore
 from scrapy_mandelbot.throttle import Throttle, site_of_request
@@ -72,6 +73,7 @@ class Crawl:
         """What is kept in one file, with all that a run does; None: there is no such job."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
+        crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -87,7 +89,11 @@ class Crawl:
         """
         crawl = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(crawl, cls):
-            crawl = cls(crawler, clock)
+            try:
+                crawl = cls(crawler, clock)
+            except SettingsError as error:
+                refuse(crawler, error)
+                raise
             setattr(crawler, _ATTRIBUTE, crawl)
         return crawl
 
@@ -157,6 +163,10 @@ class Crawl:
         """
         start = getattr(self._crawler.spidercls, "start", None)
         return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+
+    def _spider_opened(self, spider: Spider) -> None:
+        if self.config.enabled:
+            tell_mistakes(Project(self._crawler.settings, self.config, type(spider)))
 
     def _spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == "finished":
