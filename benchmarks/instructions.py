@@ -6,6 +6,7 @@ Usage::
     python benchmarks/instructions.py site [--gate THOUSAND] [--full-collections]
     python benchmarks/instructions.py calls [--by-function] [--gate CALLS]
     python benchmarks/instructions.py usage [--full-collections]
+    python benchmarks/instructions.py report [--full-collections]
     python benchmarks/instructions.py job [--gate RATIO] [--full-collections]
     python benchmarks/instructions.py refusal [--by-function] [--gate CALLS]
 
@@ -18,6 +19,7 @@ usage    what it costs a page to ask its owner for what it may be used: thousand
          calls of the package without a purpose, with one, with a ledger
 job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
          with the links that the other modes have, and with twenty new ones; the greater ratio
+report   the same without a summary, with one, and with metrics
 refusal  functions of the package called for a 503, from the download handler until the scheduler
          has the request again; a stop is a step into another module
 
@@ -44,8 +46,12 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from without_network import PAGES_OF_A_SITE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HERE = Path(__file__).parent
 CRAWL = HERE / "without_network.py"
@@ -124,7 +130,18 @@ def job(arguments: argparse.Namespace) -> float:
 
 def usage(arguments: argparse.Namespace) -> float:
     """Print what a page costs without a purpose and with one; return the ratio of these."""
-    variants = ("package", "annotate", "obey", "ledger")
+    names = ("no purpose", "train-ai, annotate", "train-ai, obey", "train-ai, annotate, ledger")
+    return beside(("package", "annotate", "obey", "ledger"), names, arguments)
+
+
+def report(arguments: argparse.Namespace) -> float:
+    """Print what a page costs with nothing told of it, and more; return the first ratio."""
+    names = ("no summary", "summary", "summary, metrics")
+    return beside(("silent", "package", "metrics"), names, arguments)
+
+
+def beside(variants: Sequence[str], names: Sequence[str], arguments: argparse.Namespace) -> float:
+    """Print what a page costs in each variant; return the ratio of the second to the first."""
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is needed: apt-get install valgrind")
     runs = [(variant, "page", pages, arguments.count) for variant in variants for pages in SIZES]
@@ -137,7 +154,6 @@ def usage(arguments: argparse.Namespace) -> float:
         for few, many in zip(counted[::2], counted[1::2], strict=True)
     ]
     print("a page of one site              thousand instructions  ratio   calls")
-    names = ("no purpose", "train-ai, annotate", "train-ai, obey", "train-ai, annotate, ledger")
     for variant, name, cost in zip(variants, names, costs, strict=True):
         few, many = (sum(json.loads(crawl(variant, "page", n, "calls")).values()) for n in SIZES)
         each = (many - few) / (MANY - FEW)

@@ -46,6 +46,8 @@ VARIANTS = {
 VARIANTS["annotate"] = {**VARIANTS["package"], "MANDELBOT_PURPOSE": "train-ai"}
 VARIANTS["obey"] = {**VARIANTS["annotate"], "MANDELBOT_USAGE": "obey"}
 VARIANTS["ledger"] = VARIANTS["annotate"]
+VARIANTS["silent"] = {**VARIANTS["package"], "MANDELBOT_SUMMARY": 0}
+VARIANTS["metrics"] = {**VARIANTS["package"], "MANDELBOT_METRICS": True}
 VARIANTS["stock-job"], VARIANTS["package-job"] = VARIANTS["stock"], VARIANTS["package"]
 SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
