@@ -204,7 +204,15 @@ def refusal(arguments: argparse.Namespace) -> float:
     return len(called)
 
 
-MODES = {"page": page, "site": site, "calls": calls, "usage": usage, "job": job, "refusal": refusal}
+MODES = {
+    "page": page,
+    "site": site,
+    "calls": calls,
+    "usage": usage,
+    "job": job,
+    "report": report,
+    "refusal": refusal,
+}
 
 
 def main() -> None:
