@@ -184,7 +184,7 @@ async def test_files_wait_for_their_site(recipe, webs, tmp_path):
 @ensureDeferred
 async def test_pages_of_a_browser_wait_too(recipe, webs):
     """Text that a script writes is there, what is forbidden is not asked for, and a 503 pauses."""
-    pytest.importorskip("scrapy_playwright", reason="needs scrapy-playwright")
+    pytest.importorskip("scrapy_playwright", reason="needs scrapy-playwright (the extra recipes)")
     browser = pytest.importorskip("browser")
     if not browser.IS_THERE:
         pytest.skip("needs chromium")
