@@ -28,7 +28,7 @@ class Patience:
         self._crawler = crawler
         self._throttle = throttle
         self._clock = clock
-        self._tells_idle = config.pause_idle is True
+        self._tells_idle = config.tells_idle
         self._closes = config.closes_when_paused and throttle.keeps_given_up
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""

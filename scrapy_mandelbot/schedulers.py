@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import RFPDupeFilter
-from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.jobs import Job, JobError
-from scrapy_mandelbot.queue import SiteQueue
+from scrapy_mandelbot.queue import ParkedRequests, SiteQueue
+from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.stores.job import CannotKeepError
 
 if TYPE_CHECKING:
@@ -25,26 +25,35 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_PARKED = 1_000
-"""Requests that are taken out of the project's scheduler at a time, those of paused sites mostly.
+"""Requests that are held at a time, taken out of the project's scheduler, as their sites wait.
 
-They are in memory. When so many are of sites that are paused, other sites have to wait as well.
+They are in memory. When there are so many, other sites have to wait as well.
 """
+
+_TAKEN_AT_ONCE = 50
+"""Requests that are taken and have to wait in a turn of the loop: each may be a round trip."""
+_MOST_FAILURES = 3
+"""In a row, when requests are given back: a server that is gone may take half a minute for each."""
+_NAMED = 10  # of the requests that are lost
 
 _MARK = "mandelbot_unfiltered"
 """Meta key of a request given back: its ``dont_filter`` is ours, to be taken off again."""
 
 
 class ParkingScheduler(BaseScheduler):
-    """Hands out what the project's scheduler does, but parks requests of paused sites.
+    """Hands out what the project's scheduler does, in its order, and passes by sites that wait.
 
-    What is parked when the spider closes is given back to the project's scheduler.
+    To see what comes after a request of such a site it has to take it: that is parked until its
+    site may be asked. It takes no other request before the engine can send it, so that what other
+    processes share stays where it is. What is parked when the spider closes is given back.
     """
 
     def __init__(self, crawler: Crawler, inner: Any) -> None:
         self.inner = inner
         """The project's own scheduler."""
+        self._crawler = crawler
         self._in_flight = Crawl.of(crawler).throttle.in_flight
-        self._parked = SiteQueue(crawler, LifoMemoryQueue, "")
+        self._parked = SiteQueue.over(crawler, ParkedRequests())
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ParkingScheduler:
@@ -73,12 +82,20 @@ class ParkingScheduler(BaseScheduler):
         return self._call("open", spider)
 
     def close(self, reason: str) -> Deferred[None] | None:
-        """Give back what is parked, and close the project's scheduler."""
-        for request in self._parked.drain():
-            if not request.dont_filter:  # it has passed the dupe filter once
-                request.meta[_MARK] = True
-                request.dont_filter = True
-            self.inner.enqueue_request(request)
+        """Give back what is parked, and close the project's scheduler, whatever came of that."""
+        lost = self._give_back()
+        if lost:
+            logger.warning(
+                "%(count)d requests that were parked are lost, as %(scheduler)s does not take them"
+                " back: %(requests)s%(more)s",
+                {
+                    "count": len(lost),
+                    "scheduler": type(self.inner).__name__,
+                    "requests": ", ".join(shown(str(request)) for request in lost[:_NAMED]),
+                    "more": ", …" if len(lost) > _NAMED else "",
+                },
+                extra={"spider": self._crawler.spider},
+            )
         return self._call("close", reason)
 
     def has_pending_requests(self) -> bool:
@@ -93,9 +110,18 @@ class ParkingScheduler(BaseScheduler):
         return bool(self.inner.enqueue_request(request))
 
     def next_request(self) -> Request | None:
-        """Return the next request of a site that may be asked now, or None."""
+        """Return the next request of a site that may be asked now, or None.
+
+        Raises:
+            Exception: what the project's scheduler raises, as without this one; nothing is lost.
+        """
         request = self._parked.pop()
-        while request is None and len(self._parked) < MOST_PARKED:
+        left = _TAKEN_AT_ONCE
+        while request is None and self._may_take():
+            if not left:
+                engine.wake(self._crawler)
+                return None
+            left -= 1
             taken = self.inner.next_request()
             if taken is None:
                 return None
@@ -104,6 +130,38 @@ class ParkingScheduler(BaseScheduler):
             self._parked.push(taken)
             request = self._parked.pop()
         return request
+
+    def _may_take(self) -> bool:
+        """Return whether the engine has room for one more than those that wait for no time.
+
+        Those would be in the downloader without this scheduler, and no more with them.
+        """
+        held = len(self._parked)
+        if held >= MOST_PARKED:
+            return False
+        room = engine.room(self._crawler)
+        return held < room or self._parked.count_ready() < room
+
+    def _give_back(self) -> list[Request]:
+        """Hand what is parked to the project's scheduler; return what it does not take."""
+        lost, failures = [], 0
+        for request in self._parked.drain():
+            if failures == _MOST_FAILURES:
+                lost.append(request)
+                continue
+            if not request.dont_filter:  # it has passed the dupe filter once
+                request.meta[_MARK] = True
+                request.dont_filter = True
+            try:
+                is_taken = bool(self.inner.enqueue_request(request))
+                failures = 0
+            except Exception:
+                logger.exception("Error while a parked request was given back: %s", request)
+                is_taken = False
+                failures += 1
+            if not is_taken:
+                lost.append(request)
+        return lost
 
     def _call(self, name: str, argument: object) -> Deferred[None] | None:
         """Call a method that a scheduler need not have."""

@@ -218,6 +218,20 @@ class SiteQueue:
         self._warn_of(self._storage.put_down())
         return self._storage.close()
 
+    def count_ready(self) -> int:
+        """Return how many requests wait for no time of their site, where :meth:`pop` finds none.
+
+        They wait for one in flight: for a place in its download slot, or for what it learns of the
+        site's rules. It costs as much as there is in flight, however many requests are held.
+        """
+        now = self._crawl.now()
+        return sum(
+            self._storage.length(line.name)
+            for slot in self._in_flight.slots()
+            for line in self._round_robin.lines_of(slot)
+            if not line.site.holds_back(now, line.route, line.section)
+        )
+
     # Asked and told by the throttle.
 
     def waiting(self, site: SiteState) -> int:
