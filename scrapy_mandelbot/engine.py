@@ -238,6 +238,11 @@ def scheduler_length(crawler: Crawler) -> int:
         return int(scheduler.has_pending_requests())
 
 
+def scheduler_only_waits(crawler: Crawler) -> bool:
+    """Return whether the scheduler says that what it cannot look through has to wait as well."""
+    return bool(getattr(_scheduler(crawler), "only_waits", False))
+
+
 def path_safe(name: str) -> str:
     """Return the name of the directory in which Scrapy keeps the queue of this name.
 

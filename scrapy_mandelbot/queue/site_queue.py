@@ -224,13 +224,21 @@ class SiteQueue:
         They wait for one in flight: for a place in its download slot, or for what it learns of the
         site's rules. It costs as much as there is in flight, however many requests are held.
         """
-        now = self._crawl.now()
         return sum(
             self._storage.length(line.name)
             for slot in self._in_flight.slots()
             for line in self._round_robin.lines_of(slot)
-            if not line.site.holds_back(now, line.route, line.section)
+            if not self._throttle.holds_back(line.site, line.route, line.section)
         )
+
+    def holds_back(self, request: Request) -> bool:
+        """Return whether a request would have to wait for a time of its site."""
+        site = self._throttle.site_of(request)
+        if site.is_plain:
+            return False
+        section = site.section_of(request.url)
+        path = "" if section is None else section.path
+        return self._throttle.holds_back(site, self._throttle.route_of(request), path)
 
     # Asked and told by the throttle.
 

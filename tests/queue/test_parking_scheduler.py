@@ -44,6 +44,21 @@ class Shared:
         self.requests += [Request(f"{site}/{number}") for number in range(count)]
 
 
+class ByPriority(Shared):
+    """A queue elsewhere as scrapy-redis has it: the most urgent first, then by what they are."""
+
+    def next_request(self):
+        self.requests.sort(key=lambda request: (-request.priority, request.url))
+        return super().next_request()
+
+
+class LastFirst(Shared):
+    """A stack elsewhere: what goes back comes straight out again."""
+
+    def next_request(self):
+        return self.requests.pop() if self.requests else None
+
+
 class Worker:
     """As much of the engine as takes requests from a scheduler, and of the downloader."""
 
@@ -66,11 +81,15 @@ class Worker:
 
     def take_all_turns(self) -> list[str]:
         """Take in as many turns of the loop as it wants."""
-        urls, held = self.take(), -1
-        while held != len(self.scheduler._parked):
-            held = len(self.scheduler._parked)
+        self.is_woken = True
+        urls = []
+        while self.is_woken:
+            self.is_woken = False
             urls += self.take()
         return urls
+
+    def woken(self, _crawler) -> None:
+        self.is_woken = True
 
     def end(self, request: Request) -> None:
         throttle = Crawl.of(self.crawler).throttle
@@ -87,9 +106,11 @@ class Worker:
 
 
 @pytest.fixture
-def worker(make_crawler):
-    def make(**settings) -> Worker:
-        return Worker(make_crawler(MANDELBOT_INNER_SCHEDULER=Shared, **settings))
+def worker(make_crawler, monkeypatch):
+    def make(inner: type = Shared, **settings) -> Worker:
+        made = Worker(make_crawler(MANDELBOT_INNER_SCHEDULER=inner, **settings))
+        monkeypatch.setattr(engine, "wake", made.woken)
+        return made
 
     return make
 
@@ -136,29 +157,141 @@ def test_paused_sites_are_passed_by(worker):
     """What comes after the requests of a paused site is sent; those are held, and no others."""
     one = worker()
     refuse(one.crawler, PAUSED + "/x")
-    one.shared.fill(PAUSED, 300)
+    one.shared.fill(PAUSED, 90)
     one.shared.fill(HEALTHY, 600)
     assert len(one.take_all_turns()) == 8
-    assert len(one.scheduler._parked) == 300 + 8
+    assert len(one.scheduler._parked) == 90 + 8
     assert len(one.shared.requests) == 600 - 16
 
 
-def test_a_turn_of_the_loop_takes_a_few(worker, monkeypatch):
-    """Each may cost a round trip to a server: the loop goes round, and the engine asks again."""
-    woken = []
-    monkeypatch.setattr(engine, "wake", woken.append)
+@pytest.mark.parametrize("inner", [Shared, ByPriority])
+def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(worker, inner, clock):
+    """Behind all others, which are sent; each as it was, when its site may be asked again."""
+    one = worker(inner)
+    refuse(one.crawler, "https://a.example/x", 1_000)
+    one.shared.fill("https://a.example", 1_500)
+    one.shared.fill(HEALTHY, 600)
+    one.take_all_turns()
+    for _ in range(100):
+        for request in list(one.crawler.engine.downloader.active):
+            one.end(request)
+        one.take_all_turns()
+        clock.turn(0.2)
+    assert len(one.sent) == 600
+    assert len(one.scheduler._parked) == schedulers.PARKED
+    assert len(one.shared.requests) == 1_400
+    assert one.scheduler.only_waits
+
+    Crawl.of(one.crawler).throttle.give_up_all("enough")
+    while one.scheduler.has_pending_requests():
+        one.take_all_turns()
+        for request in list(one.crawler.engine.downloader.active):
+            one.end(request)
+        clock.turn(0.2)
+    there = one.sent[600:]
+    assert {request.url for request in there} == {f"https://a.example/{n}" for n in range(1_500)}
+    assert len(there) == 1_500
+    assert {(request.priority, request.dont_filter) for request in there} == {(0, False)}
+    assert {tuple(request.meta) for request in there} == {("download_slot",)}
+
+
+def test_where_all_has_gone_back_it_rests_until_something_is_new(worker, clock):
+    """It looks through a few each second, and takes at once what this crawl finds."""
+    one = worker(ByPriority)
+    refuse(one.crawler, PAUSED + "/x", 1_000)
+    one.shared.fill(PAUSED, 200)
+    assert one.take_all_turns() == []
+    assert one.scheduler.only_waits
+    asked = []
+    next_request = one.shared.next_request
+    one.shared.next_request = lambda: asked.append(1) or next_request()
+    for _ in range(50):
+        assert one.take_all_turns() == []
+    assert asked == []
+    clock.turn(1.1)
+    assert one.take_all_turns() == []
+    assert len(asked) == schedulers._AROUND
+    one.scheduler.enqueue_request(Request(HEALTHY + "/new"))
+    assert one.take_all_turns() == [HEALTHY + "/new"]
+
+
+def test_one_whose_site_is_well_is_not_hidden_behind_those_that_wait(worker, clock):
+    """Each goes further behind each time, so that all of those that went back have a turn."""
+    one = worker(ByPriority)
+    for site in ("https://a.example", "https://b.example"):
+        refuse(one.crawler, site + "/x", 1_000)
+        one.shared.fill(site, 150)
+    one.take_all_turns()
+    one.scheduler._parked._throttle.end_hold("https://b.example")
+    urls = []
+    for _ in range(60):
+        urls += one.take_all_turns()
+        for request in list(one.crawler.engine.downloader.active):
+            one.end(request)
+        clock.turn(1.1)
+    assert len(urls) > 50
+    assert all(url.startswith("https://b.example") for url in urls)
+
+
+def test_of_a_stack_all_that_fit_are_held(worker):
+    """What goes back would come straight out: so many are held as before, and others reached."""
+    one = worker(LastFirst)
+    refuse(one.crawler, PAUSED + "/x")
+    one.shared.fill(HEALTHY, 3)
+    one.shared.fill(PAUSED, 900)
+    assert len(one.take_all_turns()) == 3
+    assert len(one.scheduler._parked) == 900
+    assert {request.priority for request in one.scheduler._parked.drain()} == {0}
+
+
+def test_what_the_scheduler_does_not_take_back_is_held(worker, caplog):
+    """As it was; it is not asked again, and nothing is lost."""
     one = worker()
     refuse(one.crawler, PAUSED + "/x")
-    woken.clear()
+    one.shared.fill(PAUSED, 300)
+    one.shared.fill(HEALTHY, 3)
+    asked = []
+
+    def enqueue_request(request):
+        asked.append(request)
+        raise ValueError("priorities are 0 to 9")
+
+    one.shared.enqueue_request = enqueue_request
+    assert len(one.take_all_turns()) == 3
+    assert len(asked) == 1
+    assert len(one.scheduler._parked) == 300
+    held = list(one.scheduler._parked.drain())
+    assert {(request.priority, request.dont_filter) for request in held} == {(0, False)}
+    assert {len(request.meta) for request in held} == {0}
+
+
+def test_a_turn_of_the_loop_takes_a_few(worker):
+    """Each may cost a round trip to a server: the loop goes round, and the engine asks again."""
+    one = worker()
+    refuse(one.crawler, PAUSED + "/x")
+    one.is_woken = False
     one.shared.fill(PAUSED, 1_000)
     assert one.scheduler.next_request() is None
     assert len(one.scheduler._parked) == schedulers._TAKEN_AT_ONCE
-    assert woken == [one.crawler]
+    assert one.is_woken
 
 
-def test_a_thousand_paused_sites_are_held_and_no_more(worker):
+def test_a_thousand_paused_sites_are_passed_by(worker):
+    """The one behind them is asked; few of their requests are held."""
+    one = worker()
+    for number in range(1_200):
+        refuse(one.crawler, f"https://{number}.example/x")
+        one.shared.fill(f"https://{number}.example", 1)
+    one.shared.fill(HEALTHY, 1)
+    assert one.take_all_turns() == [f"{HEALTHY}/0"]
+    assert len(one.scheduler._parked) == schedulers.PARKED
+    assert len(one.shared.requests) == 1_100
+
+
+def test_a_thousand_paused_sites_are_held_where_none_can_go_back(worker):
     """Parking is bounded; what the bound keeps in the scheduler comes when some have gone."""
     one = worker()
+    one.scheduler._lets_pass = False
     sites = [f"https://{number}.example" for number in range(1_200)]
     for site in sites:
         refuse(one.crawler, site + "/x")
