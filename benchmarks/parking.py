@@ -5,12 +5,13 @@ a time, each in a process of its own, and prints for both what the shared queue 
 Exits with 1 where the package is worse than its absence, beyond what is in flight.
 
 length  one site: how many requests are in the shared queue when a tenth, a half and nine tenths of
-        the pages are done, and how many at most were neither there nor done, looked at each 20 ms
+        the pages are done, and how many at most were neither there nor done from the tenth on,
+        looked at each 20 ms
 kill    the same, killed with SIGKILL when a third is done, and gone on with by another worker:
         the pages that no callback of either has seen, and those that came twice
 paused  two sites, one of which says 503 with Retry-After for a while; the worker is killed then
-idle    RedisSpider, whose only site says 503 for a while: the time from a new start URL in Redis
-        to the first request for it, beside that of a worker that has nothing to do
+idle    RedisSpider, whose only site says 503 for a while: when it has asked nothing for some
+        seconds, the time from a new start URL in Redis to the first request for it
 
 Usage::
 
@@ -28,6 +29,7 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
 IN_FLIGHT = 16  # Scrapy's CONCURRENT_REQUESTS
 ANSWERS_AFTER = 0.02  # seconds
-REFUSES = 8  # seconds
+REFUSES = 600  # seconds
 LONGEST = 300  # seconds for a run
 REQUESTS, START_URLS = "pages:requests", "pages:start_urls"
 WORKERS = {"scrapy-redis": False, "with mandelbot": True}
@@ -160,6 +162,11 @@ class Trial:
         self.world = World(pages)
         self.is_ours = is_ours
 
+    def is_quiet_for(self, seconds: float) -> bool:
+        """Return whether the sites were asked, and nothing for so long."""
+        asked = self.world.asked
+        return len(asked) > 2 and asked[-1][0] < time.monotonic() - seconds
+
     def done(self) -> list[str]:
         path = self.folder / "ends.txt"
         return path.read_text().split() if path.exists() else []
@@ -203,8 +210,8 @@ async def measure_length(trial: Trial) -> list[object]:
     async with trial.worker(trial.world.urls[0]) as child:
         await trial.until(look, child)
     pages = trial.world.pages
-    # Beside what is left to do: neither how fast it went nor when it was looked at counts.
-    missing = [pages - done - length for done, length in seen if 0 < done < pages]
+    # Until then the links of the front page are on their way there.
+    missing = [pages - done - length for done, length in seen if pages / 10 <= done]
     at = [next(length for done, length in seen if done >= pages * part) for part in (0.1, 0.5, 0.9)]
     return [*at, max(missing)]
 
@@ -225,7 +232,7 @@ async def measure_kill(trial: Trial) -> list[object]:
 async def measure_paused(trial: Trial) -> list[object]:
     """Return the same, killed while one of the sites is paused, and how that site's pages fared."""
     pages, (refusing, healthy) = trial.world.pages, trial.world.urls
-    trial.world.refuses_until = time.monotonic() + REFUSES + 1_000
+    trial.world.refuses_until = time.monotonic() + REFUSES
     async with trial.worker(refusing, healthy) as child:
         ends = trial.done
         await trial.until(lambda: sum(url.startswith(healthy) for url in ends()) == pages, child)
@@ -243,14 +250,13 @@ async def measure_idle(trial: Trial) -> list[object]:
     """Return the seconds until a new start URL is asked for, while the only site refuses."""
     refusing, new = trial.world.urls
     seconds = []
-    for wait in (1.0, 3.0):
-        trial.world.refuses_until = time.monotonic() + REFUSES * 4
+    for wait in (6.0, 8.0):
+        trial.world.refuses_until = time.monotonic() + REFUSES
         trial.world.asked.clear()
         trial.shared.flushall()
         trial.shared.lpush(START_URLS, json.dumps({"url": refusing}))
         async with trial.worker(is_fed=True) as child:
-            await trial.until(lambda: len(trial.world.asked) > IN_FLIGHT, child)
-            await asyncio.sleep(wait)
+            await trial.until(partial(trial.is_quiet_for, wait), child)
             trial.shared.lpush(START_URLS, json.dumps({"url": new}))
             began = time.monotonic()
             await trial.until(lambda: any(url == new for _, url in trial.world.asked), child)
@@ -262,7 +268,7 @@ HEADS = {
     "length": ["at 10 %", "at 50 %", "at 90 %", "most taken out"],
     "kill": ["left in Redis", "pages lost", "twice"],
     "paused": ["left in Redis", "lost, refusing", "lost, healthy"],
-    "idle": ["pushed after 1 s", "after 3 s"],
+    "idle": ["pushed after 6 s", "after 8 s"],
 }
 MEASURES = {
     "length": measure_length,

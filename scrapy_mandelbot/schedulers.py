@@ -35,7 +35,7 @@ MOST_PARKED = 1_000
 
 _TAKEN_AT_ONCE = 50
 """Requests that are taken and have to wait in a turn of the loop: each may be a round trip."""
-_MOST_FAILURES = 3
+_FAILURES = 3
 """In a row, when requests are given back: a server that is gone may take half a minute for each."""
 _NAMED = 10  # of the requests that are lost
 
@@ -207,7 +207,7 @@ class ParkingScheduler(BaseScheduler):
         """Hand what is parked to the project's scheduler; return what it does not take."""
         lost, failures = [], 0
         for request in self._parked.drain():
-            if failures == _MOST_FAILURES:
+            if failures == _FAILURES:
                 lost.append(request)
                 continue
             if self._give_back(request):
