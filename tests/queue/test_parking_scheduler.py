@@ -8,6 +8,7 @@ from math import inf
 import pytest
 from queueing import refuse
 from scrapy import Request
+from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, schedulers
 from scrapy_mandelbot.crawl import Crawl
@@ -169,17 +170,17 @@ def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(worker, in
     """Behind all others, which are sent; each as it was, when its site may be asked again."""
     one = worker(inner)
     refuse(one.crawler, "https://a.example/x", 1_000)
-    one.shared.fill("https://a.example", 1_500)
-    one.shared.fill(HEALTHY, 600)
+    one.shared.fill("https://a.example", 500)
+    one.shared.fill(HEALTHY, 200)
     one.take_all_turns()
-    for _ in range(100):
+    for _ in range(40):
         for request in list(one.crawler.engine.downloader.active):
             one.end(request)
         one.take_all_turns()
         clock.turn(0.2)
-    assert len(one.sent) == 600
+    assert len(one.sent) == 200
     assert len(one.scheduler._parked) == schedulers.PARKED
-    assert len(one.shared.requests) == 1_400
+    assert len(one.shared.requests) == 400
     assert one.scheduler.only_waits
 
     Crawl.of(one.crawler).throttle.give_up_all("enough")
@@ -188,9 +189,9 @@ def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(worker, in
         for request in list(one.crawler.engine.downloader.active):
             one.end(request)
         clock.turn(0.2)
-    there = one.sent[600:]
-    assert {request.url for request in there} == {f"https://a.example/{n}" for n in range(1_500)}
-    assert len(there) == 1_500
+    there = one.sent[200:]
+    assert {request.url for request in there} == {f"https://a.example/{n}" for n in range(500)}
+    assert len(there) == 500
     assert {(request.priority, request.dont_filter) for request in there} == {(0, False)}
     assert {tuple(request.meta) for request in there} == {("download_slot",)}
 
@@ -368,8 +369,10 @@ def test_what_cannot_be_given_back_is_named_and_the_scheduler_closed(worker, cap
         return True
 
     one.shared.enqueue_request = enqueue_request
+    closing = Deferred()
+    one.shared.close = lambda reason: one.shared.closed.append(reason) or closing
     with caplog.at_level(logging.WARNING):
-        one.scheduler.close("finished")
+        assert one.scheduler.close("finished") is closing, "the engine waits for it"
     assert len(asked) == 6
     (line,) = [text for text in caplog.messages if "lost" in text]
     assert line.startswith("19 requests that were parked are lost, as Shared does not take them")
