@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 import textwrap
 from itertools import pairwise
@@ -242,6 +243,13 @@ async def test_scrapy_redis_goes_on_while_a_site_is_paused(recipe, webs, tmp_pat
     assert max(hit.at for hit in other.hits) < closed.began + 2
 
 
+def robots_command(text: str) -> int:
+    """Run a command as a page shows it; return its exit code."""
+    return subprocess.run(
+        [sys.executable, "-m", *text.split()], capture_output=True, check=False, timeout=60
+    ).returncode
+
+
 @TURNED
 @ensureDeferred
 async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path):
@@ -255,6 +263,9 @@ async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path
     assert web.asked("/page/0") == 0
     assert len(run.logged("Not taken: ")) == 2
     assert (tmp_path / "ledger.jsonl").read_bytes().count(b"\n") == 3
+    shown = re.findall(r"    (scrapy robots ledger .*)", page("recipes/training"))
+    shown = [line.replace("https://texts.example.com/poem", f"{web.url}/page/2") for line in shown]
+    assert [robots_command(line) for line in shown] == [0, 0]
 
 
 @ensureDeferred
