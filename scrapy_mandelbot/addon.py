@@ -35,6 +35,8 @@ from scrapy_mandelbot.purposes import (
     UsageObeyingMiddleware,
 )
 from scrapy_mandelbot.queue import SiteQueue
+from scrapy_mandelbot.report.metrics import CrawlMetrics
+from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
@@ -88,6 +90,9 @@ class Addon:
         _switch_on(settings, "EXTENSIONS", SpiderHooks, 500)
         _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
         _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
+        _switch_on(settings, "EXTENSIONS", CrawlSummary, 500)
+        if settings.get("MANDELBOT_METRICS"):
+            _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
 
 
 class QueueSetup:

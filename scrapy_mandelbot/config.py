@@ -47,6 +47,8 @@ CLOSE = "close"
 DURABLE = "durable"
 JOBS = (DURABLE, "scrapy")
 JOB_SYNCS = ("normal", "full")
+METRICS_API = "api"
+_PORTS = 65_536
 
 
 class Deprecated(NamedTuple):
@@ -200,6 +202,18 @@ def _path_or_none(name: str, value: object) -> str | None:
     raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
 
 
+def _metrics(name: str, value: object) -> str | None:
+    """Return ``api``, or the address at which metrics are served, as ``127.0.0.1:9464``."""
+    if value in (None, "", "None", "False") or value is False:
+        return None
+    if value is True or value in ("True", METRICS_API):
+        return METRICS_API
+    host, _, port = str(value).rpartition(":")
+    if isinstance(value, (int, str)) and port.isascii() and port.isdigit() and int(port) < _PORTS:
+        return f"{host or '127.0.0.1'}:{int(port)}"
+    raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
+
+
 def _agent(name: str, value: object) -> str | tuple[str, ...] | None:
     if not value:
         return None
@@ -305,7 +319,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class Config:
-    """What the project set, checked. ``README.rst`` says what each setting means."""
+    """What the project set, checked. ``docs/settings.rst`` says what each means."""
 
     enabled: bool = field(metadata=_setting("MANDELBOT_ENABLED", _flag, default=True))
     obey: bool = field(metadata=_setting("ROBOTSTXT_OBEY", _flag, default=True))
@@ -393,6 +407,8 @@ class Config:
         metadata=_setting("MANDELBOT_USAGE_UNKNOWN", _one_of("allow", "drop"), "allow")
     )
     ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
+    summary: int = field(metadata=_setting("MANDELBOT_SUMMARY", _count(0), 20))
+    metrics: str | None = field(metadata=_setting("MANDELBOT_METRICS", _metrics))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -496,7 +512,7 @@ def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
 
 
 def setting_defaults() -> dict[str, object]:
-    """Return each setting's name and default, in the order of the README's table."""
+    """Return each setting's name and default, in the order of ``docs/settings.rst``."""
     told = (one.metadata for one in fields(Config) if one.metadata["told"])
     return {setting["name"]: setting["default"] for setting in told}
 

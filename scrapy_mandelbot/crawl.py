@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
@@ -40,6 +40,19 @@ _ATTRIBUTE = "_scrapy_mandelbot_crawl"
 STORE_FILE = "mandelbot.db"
 
 
+class KeptJob(Protocol):
+    """As much of a job as those see who keep something in it beside requests."""
+
+    def kept(self, prefix: str) -> dict[str, bytes]:
+        """Return what former runs have put under names that begin so, by name."""
+
+    def put(self, name: str, value: bytes | None) -> None:
+        """Have the next commit keep something under a name; None: nothing."""
+
+    def before_commits(self, call: Callable[[], None]) -> None:
+        """Have something called before each commit; what it puts is in it."""
+
+
 class Crawl:
     """What the package's components of one crawler share. Crawlers share nothing."""
 
@@ -56,6 +69,8 @@ class Crawl:
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now, self.events)
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
         self.patience = Patience(crawler, self.config, self.throttle, self.clock)
+        self.job: KeptJob | None = None
+        """What is kept in one file, with all that a run does; None: there is no such job."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)

@@ -24,7 +24,7 @@ def config(**settings: object) -> Config:
 
 
 def test_defaults():
-    """Without a word from the project, what the README's table says."""
+    """Without a word from the project, what docs/settings.rst says."""
     defaults = config(ROBOTSTXT_OBEY=True)
     assert defaults.enabled
     assert defaults.agent is None
@@ -260,7 +260,7 @@ def test_a_dialect_of_ones_own():
 
 
 def test_every_setting_has_a_name_and_a_default_that_is_taken():
-    """What the README's table says can be written in settings.py as it stands."""
+    """What docs/settings.rst says can be written in settings.py as it stands."""
     defaults = setting_defaults()
     assert all(name.startswith(("MANDELBOT_", "ROBOTSTXT_")) for name in defaults)
     config(**defaults)
