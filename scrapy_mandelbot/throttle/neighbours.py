@@ -1,7 +1,8 @@
 """What crawls tell each other of the sites that they both ask: pauses, and turns at a pace.
 
 Those of one process tell each other at once, whatever their stores; those with one store in a file
-read there what the others have written. Nothing that was heard is told again.
+read there what the others have written, and those with one on a server are told by it. Nothing that
+was heard is told again.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from scrapy_mandelbot.stores import Recent
+from scrapy_mandelbot.stores import LiveStore, Recent
 from scrapy_mandelbot.throttle.proxies import split_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.stores import KeptPause, Store
@@ -81,7 +82,9 @@ class Neighbours:
                 self.hear_pause(key, pause)
             for name, due in list(other._turns.items()):  # noqa: SLF001
                 self.hear_turn(name, due)
-        if self._store.is_shared:
+        if isinstance(self._store, LiveStore):
+            self._store.listen(self)
+        elif self._store.is_shared:
             self._store.has_news()  # what is there by now was read
             self._timer = self._clock.call_later(_LOOK_AFTER, self._look)
 
@@ -115,7 +118,7 @@ class Neighbours:
         """
         now = self._clock.now()
         self._turns.put(name, due, 1)
-        if due - now >= _WORTH_WRITING:
+        if due - now >= _WORTH_WRITING or isinstance(self._store, LiveStore):
             self._store.put_turn(name, due)
         waits = [other.hear_turn(name, due) for other in self._others()]
         if any(waits):
@@ -142,6 +145,32 @@ class Neighbours:
         """Hear of the next turn of a site; return whether a request waits for it."""
         self._turns.put(name, max(due, self._turns.get(name) or 0.0), 1)
         return self._hearer.hear_turn(name, due)
+
+    # Told by a store that tells what other processes write.
+
+    def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
+        """Hear of a pause of a crawl of another process, or that it is over."""
+        if self._by_proxy_or_not(key) and (pause is None or pause != self._known.get(key)):
+            self.hear_pause(key, pause)
+
+    def hear_stored_turn(self, name: str, due: float) -> None:
+        """Hear when a site may next be asked, as a crawl of another process has asked it."""
+        if isfinite(due) and due > (self._turns.get(name) or 0.0):
+            self.hear_turn(name, due)
+
+    def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
+        """Hear of all that there is in the store, and have it know what it has lost.
+
+        A pause that is not there is not over: the server may have begun anew.
+        """
+        now = self._clock.now()
+        for key, pause in pauses.items():
+            self.hear_stored_pause(key, pause)
+        for key, pause in list(self._known.items()):
+            if key not in pauses and pause.until > now and self._heard.get(key) is None:
+                self._store.put_pause(key, pause)
+        for name, due in turns.items():
+            self.hear_stored_turn(name, due)
 
     def _others(self) -> Iterator[Neighbours]:
         for other in list(_IN_THIS_PROCESS):
