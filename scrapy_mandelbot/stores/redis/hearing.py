@@ -47,9 +47,13 @@ class Hearing:
         """Begin."""
         self._thread.start()
 
-    def close(self) -> None:
-        """End the thread, which takes half a second at most but where the server hangs."""
+    def end(self) -> None:
+        """Hear of no more than one message."""
         self._is_over.set()
+
+    def close(self) -> None:
+        """Wait for the end of the thread, which is half a second away at most."""
+        self.end()
         self._thread.join(2 * _LOOKS_UP_AFTER)
 
     def _run(self) -> None:

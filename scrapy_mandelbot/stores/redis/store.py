@@ -286,6 +286,10 @@ class RedisStore(LiveStore):
         if self._is_closed:
             return
         self._is_closed = True
+        if self._hearing is not None:
+            self._hearing.end()
+            bye = news(self._token, "bye", "")  # which its thread waits for
+            self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, bye)))
         left = self._wire.close()
         if self._hearing is not None:
             self._hearing.close()
@@ -306,9 +310,10 @@ class RedisStore(LiveStore):
                 due = float(rest[0]) - self._ahead
                 self._have_heard(lambda listener: listener.hear_stored_turn(str(name), due))
             elif kind == "pause":
-                pause = read_pause(rest[0].encode(), self._ahead)[1] if rest[0] else None
+                is_over = rest[0] == ""
+                pause = None if is_over else read_pause(rest[0].encode(), self._ahead)[1]
                 self._have_heard(lambda listener: listener.hear_stored_pause(str(name), pause))
-        except (*NO_ROW_OF_OURS, AttributeError, IndexError, RecursionError) as error:
+        except (*NO_ROW_OF_OURS, AttributeError, IndexError) as error:
             logger.debug("A message in %s cannot be read: %s", shown_address(self._url), error)
 
     def _read_all(self) -> None:

@@ -42,7 +42,7 @@ def read_copy(value: bytes, ahead: float) -> Copy:
         ValueError, TypeError: it is none, or of a later version.
     """
     head, _, packed = value.partition(b"\n")
-    form, status, fetched_at, url, etag, last_modified = json.loads(head)
+    form, status, fetched_at, url, etag, last_modified = _loaded(head)
     _check(form)
     return as_copy((packed, status, fetched_at - ahead, url, etag, last_modified))
 
@@ -66,7 +66,7 @@ def read_pause(value: bytes, ahead: float) -> tuple[str, KeptPause]:
     Raises:
         ValueError, TypeError: it is none, or of a later version.
     """
-    form, *row = json.loads(value)
+    form, *row = _loaded(value)
     _check(form)
     key, pause = as_pause(tuple(row))
     return key, KeptPause(pause.until - ahead, pause.reason, pause.failed_probes)
@@ -83,9 +83,16 @@ def read_news(message: bytes) -> tuple[bytes, str, list[Any]]:
     Raises:
         ValueError, TypeError: it is none, or of a later version.
     """
-    form, sender, kind, *details = json.loads(message)
+    form, sender, kind, *details = _loaded(message)
     _check(form)
     return str(sender).encode(), str(kind), details
+
+
+def _loaded(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def _check(form: Any) -> None:

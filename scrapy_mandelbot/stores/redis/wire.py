@@ -42,7 +42,7 @@ _MOST_AT_A_TIME = 200
 
 _UNREACHABLE = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
 _GOES_AWAY = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH")
-_TAKES_NO_MORE = ("OOM", "OutOfMemory", "MISCONF", "NOREPLICAS")
+_TAKES_NO_MORE = ("OOM", "OUTOFMEMORY", "MISCONF", "NOREPLICAS")
 
 
 @dataclass(frozen=True)
@@ -310,5 +310,5 @@ def _is_of(answer: Any, kinds: tuple[str, ...]) -> bool:
     """Return whether an answer is an error of one of these kinds, inside of a script too."""
     if not isinstance(answer, RedisError):
         return False
-    text = f"{type(answer).__name__} {answer}"
+    text = f"{type(answer).__name__} {answer}".upper()
     return any(kind in text for kind in kinds)

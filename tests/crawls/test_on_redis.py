@@ -1,0 +1,93 @@
+"""Crawls with one store on a Redis server, and nothing else in common, as on several machines."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from crawling import LinksSpider, crawl, ensureDeferred
+from loops import TIME
+from redis_server import NEEDS_REDIS, RedisServer
+from twisted.internet.defer import Deferred, gatherResults
+from webs import Answer, html, site
+
+from scrapy_mandelbot.throttle.neighbours import Neighbours
+
+pytestmark = NEEDS_REDIS
+
+KNOWN_WITHIN = 0.1  # seconds after a refusal
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with RedisServer(tmp_path_factory.mktemp("redis")) as started:
+        yield started
+
+
+@pytest.fixture
+def workers(server, monkeypatch):
+    """Run three workers, each with pages of its own, that hear of each other by the server only."""
+    server.clear()
+    monkeypatch.setattr(Neighbours, "_others", lambda _: iter(()))
+
+    async def run(web, pages, **settings):
+        settings = {"MANDELBOT_STORE": server.url, "ROBOTSTXT_OBEY": True, **settings}
+        runs = []
+        for worker in "abc":
+            paths = [f"/{worker}/{number}" for number in range(pages)]
+            web.pages |= {path: Answer() for path in paths} | {f"/{worker}": html(*paths)}
+            start = [f"{web.url}/{worker}"]
+            runs.append(Deferred.fromCoroutine(crawl(LinksSpider, settings, start_urls=start)))
+        return await gatherResults(runs)
+
+    return run
+
+
+def robots_fetches(web) -> int:
+    return web.asked("/robots.txt")
+
+
+@ensureDeferred
+async def test_a_robots_txt_is_fetched_once_for_all_workers(webs, workers):
+    """However slow it comes: one asks, the others wait and go by what it was told."""
+    web = site(webs, 1)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /b/\n", delay=0.4)
+    a, b, c = await workers(web, 5)
+    assert robots_fetches(web) == 1
+    assert [len(one.items) for one in (a, b, c)] == [6, 1, 6]
+    assert b.stats["robotstxt/forbidden"] == 5
+
+
+@ensureDeferred
+async def test_what_one_worker_is_refused_none_asks_and_one_probes(webs, workers):
+    """From the first 503 on; when the pause is over one of them asks, again and again."""
+    web = site(webs, 1)
+    down = []
+
+    def refuse(path):
+        if path == "/b/20" and not down:
+            down.append(TIME.now())
+        if down and TIME.now() < down[0] + 2.5:
+            return Answer(b"", 503, {"Retry-After": "1"})
+        return None
+
+    web.refuse = refuse
+    crawls = await workers(web, 60, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    assert [len(one.items) for one in crawls] == [61, 61, 61]
+    late = [hit.at for hit in web.hits if hit.status == 503 and hit.at > down[0] + KNOWN_WITHIN]
+    assert late
+    assert all(later - earlier > 0.9 for earlier, later in pairwise([down[0], *late]))
+    assert robots_fetches(web) == 1
+    assert sum(one.stats.get("mandelbot/pause/overheard", 0) for one in crawls) >= 2
+
+
+@ensureDeferred
+async def test_one_pace_is_kept_by_all_workers_together(webs, workers):
+    """No two requests of any of them are nearer to each other than the site has asked for."""
+    web = site(webs, 1)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nCrawl-delay: 0.2\n")
+    crawls = await workers(web, 4, MANDELBOT_PACE="obey")
+    assert [len(one.items) for one in crawls] == [5, 5, 5]
+    asked = [hit.at for hit in web.hits if hit.path != "/robots.txt"]
+    assert min(later - earlier for earlier, later in pairwise(asked)) >= 0.2 - 0.02
+    assert robots_fetches(web) == 1
