@@ -35,6 +35,9 @@ class Listener(Protocol):
     def hear_stored_turn(self, name: str, due: float) -> None:
         """Hear when a site with a pace may next be asked."""
 
+    def hear_stored_waiting(self, name: str) -> None:
+        """Hear that another crawl waits for turns of a site with a pace."""
+
     def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
         """Hear of all there is: at first, and when some of it may have been missed."""
 
@@ -87,6 +90,10 @@ class LiveStore(Store):
             then: called with the seconds after which to ask again; 0: this crawl has it. So it is
                 too where the store cannot be asked: then each crawl goes by what it knows.
         """
+
+    @abstractmethod
+    def tell_waiting(self, site: str) -> None:
+        """Have other crawls know that this one waits for turns of a site with a pace."""
 
     @abstractmethod
     def release(self, lease: Lease, key: str) -> None:

@@ -71,6 +71,8 @@ class Neighbours:
         """When the next turns are, as far as that was read or written."""
         self._contended: Recent[float] = Recent(_MOST_KNOWN)
         """Sites that another crawl of the store asks, and until when that is supposed."""
+        self._told_waiting: Recent[float] = Recent(_MOST_KNOWN)
+        """Sites of which it has told that requests wait for turns, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
         self._timer: Call | None = None
 
@@ -125,8 +127,14 @@ class Neighbours:
             return due + GIVES_WAY / 10  # they hear of it at once
         if (self._contended.get(name) or 0.0) <= now:
             return due
+        if isinstance(self._store, LiveStore):  # by its leases no two ask at one time
+            return due + GIVES_WAY / 10 + self._spread()
         # Two that have asked at one time must not do so the next time; hearing takes a second.
         return due + GIVES_WAY + self._random.uniform(0.0, _SPREAD)
+
+    def _spread(self) -> float:
+        """Return seconds by which crawls ask one after the other, so that each gets its turn."""
+        return self._random.uniform(0.0, GIVES_WAY / 10)
 
     def hear_pause(self, key: str, pause: KeptPause | None) -> None:
         """Hear of a pause of another crawl, or that it is over."""
@@ -155,8 +163,20 @@ class Neighbours:
 
     def hear_stored_turn(self, name: str, due: float) -> None:
         """Hear when a site may next be asked, as a crawl of another process has asked it."""
-        if isfinite(due) and due > (self._turns.get(name) or 0.0):
-            self.hear_turn(name, due)
+        if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
+            return
+        now = self._clock.now()
+        is_contended = (self._contended.get(name) or 0.0) > now
+        if not self.hear_turn(name, due + self._spread() if is_contended else due):
+            return
+        if (self._told_waiting.get(name) or 0.0) <= now and isinstance(self._store, LiveStore):
+            self._told_waiting.put(name, now + _CONTENDED_FOR / 2, 1)
+            self._contended.put(name, now + _CONTENDED_FOR, 1)
+            self._store.tell_waiting(name)
+
+    def hear_stored_waiting(self, name: str) -> None:
+        """Hear that requests of another process wait for turns of a site too."""
+        self._contended.put(name, self._clock.now() + _CONTENDED_FOR, 1)
 
     def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
         """Hear of all that there is in the store, and have it know what it has lost.

@@ -15,7 +15,7 @@ from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 pytestmark = NEEDS_REDIS
 
-KNOWN_WITHIN = 0.1  # seconds after a refusal
+KNOWN_WITHIN = 0.6  # seconds after a refusal, however busy the machine is
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,8 @@ async def test_what_one_worker_is_refused_none_asks_and_one_probes(webs, workers
     assert [len(one.items) for one in crawls] == [61, 61, 61]
     late = [hit.at for hit in web.hits if hit.status == 503 and hit.at > down[0] + KNOWN_WITHIN]
     assert late
-    assert all(later - earlier > 0.9 for earlier, later in pairwise([down[0], *late]))
+    since = [at - down[0] for at in late]
+    assert all(later - earlier > 0.9 for earlier, later in pairwise([0.0, *since])), since
     assert robots_fetches(web) == 1
     assert sum(one.stats.get("mandelbot/pause/overheard", 0) for one in crawls) >= 2
 

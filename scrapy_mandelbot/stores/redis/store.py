@@ -225,6 +225,11 @@ class RedisStore(LiveStore):
 
         self._tell("turn", name, scripts.PUT_TURN, arguments, due)
 
+    def tell_waiting(self, site: str) -> None:
+        """Have other crawls know that this one waits for turns of a site with a pace."""
+        message = news(self._token, "waits", name_of(site).decode())
+        self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, message)))
+
     def claim(
         self, lease: Lease, key: str, lease_for: float, then: Callable[[float], None]
     ) -> None:
@@ -306,6 +311,8 @@ class RedisStore(LiveStore):
             name, *rest = details
             if kind == "drop":
                 self._have_called(lambda: self._memory.drop_copy(str(name)))
+            elif kind == "waits":
+                self._have_heard(lambda listener: listener.hear_stored_waiting(str(name)))
             elif kind == "turn":
                 due = float(rest[0]) - self._ahead
                 self._have_heard(lambda listener: listener.hear_stored_turn(str(name), due))
