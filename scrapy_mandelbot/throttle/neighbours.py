@@ -128,13 +128,13 @@ class Neighbours:
         if (self._contended.get(name) or 0.0) <= now:
             return due
         if isinstance(self._store, LiveStore):  # by its leases no two ask at one time
-            return due + GIVES_WAY / 10 + self._spread()
+            return due + _share(due - now) + self._spread(due - now)
         # Two that have asked at one time must not do so the next time; hearing takes a second.
         return due + GIVES_WAY + self._random.uniform(0.0, _SPREAD)
 
-    def _spread(self) -> float:
+    def _spread(self, seconds: float) -> float:
         """Return seconds by which crawls ask one after the other, so that each gets its turn."""
-        return self._random.uniform(0.0, GIVES_WAY / 10)
+        return self._random.uniform(0.0, _share(seconds))
 
     def hear_pause(self, key: str, pause: KeptPause | None) -> None:
         """Hear of a pause of another crawl, or that it is over."""
@@ -167,7 +167,7 @@ class Neighbours:
             return
         now = self._clock.now()
         is_contended = (self._contended.get(name) or 0.0) > now
-        if not self.hear_turn(name, due + self._spread() if is_contended else due):
+        if not self.hear_turn(name, due + self._spread(due - now) if is_contended else due):
             return
         if (self._told_waiting.get(name) or 0.0) <= now and isinstance(self._store, LiveStore):
             self._told_waiting.put(name, now + _CONTENDED_FOR / 2, 1)
@@ -230,3 +230,8 @@ class Neighbours:
 
     def _by_proxy_or_not(self, key: str) -> bool:
         return self._by_proxy or not split_key(key)[1]
+
+
+def _share(seconds: float) -> float:
+    """Return as little of a wait as lets another crawl ask first that hears of it at once."""
+    return min(GIVES_WAY / 10, max(0.0, seconds / 10))
