@@ -119,7 +119,9 @@ def workers(server: RedisServer) -> None:
 
 def outage(server: RedisServer) -> None:
     def stop_for_a_while() -> None:
-        time.sleep(3)
+        with Redis.from_url(server.url) as client:
+            while client.dbsize() < SITES:  # until the workers are at it
+                time.sleep(0.1)
         server.stop()
         time.sleep(4)
         server.start()
