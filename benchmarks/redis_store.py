@@ -3,6 +3,9 @@
 sizes       bytes of Redis' memory for a copy, a pause, a turn, a lease
 operations  commands to Redis for a page, for a new site, for a page at a pace, and what they take
             of the server's time
+news        from the moment at which one process tells of a pause to the one at which another has
+            heard of it in its loop; and three workers that ask one site as fast as they can when
+            it closes: what reaches it after its first 503
 workers     three workers, each a process, and sites of another one: one that is closed for a
             while, one with Crawl-delay 1, others that are well. Requests sent into the pause, the
             last of them after the first 503, probes, robots.txt fetches, the least gap
@@ -10,7 +13,7 @@ outage      the same while Redis is stopped for four seconds in the middle
 
 Needs ``redis-server`` (Debian: redis-server) and the package ``redis``. Usage::
 
-    python benchmarks/redis_store.py [sizes|operations|workers|outage ...]
+    python benchmarks/redis_store.py [sizes|operations|news|workers|outage ...]
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ def sizes(server: RedisServer) -> None:
     store, now = RedisStore(server.url, lambda: lambda call: call()), time.time()
     small = b"".join(b"Disallow: /some/path/%d\n" % n for n in range(12))
     large = b"".join(b"Disallow: /some/other/path/%d\n" % (n * n * 7919) for n in range(132))
-    print(f"{'':34}{'bytes each':>12}")
+    print(f"{'':34}{'bytes each':>12}{'MB for a million':>18}")
     with Redis.from_url(server.url) as client:
         for what, put in {
             f"a copy of {len(small)} bytes": lambda s: store.put_copy(s, Copy(small, 200, now, s)),
@@ -70,7 +73,7 @@ def sizes(server: RedisServer) -> None:
                 if number % 1_000 == 999:
                     store.get_run("")  # answered when all before it is there
             each = (client.info("memory")["used_memory"] - before) / MANY
-            print(f"{what:34}{each:12,.0f}")
+            print(f"{what:34}{each:12,.0f}{each:18,.0f}")
     store.close()
 
 
@@ -78,7 +81,7 @@ def sizes(server: RedisServer) -> None:
 
 
 def operations(server: RedisServer) -> None:
-    print(f"{'':40}{'commands':>10}{'us of Redis':>13}")
+    print(f"{'':40}{'commands':>10}{'us of Redis':>13}{'a second, at half its time':>28}")
     with Redis.from_url(server.url) as client, Sites(SITES) as sites:
         for what, pages, ports, settings in (
             ("a page of a site that is known", 400, sites.ports[:1], {}),
@@ -98,7 +101,8 @@ def operations(server: RedisServer) -> None:
             Worker(server, ports, range(1, pages + 1), settings).wait()
             calls, spent = commands(client)
             each = len(ports) if pages == 2 else pages
-            print(f"{what:40}{calls / each:10.2f}{spent / each:13.1f}")
+            a_second = each * 500_000 / spent
+            print(f"{what:40}{calls / each:10.2f}{spent / each:13.1f}{a_second:28,.0f}")
 
 
 def commands(client: Redis) -> tuple[int, float]:
@@ -111,6 +115,72 @@ def commands(client: Redis) -> tuple[int, float]:
 
 
 # What it promises.
+
+
+def news(server: RedisServer) -> None:
+    from scrapy_mandelbot.stores import KeptPause  # noqa: PLC0415 -- of a process that takes it
+    from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415 -- of a process that takes it
+
+    listening = subprocess.Popen(
+        [sys.executable, __file__, "listen", server.url], stdout=subprocess.PIPE, text=True
+    )
+    listening.stdout.readline()  # it listens
+    store = RedisStore(server.url, lambda: lambda call: call())
+    told = []
+    for number in range(TOLD):
+        told.append(time.monotonic())
+        store.put_pause(f"http://{number}.example", KeptPause(time.time() + 900, "503"))
+        time.sleep(0.01)
+    heard = json.loads(listening.communicate()[0])
+    store.close()
+    took = sorted(1000 * (at - since) for since, at in zip(told, heard, strict=True))
+    print(
+        f"heard of after {took[TOLD // 2]:.1f} ms (median of {TOLD}),"
+        f" {took[int(TOLD * 0.99)]:.1f} (99th percentile), {took[-1]:.1f} (longest)"
+    )
+    with Sites(1, closed=True) as sites:
+        settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 4, "DOWNLOAD_DELAY": 0.02}
+        started = [Worker(server, sites.ports, range(n, 1_500, 3), settings) for n in range(3)]
+        pages = sum(one.wait()["pages"] for one in started)
+    refused = [hit["at"] for hit in sites.hits if hit["status"] == 503]
+    burst = [1000 * (at - refused[0]) for at in refused if at < refused[0] + RETRY_AFTER / 2]
+    before = sum(refused[0] - 1 < hit["at"] < refused[0] for hit in sites.hits)
+    print(
+        f"asked {before} times in the second before its first 503, a site was asked"
+        f" {len(burst) - 1} times more, the last time {burst[-1]:.0f} ms after it;"
+        f" {len(refused) - len(burst)} probes while it was closed; {pages} of 1500 pages"
+    )
+
+
+TOLD = 500
+
+
+def listen(url: str) -> None:
+    import asyncio  # noqa: PLC0415 -- of a process that takes it
+
+    from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415 -- of a process that takes it
+
+    async def hear() -> None:
+        done = asyncio.Event()
+        at: list[float] = []
+
+        class Hears:
+            def hear_all_stored(self, pauses, turns) -> None:  # noqa: ARG002 -- of a listener
+                print("listening", flush=True)
+
+            def hear_stored_pause(self, key, pause) -> None:  # noqa: ARG002 -- of a listener
+                at.append(time.monotonic())
+                if len(at) == TOLD:
+                    done.set()
+
+        loop = asyncio.get_running_loop()
+        store = RedisStore(url, lambda: loop.call_soon_threadsafe)
+        store.listen(Hears())
+        await done.wait()
+        store.close()
+        print(json.dumps(at))
+
+    asyncio.run(hear())
 
 
 def workers(server: RedisServer) -> None:
@@ -276,7 +346,7 @@ def serve(count: int, *, closed: bool) -> None:
                     body += b"Crawl-delay: 0.1\n"
             elif closed and self.number == CLOSED:
                 self.served += 1
-                if self.served > 30 and not closed_at:
+                if self.served > (30 if count > 1 else 600) and not closed_at:
                     closed_at.append(now)
                 if closed_at and now < closed_at[0] + CLOSED_FOR:
                     status, body = 503, b""
@@ -297,11 +367,19 @@ def serve(count: int, *, closed: bool) -> None:
     print(json.dumps(hits))
 
 
-PARTS = {"sizes": sizes, "operations": operations, "workers": workers, "outage": outage}
+PARTS = {
+    "sizes": sizes,
+    "operations": operations,
+    "news": news,
+    "workers": workers,
+    "outage": outage,
+}
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
         serve(int(sys.argv[2]), closed=bool(int(sys.argv[3])))
+    elif sys.argv[1:2] == ["listen"]:
+        listen(sys.argv[2])
     elif sys.argv[1:2] == ["work"]:
         work()
     else:
