@@ -69,8 +69,12 @@ class Crawl:
         self.shared_fetches: SharedFetches | None = None
         """Tells who fetches a file, of all crawls that share the store, if it does."""
         if isinstance(self.store, LiveStore):
-            timeout = self.config.robots_timeout
-            self.shared_fetches = SharedFetches(self.store, self.clock, timeout)
+            self.shared_fetches = SharedFetches(
+                self.store,
+                self.clock,
+                self.config.robots_timeout,
+                lambda: engine.is_closing(crawler),
+            )
         self.fetcher = RobotsFetcher(
             crawler, self.config, self.store, self.now, self.events, self.shared_fetches
         )

@@ -59,11 +59,15 @@ class SharedFetches:
         store: that lends leases.
         clock: of the crawl.
         timeout: seconds that a fetch may take, but for redirects.
+        is_closing: returns whether the crawl is ending, and waits for nobody any more.
     """
 
-    def __init__(self, store: LiveStore, clock: Clock, timeout: float) -> None:
+    def __init__(
+        self, store: LiveStore, clock: Clock, timeout: float, is_closing: Callable[[], bool]
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._is_closing = is_closing
         self._lease_for = 10.0 + 2 * timeout
 
     async def begin(self, key: str, fresh_for: float, may_serve: Callable[[Copy], bool]) -> Found:
@@ -81,7 +85,7 @@ class SharedFetches:
                 return Found(Whose.NOBODYS, copy)
             if look_after == _FIRST_LOOK and not left:
                 return Found(Whose.OURS, copy)
-            if not left or (copy is not None and may_serve(copy)):
+            if not left or self._is_closing() or (copy is not None and may_serve(copy)):
                 return Found(Whose.ANOTHERS, copy, left)
             await self._sleep(min(look_after, left))
             look_after = min(2 * look_after, _LAST_LOOK)

@@ -13,6 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.stores import Lease
+from scrapy_mandelbot.throttle.proxies import key_of, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,13 @@ class _Claim:
     """When it was last seen to be of use."""
     was_used: bool = False
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a request is on its way for which it was asked for."""
+        if self.lease is Lease.TURN:
+            return self.site.has_unused_turn
+        return self.site.is_probed(split_key(self.key)[1])
+
 
 class Claims:
     """The leases of one crawl.
@@ -54,7 +62,6 @@ class Claims:
         store: that lends them.
         clock: of the crawl.
         look_again: called with a site when its lease has been answered, or may be asked for again.
-        is_used: returns whether a request is on its way for which a site's lease was asked for.
     """
 
     def __init__(
@@ -62,42 +69,40 @@ class Claims:
         store: LiveStore,
         clock: Clock,
         look_again: Callable[[SiteState], None],
-        is_used: Callable[[SiteState, Lease, str], bool],
     ) -> None:
         self._store = store
         self._clock = clock
         self._look_again = look_again
-        self._is_used = is_used
         self._claims: dict[tuple[Lease, str], _Claim] = {}
         self._timer: Call | None = None
 
     def __len__(self) -> int:
         return len(self._claims)
 
-    def due(self, site: SiteState, lease: Lease, key: str, now: float) -> float:
-        """Return when the crawl may do what it takes a lease for: now, if it has it.
+    def due(self, site: SiteState, route: str, now: float) -> float:
+        """Return when the crawl may ask a site next, as far as that takes a lease.
 
-        ``inf``: that is being asked; the site is looked at again when it is known.
+        Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
+        at again when it is known.
 
         Args:
             site: the site.
-            lease: which one.
-            key: of the site, and of the proxy where those are told apart.
+            route: that the request goes.
             now: seconds.
         """
-        claim = self._claims.get((lease, key))
-        if claim is not None and (claim.ends_at > now or claim.not_before > now):
-            return now if claim.ends_at > now else claim.not_before
-        self._ask(_Claim(site, lease, key))
-        return inf
+        if site.awaits_probe(route):
+            return self._due(site, Lease.PROBE, key_of(site.name, route), now)
+        if site.needs_turn(now):
+            return self._due(site, Lease.TURN, site.name, now)
+        return now
 
-    def settle(self, site: SiteState, key: str) -> None:
+    def settle(self, site: SiteState, route: str) -> None:
         """Note which leases of a site are in use, and give those back that were and are not."""
-        for lease in Lease:
+        for lease, key in (Lease.PROBE, key_of(site.name, route)), (Lease.TURN, site.name):
             claim = self._claims.get((lease, key))
             if claim is None or not claim.ends_at:
                 continue
-            if self._is_used(site, lease, key):
+            if claim.is_in_use:
                 claim.was_used = True
             elif claim.was_used:
                 self._release(claim)
@@ -109,6 +114,13 @@ class Claims:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _due(self, site: SiteState, lease: Lease, key: str, now: float) -> float:
+        claim = self._claims.get((lease, key))
+        if claim is not None and (claim.ends_at > now or claim.not_before > now):
+            return now if claim.ends_at > now else claim.not_before
+        self._ask(_Claim(site, lease, key))
+        return inf
 
     def _ask(self, claim: _Claim) -> None:
         now = self._clock.now()
@@ -154,7 +166,7 @@ class Claims:
                 if claim.not_before <= now:
                     del self._claims[claim.lease, claim.key]
                 continue
-            if self._is_used(claim.site, claim.lease, claim.key):
+            if claim.is_in_use:
                 claim.was_used, claim.used_at = True, now
                 if now - claim.renewed_at >= _RENEWED_AFTER:
                     self._renew(claim, now)

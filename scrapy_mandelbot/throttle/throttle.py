@@ -20,7 +20,7 @@ from scrapy_mandelbot.politeness import (
     News,
     Refusal,
 )
-from scrapy_mandelbot.stores import Lease, LiveStore
+from scrapy_mandelbot.stores import LiveStore
 from scrapy_mandelbot.throttle.alarm import Alarm
 from scrapy_mandelbot.throttle.asking_again import AskingAgain
 from scrapy_mandelbot.throttle.claims import Claims
@@ -30,7 +30,6 @@ from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.proxies import (
     TRY_ANOTHER_AFTER,
     in_words,
-    key_of,
     route_by_proxy,
     split_key,
 )
@@ -82,13 +81,6 @@ class Queue(Protocol):
         """Have those requests of a site come back that wait for a time which is another one now."""
 
 
-def _is_under_way(site: SiteState, lease: Lease, key: str) -> bool:
-    """Return whether a request is on its way for which the site's lease was asked for."""
-    if lease is Lease.TURN:
-        return site.has_unused_turn
-    return site.is_probed(split_key(key)[1])
-
-
 class Throttle:
     """How the sites of one crawl are asked."""
 
@@ -117,7 +109,7 @@ class Throttle:
         self._claims: Claims | None = None
         """Of what one crawl does at a time of all that share the store, if it lends that."""
         if isinstance(store, LiveStore):
-            self._claims = Claims(store, clock, self.update, _is_under_way)
+            self._claims = Claims(store, clock, self.update)
         self._alarm = Alarm(clock, self.update)
         self._room = WaitingRoom(crawler, clock, self._look)
         self._again = AskingAgain(crawler, self.update)
@@ -572,13 +564,7 @@ class Throttle:
 
     def _claimed_at(self, site: SiteState, route: str, now: float) -> float:
         """Return when the crawl may do what one alone does, of all that share the store."""
-        if self._claims is None:
-            return now
-        if site.awaits_probe(route):
-            return self._claims.due(site, Lease.PROBE, key_of(site.name, route), now)
-        if site.needs_turn(now):
-            return self._claims.due(site, Lease.TURN, site.name, now)
-        return now
+        return now if self._claims is None else self._claims.due(site, route, now)
 
     def _due(self, flight: Flight, now: float) -> float:
         """Return when a request on its way may try again; ``inf``: it will be told."""
@@ -604,7 +590,7 @@ class Throttle:
 
     def _settle_claims(self, site: SiteState, route: str) -> None:
         if self._claims is not None and len(self._claims):
-            self._claims.settle(site, key_of(site.name, route))
+            self._claims.settle(site, route)
 
     def update(self, site: SiteState) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""

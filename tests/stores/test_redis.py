@@ -432,6 +432,7 @@ def test_what_something_else_wrote_is_passed_by(open_store, client, odd):
     for kind in ("pause", "turn", "drop", "new"):
         client.publish(scripts.NEWS, odd)
         client.publish(scripts.NEWS, b'[1, "x", "%s", "http://a", {}]' % kind.encode())
+        client.publish(scripts.NEWS, b'[1, "x", "%s", "http://a", "over"]' % kind.encode())
         client.publish(scripts.NEWS, b'[1, "x", "%s"]' % kind.encode())
     store.put_pause(SITE, None)
     assert listener.heard.next() == ("pause", SITE, None)

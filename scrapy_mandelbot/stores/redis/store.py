@@ -28,7 +28,9 @@ from scrapy_mandelbot.stores.redis.values import (
     pause_value,
     read_copy,
     read_news,
-    read_pause,
+    read_pauses,
+    read_turns,
+    text_of,
 )
 from scrapy_mandelbot.stores.redis.wire import Command, Wire
 from scrapy_mandelbot.stores.rows import NO_ROW_OF_OURS
@@ -125,7 +127,7 @@ class RedisStore(LiveStore):
         """Iterate over all sites and their copies, in the order of the sites."""
         names = self._wire.answer_to(b"ZRANGE", lambda: (scripts.COPIES, 0, -1))
         unsaved = {site.decode(): copy for site, copy in self._wire.kept("copy")}
-        sites = sorted({*map(_as_text, names or ()), *unsaved})
+        sites = sorted({*map(text_of, names or ()), *unsaved})
         for start in range(0, len(sites), _LISTED_AT_A_TIME):
             part = sites[start : start + _LISTED_AT_A_TIME]
             keys = tuple(copy_key(site.encode()) for site in part)
@@ -140,7 +142,7 @@ class RedisStore(LiveStore):
         self._memory.drop_copy(site)
         name = name_of(site)
         keys = (copy_key(name), scripts.COPIES, scripts.NEWS)
-        message = news(self._token, "drop", name.decode())
+        message = news(self._token, "drop", name)
         self._tell("copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None)
 
     def find_copy(
@@ -188,7 +190,7 @@ class RedisStore(LiveStore):
         values = self._wire.answer_to(
             scripts.GET_PAUSES, lambda: (scripts.PAUSES, scripts.PAUSE, after + self._ahead)
         )
-        pauses: dict[str, KeptPause | None] = dict(self._read_pauses(values or ()))
+        pauses: dict[str, KeptPause | None] = dict(read_pauses(values or (), self._ahead))
         pauses.update((key.decode(), pause) for key, pause in self._wire.kept("pause"))
         return {key: one for key, one in pauses.items() if one is not None and one.until > after}
 
@@ -198,7 +200,7 @@ class RedisStore(LiveStore):
 
         def arguments() -> tuple[Any, ...]:
             until, value = ("", b"") if pause is None else pause_value(site, pause, self._ahead)
-            message = news(self._token, "pause", name.decode(), value.decode())
+            message = news(self._token, "pause", name, value.decode() or None)
             keys = (scripts.PAUSES, scripts.PAUSE, scripts.NEWS)
             return (*keys, name, until, value, message, scripts.MOST_PAUSES)
 
@@ -210,7 +212,7 @@ class RedisStore(LiveStore):
         def arguments() -> tuple[Any, ...]:
             return (scripts.TURNS, f"({after + self._ahead}", "+inf", b"WITHSCORES")
 
-        turns = self._read_turns(self._wire.answer_to(b"ZRANGEBYSCORE", arguments) or ())
+        turns = read_turns(self._wire.answer_to(b"ZRANGEBYSCORE", arguments) or (), self._ahead)
         turns.update((name.decode(), due) for name, due in self._wire.kept("turn"))
         return {name: due for name, due in turns.items() if due > after}
 
@@ -220,14 +222,14 @@ class RedisStore(LiveStore):
 
         def arguments() -> tuple[Any, ...]:
             at = due + self._ahead
-            message = news(self._token, "turn", name.decode(), at)
+            message = news(self._token, "turn", name, at)
             return (scripts.TURNS, scripts.NEWS, name, at, message, scripts.MOST_TURNS)
 
         self._tell("turn", name, scripts.PUT_TURN, arguments, due)
 
     def tell_waiting(self, site: str) -> None:
         """Have other crawls know that this one waits for turns of a site with a pace."""
-        message = news(self._token, "waits", name_of(site).decode())
+        message = news(self._token, "waits", name_of(site))
         self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, message)))
 
     def claim(
@@ -293,7 +295,7 @@ class RedisStore(LiveStore):
         self._is_closed = True
         if self._hearing is not None:
             self._hearing.end()
-            bye = news(self._token, "bye", "")  # which its thread waits for
+            bye = news(self._token, "bye", b"")  # which its thread waits for
             self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, bye)))
         left = self._wire.close()
         if self._hearing is not None:
@@ -305,33 +307,30 @@ class RedisStore(LiveStore):
     def _hear(self, message: bytes) -> None:
         """Take a message, in the thread that hears it."""
         try:
-            sender, kind, details = read_news(message)
-            if sender == self._token:
-                return
-            name, *rest = details
-            if kind == "drop":
-                self._have_called(lambda: self._memory.drop_copy(str(name)))
-            elif kind == "waits":
-                self._have_heard(lambda listener: listener.hear_stored_waiting(str(name)))
-            elif kind == "turn":
-                due = float(rest[0]) - self._ahead
-                self._have_heard(lambda listener: listener.hear_stored_turn(str(name), due))
-            elif kind == "pause":
-                is_over = rest[0] == ""
-                pause = None if is_over else read_pause(rest[0].encode(), self._ahead)[1]
-                self._have_heard(lambda listener: listener.hear_stored_pause(str(name), pause))
-        except (*NO_ROW_OF_OURS, AttributeError, IndexError) as error:
+            sender, kind, name, detail = read_news(message, self._ahead)
+        except NO_ROW_OF_OURS as error:
             logger.debug("A message in %s cannot be read: %s", shown_address(self._url), error)
+            return
+        if sender == self._token:
+            return
+        if kind == "drop":
+            self._have_called(lambda: self._memory.drop_copy(name))
+        elif kind == "waits":
+            self._have_heard(lambda listener: listener.hear_stored_waiting(name))
+        elif kind == "turn":
+            self._have_heard(lambda listener: listener.hear_stored_turn(name, detail))
+        elif kind == "pause":
+            self._have_heard(lambda listener: listener.hear_stored_pause(name, detail))
 
     def _read_all(self) -> None:
         """Ask for all that the other workers have written."""
         now = self._now
 
         def pauses_heard(values: Any) -> None:
-            pauses = dict(self._read_pauses(values))
+            pauses = read_pauses(values, self._ahead)
 
             def turns_heard(values: Any) -> None:
-                turns = self._read_turns(values)
+                turns = read_turns(values, self._ahead)
                 self._have_heard(lambda listener: listener.hear_all_stored(pauses, turns))
 
             self._wire.ask(
@@ -433,22 +432,6 @@ class RedisStore(LiveStore):
             logger.debug("The copy of %s in %s cannot be read: %s", site, address, error)
             return None
 
-    def _read_pauses(self, values: Any) -> Iterator[tuple[str, KeptPause]]:
-        for value in values:
-            with suppress(*NO_ROW_OF_OURS):
-                yield read_pause(value, self._ahead)
-
-    def _read_turns(self, values: Any) -> dict[str, float]:
-        names, scores = values[::2], values[1::2]
-        return {
-            _as_text(name): float(score) - self._ahead
-            for name, score in zip(names, scores, strict=True)
-        }
-
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _as_text(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

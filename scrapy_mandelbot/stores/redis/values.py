@@ -7,11 +7,15 @@ is of a later one. Times are by the server's clock; the workers' may differ.
 from __future__ import annotations
 
 import json
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.stores.copies import Copy, KeptPause
 from scrapy_mandelbot.stores.packing import pack
-from scrapy_mandelbot.stores.rows import as_copy, as_pause
+from scrapy_mandelbot.stores.rows import NO_ROW_OF_OURS, as_copy, as_pause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 FORM = 1
 """Of all values; the first thing that each of them says."""
@@ -72,20 +76,49 @@ def read_pause(value: bytes, ahead: float) -> tuple[str, KeptPause]:
     return key, KeptPause(pause.until - ahead, pause.reason, pause.failed_probes)
 
 
-def news(sender: bytes, kind: str, *details: Any) -> bytes:
+def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, KeptPause]:
+    """Return the pauses that values are, by key; what is none is passed over."""
+    pauses = {}
+    for value in values:
+        with suppress(*NO_ROW_OF_OURS):
+            key, pause = read_pause(value, ahead)
+            pauses[key] = pause
+    return pauses
+
+
+def read_turns(values: Sequence[bytes], ahead: float) -> dict[str, float]:
+    """Return when sites may be asked next, by name, given names and the server's times in turn."""
+    return {
+        text_of(name): float(score) - ahead
+        for name, score in zip(values[::2], values[1::2], strict=True)
+    }
+
+
+def text_of(name: bytes) -> str:
+    """Return a name as text, whatever something else has written in its place."""
+    return name.decode("utf-8", "backslashreplace")
+
+
+def news(sender: bytes, kind: str, name: bytes, detail: Any = None) -> bytes:
     """Return a message to the other workers."""
-    return json.dumps([FORM, sender.decode(), kind, *details]).encode()
+    return json.dumps([FORM, sender.decode(), kind, name.decode(), detail]).encode()
 
 
-def read_news(message: bytes) -> tuple[bytes, str, list[Any]]:
-    """Return the sender of a message, its kind and what it says.
+def read_news(message: bytes, ahead: float) -> tuple[bytes, str, str, Any]:
+    """Return the sender of a message, its kind, the site, and what is said of it.
+
+    That is, of a ``pause``, the pause, or None: it is over; of a ``turn``, when the next one is.
 
     Raises:
         ValueError, TypeError: it is none, or of a later version.
     """
-    form, sender, kind, *details = _loaded(message)
+    form, sender, kind, name, detail = _loaded(message)
     _check(form)
-    return str(sender).encode(), str(kind), details
+    if kind == "turn":
+        detail = float(detail) - ahead
+    elif kind == "pause" and detail is not None:
+        detail = read_pause(str(detail).encode(), ahead)[1]
+    return str(sender).encode(), str(kind), str(name), detail
 
 
 def _loaded(text: bytes) -> Any:
