@@ -109,9 +109,9 @@ def _seconds_or_none(name: str, value: object) -> float | None:
     return None if value in (None, "") else _seconds(name, value)
 
 
-def _idle(name: str, value: object) -> bool | str:
-    if value == CLOSE:
-        return CLOSE
+def _idle(name: str, value: object) -> bool | str | None:
+    if value is None or value == CLOSE:
+        return value
     try:
         return _flag(name, value)
     except SettingsError:
@@ -379,7 +379,7 @@ class Config:
     pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 9))
     pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
     pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
-    pause_idle: bool | str = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle, default=False))
+    pause_idle: bool | str | None = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle))
     pause_close: bool = field(
         metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False, told=False)
     )
@@ -480,6 +480,16 @@ class Config:
     def closes_when_paused(self) -> bool:
         """Whether a spider with JOBDIR closes while only paused sites are left."""
         return self.pause_idle == CLOSE or self.pause_close
+
+    @property
+    def tells_idle(self) -> bool:
+        """Whether ``spider_idle`` is sent while only paused sites are left.
+
+        Unless told, it is where requests are kept elsewhere: what feeds such a crawl waits for it.
+        """
+        if self.pause_idle is None:
+            return self.inner_scheduler is not None and not self.pause_close
+        return self.pause_idle is True
 
     @property
     def obeys_pace(self) -> bool:

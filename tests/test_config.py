@@ -276,19 +276,26 @@ def test_every_setting_has_a_name_and_a_default_that_is_taken():
     config(**defaults)
 
 
+ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
+
+
 @pytest.mark.parametrize(
     ("settings", "tells", "closes"),
     [
         ({}, False, False),
         ({"MANDELBOT_PAUSE_IDLE": "True"}, True, False),
-        ({"MANDELBOT_PAUSE_IDLE": "close"}, "close", True),
+        ({"MANDELBOT_PAUSE_IDLE": "close"}, False, True),
         ({"MANDELBOT_PAUSE_CLOSE": True}, False, True),
+        (ELSEWHERE, True, False),
+        ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": False}, False, False),
+        ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": "close"}, False, True),
+        ({**ELSEWHERE, "MANDELBOT_PAUSE_CLOSE": True}, False, True),
     ],
 )
 def test_what_a_run_does_while_only_paused_sites_are_left(settings, tells, closes):
-    """One setting says it; the old one for closing is still read."""
+    """One setting says it; unless it does, spider_idle is sent around a scheduler of others."""
     read = config(**settings)
-    assert (read.pause_idle, read.closes_when_paused) == (tells, closes)
+    assert (read.tells_idle, read.closes_when_paused) == (tells, closes)
 
 
 def test_an_old_name_is_told_of():
