@@ -250,7 +250,7 @@ class RobotsFetcher:
         if rules is None and copy is not None and found.left and self._may_serve(copy):
             outcome = kept_outcome(copy.status, self._law)
             rules = self._remember(site, outcome, copy.body, self._now() + found.left)
-            self._events.count(ROBOTS_FROM_CACHE)
+            self._events.count(ROBOTS_FROM_CACHE, site=site)
         if rules is not None and self._once_per_site.is_new(site):
             await self._once_per_site.tell(site, request, rules)
         return rules
