@@ -325,13 +325,14 @@ def _site_or_host(name: str, text: str, key: str) -> str:
     return site if is_site else site.removeprefix("http://")
 
 
-def _setting(
+def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name
     name: str,
     read: Callable[[str, object], object],
     default: object = None,
     *,
     loads: bool = False,
     told: bool = True,
+    takes_none: bool = False,
 ) -> dict[str, object]:
     """Describe a setting.
 
@@ -341,8 +342,16 @@ def _setting(
         default: its value where the project sets none.
         loads: whether a component of the project is imported to read it.
         told: whether it is for projects; others are old names, or of the add-on's own.
+        takes_none: whether None, set by the project, is a value and not the default.
     """
-    return {"name": name, "read": read, "default": default, "loads": loads, "told": told}
+    return {
+        "name": name,
+        "read": read,
+        "default": default,
+        "loads": loads,
+        "told": told,
+        "takes_none": takes_none,
+    }
 
 
 @dataclass(frozen=True)
@@ -419,7 +428,7 @@ class Config:
         metadata=_setting("MANDELBOT_SITEMAP_MAX_BYTES", _count(1), 52_428_800)
     )
     sitemap_max_entries: int | None = field(
-        metadata=_setting("MANDELBOT_SITEMAP_MAX_ENTRIES", _count_or_none, 50_000)
+        metadata=_setting("MANDELBOT_SITEMAP_MAX_ENTRIES", _count_or_none, 50_000, takes_none=True)
     )
     robot_tags: str = field(
         metadata=_setting("MANDELBOT_ROBOT_TAGS", _one_of(*ROBOT_TAG_MODES), "annotate")
@@ -546,7 +555,10 @@ def read_setting(settings: BaseSettings, attribute: str) -> Any:
 
 
 def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
-    return setting["read"](setting["name"], settings.get(setting["name"], setting["default"]))
+    name = setting["name"]
+    is_none = setting["takes_none"] and name in settings and settings[name] is None
+    value = None if is_none else settings.get(name, setting["default"])  # which takes None as unset
+    return setting["read"](name, value)
 
 
 def setting_defaults() -> dict[str, object]:

@@ -253,6 +253,8 @@ GOOD = [
     ("MANDELBOT_SITEMAP_SINCE", "2026-11-20T01:00:00+01:00", "sitemap_since", 1795132800.0),
     ("MANDELBOT_SITEMAP_SINCE", "last_run", "sitemap_since", "last_run"),
     ("MANDELBOT_SITEMAP_MAX_ENTRIES", "", "sitemap_max_entries", None),
+    ("MANDELBOT_SITEMAP_MAX_ENTRIES", None, "sitemap_max_entries", None),
+    ("MANDELBOT_ROBOTS_MAX_BYTES", None, "robots_max_bytes", 512_000),
     ("ROBOTSTXT_USER_AGENT", "", "agent", None),
     ("ROBOTSTXT_USER_AGENT", ["a", "b"], "agent", ("a", "b")),
 ]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.report.measures import Measurements
 
 _EVERY = 5.0  # seconds
-_AT_MOST = 0.02  # of the crawl's time; a crawl of very many sites is measured less often
+_SHARE = 0.02  # of the crawl's time; a crawl of very many sites is measured less often
 _ENDED = 10  # crawls of the process whose last measurements an exporter still finds
 
 
@@ -99,7 +99,7 @@ class CrawlMetrics:
     def _measure(self) -> None:
         began = self._crawl.now()
         self._take()
-        seconds = max(_EVERY, (self._crawl.now() - began) / _AT_MOST)
+        seconds = max(_EVERY, (self._crawl.now() - began) / _SHARE)
         self._next = self._crawl.clock.call_later(seconds, self._measure)
 
     def _take(self) -> None:
@@ -187,7 +187,9 @@ def _served(address: str) -> _Exported:
     host, _, port = address.rpartition(":")
     registry = CollectorRegistry()
     server, thread = start_http_server(int(port), host.strip("[]"), registry)
-    reader = PrometheusMetricReader(scope_info_enabled=False, registry=registry)
+    reader = PrometheusMetricReader(
+        disable_target_info=True, scope_info_enabled=False, registry=registry
+    )
     provider = MeterProvider([reader], shutdown_on_exit=False)
 
     def close() -> None:

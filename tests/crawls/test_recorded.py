@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html, site
 
@@ -94,6 +95,21 @@ async def test_a_pace_is_recorded_without_watching(webs):
     assert record.gaps.least == pytest.approx(least, abs=0.2)
     assert record.turns >= 5
     assert record.timeline is None
+
+
+@ensureDeferred
+async def test_pages_are_counted_that_heed_no_pause(webs):
+    """``dont_pause`` changes nothing of that; robots.txt and other files are no pages."""
+    web = site(webs, 2)
+
+    class Heedless(LinksSpider):
+        async def start(self):
+            yield scrapy.Request(web.url + "/", meta={"dont_pause": True})
+
+    result = await crawl(Heedless, {"EXTENSIONS": {Counting: 1}})
+
+    record = Recorder.of(result.crawler).record.get(web.url)
+    assert (record.pages, record.others) == (3, 0)
 
 
 @ensureDeferred

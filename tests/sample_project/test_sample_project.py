@@ -122,6 +122,17 @@ def test_what_hooks_yield_is_used(hooks):
     assert [row[1] for row in table_of(hooks)] == ["PAGES", "31", "27", "11"], "sitemaps are pages"
 
 
+def test_status_prints_why_the_crawl_waits():
+    """The spider of docs/status.rst asks while a site is paused; the check holds here too."""
+    run = scrapy_crawl("status")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(
+        r"(?m)^It waits: 1 site paused, \d+ requests wait, next at [\d:]+ UTC: http://127\.0\.0\.2",
+        run.stdout,
+    )
+    assert "\nforbidden by line 2: Disallow: /basket (agent *)\n" in run.stdout
+
+
 def test_off_is_stock_scrapy(off):
     """Switched off, the package does nothing: pages are lost to the 503, the exit code is 0."""
     assert off.returncode == 0, off.stdout + off.stderr
