@@ -198,7 +198,7 @@ def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:
     path = store_path(settings, config.store)
     if path is None:
         return MemoryStore()
-    return SqliteStore(path, clock.call_later, forget_before=clock.now() - longest)
+    return SqliteStore(path, clock.call_later, clock.now() - longest, clock.now)
 
 
 def store_path(settings: BaseSettings, store: str) -> str | Path | None:

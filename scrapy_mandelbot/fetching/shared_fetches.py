@@ -1,4 +1,4 @@
-"""Who fetches a file, of all crawls that share a store on a server: one of them at a time.
+"""Who fetches a file, of all crawls that share a store: one of them at a time.
 
 The others wait until it has come, or go by the last good copy. Whoever fetches it has a lease, so
 that a crawl that dies meanwhile keeps the others waiting for that long and no longer.

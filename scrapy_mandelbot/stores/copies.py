@@ -57,13 +57,6 @@ class Store(Protocol):
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, if there is one."""
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether other processes may write into it meanwhile."""
-
-    def has_news(self) -> bool:
-        """Return whether another crawl has written into it since this was asked last."""
-
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
         """Return the pauses of all sites that end after a moment, in seconds since the epoch."""
 

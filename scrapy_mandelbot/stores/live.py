@@ -45,11 +45,6 @@ class Listener(Protocol):
 class LiveStore(Store):
     """What such a store can do beside what every ``Store`` can."""
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether other processes may write into it meanwhile: they do."""
-        return True
-
     @abstractmethod
     def listen(self, listener: Listener) -> None:
         """Have what other crawls write from now on be heard of."""

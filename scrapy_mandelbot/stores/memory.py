@@ -54,13 +54,6 @@ class MemoryStore:
         """Forget the site's copy, if there is one."""
         self._copies.discard(site)
 
-    is_shared = False
-    """No other process sees it."""
-
-    def has_news(self) -> bool:
-        """Return whether another crawl has written into it: it cannot."""
-        return False
-
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
         """Return the pauses of all sites that end after a moment."""
         return {site: pause for site, pause in self._pauses.items() if pause.until > after}

@@ -24,6 +24,9 @@ Entry = TypeVar("Entry")
 NO_ROW_OF_OURS = (TypeError, ValueError, OverflowError)
 """What reading a row raises that holds anything else than what a store writes."""
 
+COPY_OF = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies WHERE site = ?"
+"""What :func:`as_copy` takes a row of."""
+
 _STATUSES = range(100, 600)
 
 

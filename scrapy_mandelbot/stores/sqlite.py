@@ -1,68 +1,58 @@
 """A store in one SQLite file, for many runs and several processes of one machine.
 
-It never keeps the crawl waiting: what is put is held in memory and written in one transaction
-about once a second, so that a kill -9 loses at most the last second. A file that is locked, full,
-read-only, gone or corrupt costs a warning, and the memory of this run.
+It never keeps the crawl waiting: what is put is held in memory and written in one transaction,
+pauses and turns within a tenth of a second, the rest about once a second, so that a kill -9 loses
+at most the last second. What crawls ask of each other, leases, is asked in such a transaction too,
+and answered in the turn of the loop after. A file that is locked, full, read-only, gone or corrupt
+costs a warning, and the memory of this run.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
-from contextlib import contextmanager, suppress
+import time
+from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from scrapy_mandelbot.stores.memory import MemoryStore
-from scrapy_mandelbot.stores.rows import NO_ROW_OF_OURS, as_copy, as_pause, as_turn, read_rows
+from scrapy_mandelbot.stores.leases import (
+    Claim,
+    FetchClaim,
+    forget_ended,
+    lease_name,
+    left_of,
+)
+from scrapy_mandelbot.stores.live import Lease, LiveStore
+from scrapy_mandelbot.stores.news import News, forget_old
+from scrapy_mandelbot.stores.rows import (
+    COPY_OF,
+    NO_ROW_OF_OURS,
+    as_copy,
+    as_pause,
+    as_turn,
+    read_rows,
+)
+from scrapy_mandelbot.stores.schema import as_text, connect, is_locked, transaction
+from scrapy_mandelbot.stores.unsaved import Unsaved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.stores.copies import Copy, KeptPause
+    from scrapy_mandelbot.stores.live import Listener
 
 logger = logging.getLogger(__name__)
 
-UPGRADES = (
-    """
-    CREATE TABLE copies (
-        site TEXT PRIMARY KEY,
-        body BLOB NOT NULL,
-        status INTEGER NOT NULL,
-        fetched_at REAL NOT NULL,
-        url TEXT NOT NULL,
-        etag TEXT,
-        last_modified TEXT
-    )
-    """,
-    """
-    CREATE TABLE pauses (
-        site TEXT PRIMARY KEY,
-        until REAL NOT NULL,
-        reason TEXT NOT NULL,
-        failed_probes INTEGER NOT NULL
-    )
-    """,
-    """
-    CREATE TABLE runs (
-        spider TEXT PRIMARY KEY,
-        began_at REAL NOT NULL
-    )
-    """,
-    """
-    CREATE TABLE turns (
-        site TEXT PRIMARY KEY,
-        due REAL NOT NULL
-    )
-    """,
-)
-"""What takes a file from each version of its format to the next. The first is version 0: empty."""
-
 _SAVE_AFTER = 1.0  # seconds
-_SAVE_SOON = 0.25  # seconds; what other crawls of the file hear of within one
+_SAVE_SOON = 0.05  # seconds; what other crawls of the file wait for or hear of
 _TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written
-_BUSY = 0.05  # seconds that the crawl may stand still while another process writes
+_ASK_AGAIN_AFTER = 0.1  # seconds, where it was locked
+_LOCKED_FOR = 2.0  # seconds; from then on this crawl goes by what it knows itself
+_LOOK_AFTER = 0.1  # seconds, for what others have written
+_FORGET_AFTER = 30.0  # seconds, for leases and news that are over
 
 
 class Timer(Protocol):
@@ -72,21 +62,18 @@ class Timer(Protocol):
         """Do not make the call."""
 
 
-class _UnknownFormatError(sqlite3.DatabaseError):
-    """The file was written by a later version of the package."""
-
-
-class SqliteStore:
-    """Copies, pauses, turns and the last runs in a file.
+class SqliteStore(LiveStore):
+    """Copies, pauses, turns, leases and the last runs in a file.
 
     The file is opened when it is first asked for, and tried again later where it was locked.
 
     Args:
         path: of the file, which need not exist, nor its folder.
         later: calls a function after some seconds. Without it only :meth:`save` and
-            :meth:`close` write.
+            :meth:`close` write, questions are answered at once, and nothing is heard of.
         forget_before: copies and turns that are older than this moment are deleted, in seconds
             since the epoch.
+        now: returns seconds since the epoch.
     """
 
     def __init__(
@@ -94,36 +81,50 @@ class SqliteStore:
         path: str | Path,
         later: Callable[[float, Callable[[], None]], Timer] | None = None,
         forget_before: float = 0.0,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._path = Path(path)
         self._later = later
         self._forget_before = forget_before
-        self._unsaved = MemoryStore()
-        self._unsaved_pauses: dict[str, KeptPause | None] = {}
-        self._unsaved_runs: dict[str, float] = {}
-        self._timer: Timer | None = None
-        self._saves_later = False
-        """Whether the timer is one that may be set sooner."""
-        self._version_known: int | None = None
-        """Of the file, as SQLite counts what others have written."""
+        self._now = now
+        self._token = os.urandom(8).hex()
+        """Who this crawl is, to the others."""
+        self._unsaved = Unsaved()
+        self._save_timer: Timer | None = None
+        self._saves_at = inf
+        """When that timer is due."""
+        self._questions: list[Claim | FetchClaim] = []
+        """What is asked of the file, and not answered."""
+        self._ask_timer: Timer | None = None
+        self._held: set[str] = set()
+        """Names of the leases that this crawl was given and has not given back."""
+        self._news: News | None = None
+        self._look_timer: Timer | None = None
+        self._forgets_at = -inf
+        self._locked_since = inf
+        self._alone_until = -inf
+        """When the file is asked again, where it could not be asked."""
         self._database: sqlite3.Connection | None = None
         self._is_usable = True
         self._is_readable = True
+        self._is_closed = False
         self._is_complained_of = False
 
     def __repr__(self) -> str:
-        return f"<SqliteStore {self._path}, {len(self._unsaved)} unsaved>"
+        return f"<SqliteStore {self._path}, {len(self._unsaved.memory)} unsaved>"
+
+    # Copies.
 
     def get_copy(self, site: str) -> Copy | None:
         """Return the site's copy, however old: another process may have saved it."""
-        copy = self._unsaved.get_copy(site)
+        copy = self._unsaved.memory.get_copy(site)
         if copy is not None or not self._is_readable:
             return copy
         try:
             database = self._open()
             if database is None:
                 return None
-            row = database.execute(f"{_COPIES} WHERE site = ?", (_text(site),)).fetchone()
+            row = database.execute(COPY_OF, (as_text(site),)).fetchone()
             return None if row is None else as_copy(row)
         except sqlite3.Error as error:
             self._is_readable = False  # until the next time that it is saved: waiting costs
@@ -134,12 +135,12 @@ class SqliteStore:
 
     def put_copy(self, site: str, copy: Copy) -> None:
         """Keep the site's copy in place of an older one; it is saved about a second later."""
-        self._unsaved.put_copy(site, copy)
-        self._set_timer(_SAVE_AFTER)
+        self._unsaved.memory.put_copy(site, copy)
+        self._save_within(_SAVE_AFTER)
 
     def copies(self) -> Iterator[tuple[str, Copy]]:
         """Iterate over all sites and their copies, in the order of the sites."""
-        unsaved = {_text(site): copy for site, copy in self._unsaved.copies()}
+        unsaved = {as_text(site): copy for site, copy in self._unsaved.memory.copies()}
         for site in sorted({*self._saved_sites(), *unsaved}):
             copy = unsaved.get(site) or self.get_copy(site)
             if copy is not None:
@@ -147,11 +148,11 @@ class SqliteStore:
 
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, in the file at once."""
-        self._unsaved.drop_copy(site)
+        self._unsaved.memory.drop_copy(site)
         try:
             database = self._open()
             if database is not None:
-                database.execute("DELETE FROM copies WHERE site = ?", (_text(site),))
+                database.execute("DELETE FROM copies WHERE site = ?", (as_text(site),))
         except sqlite3.Error as error:
             self._complain(error)
 
@@ -164,23 +165,30 @@ class SqliteStore:
             self._complain(error)
             return []
 
-    is_shared = True
-    """Other processes may write into the file meanwhile."""
+    def find_copy(
+        self,
+        site: str,
+        fresh_since: float,
+        lease_for: float,
+        then: Callable[[Copy | None, float], None],
+    ) -> None:
+        """Look for a site's copy; where there is no fresh one, ask to be who fetches it."""
+        question = FetchClaim(as_text(site), fresh_since, lease_for, then)
+        # The lease first: whoever gives it back has written the copy by then.
+        left = 0.0 if lease_for else self._left_of(question.name)
+        copy = self.get_copy(site)
+        if copy is not None and copy.fetched_at > fresh_since:
+            then(copy, 0.0)
+        elif not lease_for:
+            then(copy, left)
+        else:
+            self._ask(question)
 
-    def has_news(self) -> bool:
-        """Return whether another crawl has written into it since this was asked last.
+    def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
+        """Give the lease of a fetch back, or keep it for some seconds more."""
+        self._release(lease_name("fetch", as_text(site)), keep_for)
 
-        A file that is not open, as it cannot be, is not opened for this.
-        """
-        if self._database is None:
-            return False
-        try:
-            (version,) = self._database.execute("PRAGMA data_version").fetchone()
-        except sqlite3.Error as error:
-            self._complain(error)
-            return False
-        known, self._version_known = self._version_known, version
-        return known is not None and bool(version != known)
+    # Pauses and turns.
 
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
         """Return the pauses that end after a moment, those that other processes have saved too."""
@@ -193,7 +201,7 @@ class SqliteStore:
                 pauses = dict(read_rows(rows, as_pause, self._path))
         except sqlite3.Error as error:
             self._complain(error)
-        pauses.update(self._unsaved_pauses)
+        pauses.update(self._unsaved.pauses)
         return {
             site: pause
             for site, pause in pauses.items()
@@ -201,9 +209,9 @@ class SqliteStore:
         }
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
-        """Keep the site's pause, or that it is over; it is saved a quarter of a second later."""
-        self._unsaved_pauses[_text(site)] = pause
-        self._save_soon()
+        """Keep the site's pause, or that it is over; it is saved at once, or nearly so."""
+        self._unsaved.pauses[as_text(site)] = pause
+        self._save_within(_SAVE_SOON)
 
     def get_turns(self, after: float) -> dict[str, float]:
         """Return when sites with a pace may next be asked, of those that may not before then."""
@@ -215,21 +223,45 @@ class SqliteStore:
                 turns = dict(read_rows(database.execute(query, (after,)), as_turn, self._path))
         except sqlite3.Error as error:
             self._complain(error)
-        return turns | self._unsaved.get_turns(after)
+        return turns | self._unsaved.memory.get_turns(after)
 
     def put_turn(self, site: str, due: float) -> None:
-        """Keep when a site with a pace may next be asked; saved a quarter of a second later."""
-        self._unsaved.put_turn(_text(site), due)
-        self._save_soon()
+        """Keep when a site with a pace may next be asked; saved at once, or nearly so."""
+        self._unsaved.memory.put_turn(as_text(site), due)
+        self._save_within(_SAVE_SOON)
+
+    def tell_waiting(self, site: str) -> None:
+        """Have other crawls know that this one waits for turns of a site with a pace."""
+        self._unsaved.waits.add(as_text(site))
+        self._save_within(_SAVE_SOON)
+
+    def claim(
+        self, lease: Lease, key: str, lease_for: float, then: Callable[[float], None]
+    ) -> None:
+        """Ask for a lease, or to have it for longer."""
+        self._ask(Claim(lease, as_text(key), lease_for, then))
+
+    def release(self, lease: Lease, key: str) -> None:
+        """Give a lease back, if this crawl has it."""
+        self._release(lease_name(lease.value, as_text(key)), 0.0)
+
+    def listen(self, listener: Listener) -> None:
+        """Have what other crawls write from now on be heard of, a tenth of a second later."""
+        if self._later is None:
+            return
+        self._news = News(listener, self._token, self._read_all)
+        self._look()
+
+    # Runs.
 
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
-        began_at = self._unsaved_runs.get(_text(spider))
+        began_at = self._unsaved.runs.get(as_text(spider))
         try:
             database = self._open()
             if database is not None and began_at is None:
                 query = "SELECT began_at FROM runs WHERE spider = ?"
-                row = database.execute(query, (_text(spider),)).fetchone()
+                row = database.execute(query, (as_text(spider),)).fetchone()
                 began_at = None if row is None else float(row[0])
         except sqlite3.Error as error:
             self._complain(error)
@@ -239,98 +271,156 @@ class SqliteStore:
 
     def put_run(self, spider: str, began_at: float) -> None:
         """Keep when a run of the spider began that has finished; saved about a second later."""
-        self._unsaved_runs[_text(spider)] = began_at
-        self._set_timer(_SAVE_AFTER)
+        self._unsaved.runs[as_text(spider)] = began_at
+        self._save_within(_SAVE_AFTER)
+
+    # The file.
 
     def save(self) -> None:
         """Write what is not yet in the file, all at once. What cannot be written stays."""
-        rows = [
-            (
-                _text(site),
-                one.body,
-                one.status,
-                one.fetched_at,
-                _text(one.url),
-                one.etag and _text(one.etag),
-                one.last_modified and _text(one.last_modified),
-            )
-            for site, one in self._unsaved.packed_copies()
-        ]
         self._is_readable = True
         try:
             database = self._open()
-            if database is None:
-                return
-            with _transaction(database):
-                if self._forget_before:
-                    before = (self._forget_before,)
-                    database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
-                    database.execute("DELETE FROM turns WHERE due < ?", before)
-                # What another process has saved meanwhile may be a little newer. What is newer by
-                # over a minute was dated by a wrong clock.
-                database.executemany(
-                    "INSERT INTO copies VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site) DO UPDATE"
-                    " SET body = excluded.body, status = excluded.status,"
-                    " fetched_at = excluded.fetched_at, url = excluded.url,"
-                    " etag = excluded.etag, last_modified = excluded.last_modified"
-                    " WHERE copies.fetched_at <= excluded.fetched_at"
-                    " OR copies.fetched_at > excluded.fetched_at + 60",
-                    rows,
-                )
-                database.executemany(
-                    "INSERT OR REPLACE INTO pauses VALUES (?, ?, ?, ?)",
-                    [
-                        (site, one.until, _text(one.reason), one.failed_probes)
-                        for site, one in self._unsaved_pauses.items()
-                        if one is not None
-                    ],
-                )
-                over = [(site,) for site, one in self._unsaved_pauses.items() if one is None]
-                database.executemany("DELETE FROM pauses WHERE site = ?", over)
-                turns = self._unsaved.get_turns(-inf)
-                database.executemany("INSERT OR REPLACE INTO turns VALUES (?, ?)", turns.items())
-                runs = self._unsaved_runs.items()
-                database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", runs)
+            if database is not None:
+                self._exchange(database)
         except sqlite3.Error as error:
-            self._complain(error)
-        else:
-            self._forget_before = 0.0
-            self._unsaved.close()
-            self._unsaved_pauses.clear()
-            self._unsaved_runs.clear()
+            self._failed(error)
+        if not self._is_usable:
+            self._answer_alone()
 
     def close(self) -> None:
         """Save what is not saved, and close the file."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._has_unsaved:
+        self._is_closed = True
+        for timer in self._save_timer, self._ask_timer, self._look_timer:
+            if timer is not None:
+                timer.cancel()
+        self._save_timer = self._ask_timer = self._look_timer = None
+        self._questions.clear()
+        if self._unsaved:
             self.save()
         self._is_usable = False
         self._let_go()
 
-    def _save_soon(self) -> None:
-        """Have it saved before other crawls look for it, if it is to be saved anyway."""
-        if self._timer is not None and self._saves_later:
-            self._timer.cancel()
-            self._timer = None
-        self._set_timer(min(_SAVE_SOON, _SAVE_AFTER))
+    def _exchange(self, database: sqlite3.Connection) -> None:
+        """Write what is put, ask what is asked, and have the answers heard of.
 
-    def _set_timer(self, seconds: float) -> None:
-        if self._timer is None and self._later is not None and self._is_usable:
-            self._timer = self._later(seconds, self._on_time)
-            self._saves_later = seconds == _SAVE_AFTER > _SAVE_SOON
+        Raises:
+            sqlite3.Error: nothing was written, nor asked.
+        """
+        now = self._now()
+        with transaction(database):
+            if self._forget_before:
+                before = (self._forget_before,)
+                database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
+                database.execute("DELETE FROM turns WHERE due < ?", before)
+            if now >= self._forgets_at:
+                forget_ended(database, now)
+                forget_old(database, now)
+            self._unsaved.write(database, self._token, now)
+            answers = [one.ask(database, self._token, now) for one in self._questions]
+        if now >= self._forgets_at:
+            self._forgets_at = now + _FORGET_AFTER
+        self._forget_before = 0.0
+        self._locked_since, self._alone_until = inf, -inf
+        self._unsaved.clear()
+        if self._save_timer is not None:
+            self._save_timer.cancel()
+            self._save_timer = None
+        questions, self._questions = self._questions, []
+        for question, answer in zip(questions, answers, strict=True):
+            if not answer[-1]:
+                self._held.add(question.name)
+            _answer(question, answer)
 
-    def _on_time(self) -> None:
-        self._timer = None
+    def _failed(self, error: sqlite3.Error) -> None:
+        """Try again soon where another process was writing, else go on without the file."""
+        now = self._now()
+        is_waited_for = bool(self._questions or self._unsaved.releases) and not self._is_closed
+        if is_locked(error) and is_waited_for and self._later is not None:
+            self._locked_since = min(self._locked_since, now)
+            if now - self._locked_since < _LOCKED_FOR:
+                return
+        self._complain(error)
+        self._alone_until = now + _TRY_AGAIN_AFTER
+        self._answer_alone()
+
+    def _answer_alone(self) -> None:
+        questions, self._questions = self._questions, []
+        for question in questions:
+            site = question.site if isinstance(question, FetchClaim) else ""
+            _answer(question, question.unheard(self._unsaved.memory.get_copy(site)))
+
+    def _ask(self, question: Claim | FetchClaim) -> None:
+        if self._is_closed:
+            return
+        self._questions.append(question)
+        if self._later is None:
+            self.save()
+            self._answer_alone()
+        else:
+            self._set_ask_timer(0.0)
+
+    def _set_ask_timer(self, seconds: float) -> None:
+        if self._ask_timer is None and self._later is not None:
+            self._ask_timer = self._later(seconds, self._ask_now)
+
+    def _ask_now(self) -> None:
+        self._ask_timer = None
+        if self._now() < self._alone_until:
+            self._answer_alone()
+        else:
+            self.save()
+        if self._questions:
+            self._set_ask_timer(_ASK_AGAIN_AFTER)
+
+    def _release(self, name: str, keep_for: float) -> None:
+        if name in self._held:
+            self._held.discard(name)
+            self._unsaved.releases[name] = keep_for
+            self._save_within(_SAVE_SOON)
+
+    def _save_within(self, seconds: float) -> None:
+        """Have it saved by then at the latest."""
+        at = self._now() + seconds
+        if self._later is None or not self._is_usable:
+            return
+        if self._save_timer is not None:
+            if self._saves_at <= at:
+                return
+            self._save_timer.cancel()
+        self._saves_at = at
+        self._save_timer = self._later(seconds, self._save_on_time)
+
+    def _save_on_time(self) -> None:
+        self._save_timer = None
         self.save()
-        if self._has_unsaved:
-            self._set_timer(_TRY_AGAIN_AFTER)
+        if self._unsaved:
+            is_locked_now = self._now() - self._locked_since < _LOCKED_FOR
+            is_soon = is_locked_now and self._locked_since < inf
+            self._save_within(_ASK_AGAIN_AFTER if is_soon else _TRY_AGAIN_AFTER)
 
-    @property
-    def _has_unsaved(self) -> bool:
-        unsaved = self._unsaved_pauses or self._unsaved_runs or self._unsaved.get_turns(-inf)
-        return bool(len(self._unsaved) or unsaved)
+    def _look(self) -> None:
+        if self._later is None or not self._is_usable:
+            return
+        self._look_timer = self._later(_LOOK_AFTER, self._look)
+        if self._news is None or self._database is None:
+            return  # a file that cannot be opened is not opened for this
+        try:
+            self._news.read(self._database)
+        except sqlite3.Error as error:
+            self._complain(error)
+
+    def _read_all(self) -> tuple[dict[str, KeptPause], dict[str, float]]:
+        now = self._now()
+        return self.get_pauses(now), self.get_turns(now)
+
+    def _left_of(self, name: str) -> float:
+        try:
+            database = self._open() if self._is_readable else None
+            return 0.0 if database is None else left_of(database, name, self._now())
+        except sqlite3.Error as error:
+            self._complain(error)
+            return 0.0
 
     def _open(self) -> sqlite3.Connection | None:
         """Return the open file, or None where it is beyond use.
@@ -339,7 +429,7 @@ class SqliteStore:
             sqlite3.Error: it cannot be opened now.
         """
         if self._database is None and self._is_usable:
-            self._database = _connect(self._path)
+            self._database = connect(self._path)
         return self._database
 
     def _let_go(self) -> None:
@@ -365,58 +455,5 @@ class SqliteStore:
             )
 
 
-_COPIES = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies"
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open the file in the newest version of its format.
-
-    Raises:
-        sqlite3.Error: it cannot be opened, or is none of ours.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise sqlite3.OperationalError(str(error)) from error
-    # One thread uses it at a time, though `scrapy shell` may set it up in another.
-    database = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
-    # What is no UTF-8 was not written here; it must not hide the rows beside it.
-    database.text_factory = lambda octets: octets.decode("utf-8", "backslashreplace")
-    try:
-        # Readers and the writer do not wait for each other, and no commit waits for the disk.
-        with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has
-            database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        if _version(database) != len(UPGRADES):
-            with _transaction(database):
-                for upgrade in UPGRADES[_version(database) :]:
-                    database.execute(upgrade)
-                database.execute(f"PRAGMA user_version = {len(UPGRADES)}")
-    except sqlite3.Error:
-        database.close()
-        raise
-    return database
-
-
-def _version(database: sqlite3.Connection) -> int:
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version > len(UPGRADES):
-        raise _UnknownFormatError(f"written by a later version (format {version})")
-    return int(version)
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            database.execute("ROLLBACK")
-        raise
-
-
-def _text(site: str) -> str:
-    # A site comes from a URL, and what is no UTF-8 there is none here.
-    return site.encode("utf-8", "backslashreplace").decode()
+def _answer(question: Claim | FetchClaim, answer: tuple[Any, ...]) -> None:
+    question.then(*answer)

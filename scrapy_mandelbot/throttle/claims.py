@@ -1,4 +1,4 @@
-"""What one crawl may do at a time, of all that share a store on a server.
+"""What one crawl may do at a time, of all that share a store.
 
 One of them asks a paused site whether it is well, and one at a time asks a site with a pace. Before
 a crawl does so it asks the store for a lease, and the site waits meanwhile as it waits for a pause.

@@ -1,8 +1,7 @@
 """What crawls tell each other of the sites that they both ask: pauses, and turns at a pace.
 
-Those of one process tell each other at once, whatever their stores; those with one store in a file
-read there what the others have written, and those with one on a server are told by it. Nothing that
-was heard is told again.
+Those of one process tell each other at once, whatever their stores; those that share a store are
+told by it what the others have written. Nothing that was heard is told again.
 """
 
 from __future__ import annotations
@@ -18,15 +17,12 @@ from scrapy_mandelbot.throttle.proxies import split_key
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.stores import KeptPause, Store
 
-_LOOK_AFTER = 0.5  # seconds; what a store is told is in its file after a quarter of one
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
-_WORTH_WRITING = 2.0  # seconds; a shorter wait is over before others have read of it
 GIVES_WAY = 1.0
 """Seconds for which a crawl leaves it to another one to be the first to ask again."""
-_SPREAD = 3.0  # seconds
 _CONTENDED_FOR = 600.0  # seconds since another crawl of the store had a turn
 
 
@@ -65,8 +61,6 @@ class Neighbours:
         """Pauses that are not over: the crawl's own, and those that it has heard of."""
         self._heard: Recent[KeptPause] = Recent(_MOST_KNOWN)
         """Of those, the ones that another crawl has told of and not ended."""
-        self._in_store: set[str] = set()
-        """Of those, the ones that the store had when it was read last."""
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
         self._contended: Recent[float] = Recent(_MOST_KNOWN)
@@ -74,7 +68,6 @@ class Neighbours:
         self._told_waiting: Recent[float] = Recent(_MOST_KNOWN)
         """Sites of which it has told that requests wait for turns, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
-        self._timer: Call | None = None
 
     def begin(self) -> None:
         """Hear of others from now on, and of what those of this process know by now."""
@@ -86,16 +79,10 @@ class Neighbours:
                 self.hear_turn(name, due)
         if isinstance(self._store, LiveStore):
             self._store.listen(self)
-        elif self._store.is_shared:
-            self._store.has_news()  # what is there by now was read
-            self._timer = self._clock.call_later(_LOOK_AFTER, self._look)
 
     def close(self) -> None:
         """Hear of no one any more."""
         _IN_THIS_PROCESS.discard(self)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def know_pause(self, key: str, pause: KeptPause) -> None:
         """Note a pause that the store has from a former run."""
@@ -120,17 +107,14 @@ class Neighbours:
         """
         now = self._clock.now()
         self._turns.put(name, due, 1)
-        if due - now >= _WORTH_WRITING or isinstance(self._store, LiveStore):
-            self._store.put_turn(name, due)
+        self._store.put_turn(name, due)
         waits = [other.hear_turn(name, due) for other in self._others()]
         if any(waits):
             return due + GIVES_WAY / 10  # they hear of it at once
         if (self._contended.get(name) or 0.0) <= now:
             return due
-        if isinstance(self._store, LiveStore):  # by its leases no two ask at one time
-            return due + _share(due - now) + self._spread(due - now)
-        # Two that have asked at one time must not do so the next time; hearing takes a second.
-        return due + GIVES_WAY + self._random.uniform(0.0, _SPREAD)
+        # By leases no two ask at one time.
+        return due + _share(due - now) + self._spread(due - now)
 
     def _spread(self, seconds: float) -> float:
         """Return seconds by which crawls ask one after the other, so that each gets its turn."""
@@ -196,37 +180,6 @@ class Neighbours:
         for other in list(_IN_THIS_PROCESS):
             if other is not self and other._by_proxy is self._by_proxy:  # noqa: SLF001
                 yield other
-
-    def _look(self) -> None:
-        self._timer = self._clock.call_later(_LOOK_AFTER, self._look)
-        if self._store.has_news():
-            self._read_pauses()
-            self._read_turns()
-
-    def _read_pauses(self) -> None:
-        now = self._clock.now()
-        pauses = self._store.get_pauses(now)
-        for key in [key for key, one in self._known.items() if one.until <= now]:
-            self._known.discard(key)
-            self._heard.discard(key)
-        for key, pause in pauses.items():
-            if pause != self._known.get(key) and self._by_proxy_or_not(key):
-                self.hear_pause(key, pause)
-        # What this process has told may not be in the store yet, and is never, where that is not of
-        # the one who has told it. So only what was there and is not any more has ended.
-        for key in self._in_store - pauses.keys():
-            if self._heard.get(key) is not None:
-                self.hear_pause(key, None)
-        self._in_store = {key for key, _ in self._heard.items() if key in pauses}
-
-    def _read_turns(self) -> None:
-        now = self._clock.now()
-        for name, due in self._store.get_turns(now).items():
-            # Its own may have come later than it was meant to by now; another's is another time.
-            if isfinite(due) and due > (self._turns.get(name) or 0.0):
-                self._turns.put(name, due, 1)
-                self._contended.put(name, now + _CONTENDED_FOR, 1)
-                self._hearer.hear_turn(name, due)
 
     def _by_proxy_or_not(self, key: str) -> bool:
         return self._by_proxy or not split_key(key)[1]

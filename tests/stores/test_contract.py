@@ -207,10 +207,3 @@ def test_pauses_that_are_over_may_be_left_out(store):
     store.put_pause(SITE, KeptPause(SOON + 100.0, "503"))
     store.put_pause("http://other.example", KeptPause(SOON + 50.0, "429"))
     assert store.get_pauses(SOON + 50.0) == {SITE: KeptPause(SOON + 100.0, "503")}
-
-
-def test_what_a_crawl_has_written_itself_is_no_news(store):
-    """News is what others have written."""
-    store.has_news()
-    store.put_pause(SITE, KeptPause(SOON + 100.0, "503"))
-    assert not store.has_news()

@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_mandelbot.stores import Copy, KeptPause, SqliteStore
 from scrapy_mandelbot.stores.packing import unpack
-from scrapy_mandelbot.stores.sqlite import UPGRADES
+from scrapy_mandelbot.stores.schema import UPGRADES
 
 SITE = "https://example.com"
 COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
@@ -177,7 +177,7 @@ def test_a_file_of_an_older_version_is_upgraded(path, stores, monkeypatch):
     store.put_copy(SITE, COPY)
     store.close()
     monkeypatch.setattr(
-        "scrapy_mandelbot.stores.sqlite.UPGRADES", (*UPGRADES, "CREATE TABLE gates (site TEXT)")
+        "scrapy_mandelbot.stores.schema.UPGRADES", (*UPGRADES, "CREATE TABLE gates (site TEXT)")
     )
     assert stores(path).get_copy(SITE) == COPY
     with closing(sqlite3.connect(path)) as database:
@@ -349,21 +349,6 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
     assert all(isinstance(one.until, float) and one.until < 1e9 for one in pauses.values())
     assert store.get_run("http://b") == 1.0
     assert store.get_run("http://a") in {None, 1.0, -1.0, float("inf")}
-
-
-def test_what_another_crawl_has_written_is_news_once(tmp_path):
-    """A store that is looked at often is read only where there is something to read."""
-    first, second = SqliteStore(tmp_path / "store.db"), SqliteStore(tmp_path / "store.db")
-    assert first.is_shared
-    assert not first.has_news()  # it is not open yet
-    first.get_pauses()
-    first.has_news()
-    second.put_pause("http://example.com", KeptPause(100.0, "503"))
-    second.save()
-    assert [first.has_news(), first.has_news()] == [True, False]
-    assert first.get_pauses() == {"http://example.com": KeptPause(100.0, "503")}
-    first.close()
-    second.close()
 
 
 def test_a_pause_is_saved_sooner_than_a_copy(tmp_path, clock):

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from scrapy_mandelbot.stores import Copy, SqliteStore
-from scrapy_mandelbot.stores.sqlite import UPGRADES
+from scrapy_mandelbot.stores.schema import UPGRADES
 
 SITE, OTHER = "https://example.com", "https://other.example"
 

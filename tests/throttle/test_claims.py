@@ -36,8 +36,6 @@ class Server:
 class FakeStore(MemoryStore, LiveStore):
     """A store of one worker."""
 
-    is_shared = True
-
     def __init__(self, server: Server) -> None:
         super().__init__()
         self.server = server

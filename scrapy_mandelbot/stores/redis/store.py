@@ -181,10 +181,6 @@ class RedisStore(LiveStore):
 
     # Pauses and turns.
 
-    def has_news(self) -> bool:
-        """Return False: what others write is heard of, and need not be asked for."""
-        return False
-
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
         """Return the pauses of all sites that end after a moment."""
         values = self._wire.answer_to(

@@ -1,0 +1,141 @@
+"""Leases in a store's file: what one crawl of a machine may do at a time, of all that share it.
+
+A lease ends by the machine's clock where nobody gives it back. All of this is done within one
+transaction of the store, which no other process's comes between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.stores.live import Lease
+from scrapy_mandelbot.stores.rows import COPY_OF, NO_ROW_OF_OURS, as_copy
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.stores.copies import Copy
+
+_ANOTHER_CLOCK = 60.0  # seconds; a lease taken that far ahead was dated by a wrong clock
+_DUE = {
+    Lease.PROBE: "SELECT until FROM pauses WHERE site = ?",
+    Lease.TURN: "SELECT due FROM turns WHERE site = ?",
+}
+
+
+def lease_name(kind: str, site: str) -> str:
+    """Return under which name a lease is kept."""
+    return f"{kind}:{site}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A crawl asks for a lease, once no pause or turn is to be waited for."""
+
+    lease: Lease
+    key: str
+    lease_for: float
+    then: Callable[[float], None]
+
+    @property
+    def name(self) -> str:
+        """The lease's."""
+        return lease_name(self.lease.value, self.key)
+
+    def ask(self, database: sqlite3.Connection, owner: str, now: float) -> tuple[float]:
+        """Return the seconds after which to ask again; 0: the owner has the lease."""
+        row = database.execute(_DUE[self.lease], (self.key,)).fetchone()
+        left = 0.0 if row is None else _seconds_until(row[0], now)
+        return (left or _take(database, self.name, owner, now, self.lease_for),)
+
+    def unheard(self, _copy: Copy | None) -> tuple[float]:
+        """Return what is answered where the file cannot be asked."""
+        return (0.0,)
+
+
+@dataclass(frozen=True)
+class FetchClaim:
+    """A crawl asks to be the one that fetches a site's robots.txt, where no fresh copy is there."""
+
+    site: str
+    fresh_since: float
+    lease_for: float
+    then: Callable[[Copy | None, float], None]
+
+    @property
+    def name(self) -> str:
+        """The lease's."""
+        return lease_name("fetch", self.site)
+
+    def ask(
+        self, database: sqlite3.Connection, owner: str, now: float
+    ) -> tuple[Copy | None, float]:
+        """Return the copy, and the seconds for which another has the lease; 0: the owner has it."""
+        row = database.execute(COPY_OF, (self.site,)).fetchone()
+        copy = None
+        if row is not None:
+            try:
+                copy = as_copy(row)
+            except NO_ROW_OF_OURS:
+                pass  # it is fetched anew
+            else:
+                if copy.fetched_at > self.fresh_since:
+                    return copy, 0.0
+        return copy, _take(database, self.name, owner, now, self.lease_for)
+
+    def unheard(self, copy: Copy | None) -> tuple[Copy | None, float]:
+        """Return what is answered where the file cannot be asked."""
+        return copy, 0.0
+
+
+def left_of(database: sqlite3.Connection, name: str, now: float) -> float:
+    """Return for how many seconds somebody has a lease."""
+    return _held(database, name, now)[1]
+
+
+def release(
+    database: sqlite3.Connection, name: str, owner: str, now: float, keep_for: float
+) -> None:
+    """Give a lease back that the owner has, or have it end after some seconds."""
+    if keep_for > 0:
+        query = "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?"
+        database.execute(query, (now, now + keep_for, name, owner))
+    else:
+        database.execute("DELETE FROM leases WHERE name = ? AND owner = ?", (name, owner))
+
+
+def forget_ended(database: sqlite3.Connection, now: float) -> None:
+    """Delete the leases that nobody has given back in time."""
+    database.execute("DELETE FROM leases WHERE until < ?", (now,))
+
+
+def _take(
+    database: sqlite3.Connection, name: str, owner: str, now: float, lease_for: float
+) -> float:
+    """Have the owner have a lease; return for how many seconds another has it instead."""
+    whose, left = _held(database, name, now)
+    if left > 0 and whose != owner:
+        return left
+    query = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)"
+    database.execute(query, (name, owner, now, now + lease_for))
+    return 0.0
+
+
+def _held(database: sqlite3.Connection, name: str, now: float) -> tuple[Any, float]:
+    query = "SELECT owner, taken_at, until FROM leases WHERE name = ?"
+    row = database.execute(query, (name,)).fetchone()
+    if row is None or _seconds_until(row[1], now) > _ANOTHER_CLOCK:
+        return None, 0.0
+    return row[0], _seconds_until(row[2], now)
+
+
+def _seconds_until(moment: Any, now: float) -> float:
+    """Return how many seconds are left, 0 where it is over, or no time at all."""
+    try:
+        left = float(moment) - now
+    except NO_ROW_OF_OURS:
+        return 0.0
+    return max(0.0, left) if isfinite(left) else 0.0

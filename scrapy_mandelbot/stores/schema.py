@@ -1,0 +1,128 @@
+"""The format of a store's file, and how it is opened."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+UPGRADES = (
+    """
+    CREATE TABLE copies (
+        site TEXT PRIMARY KEY,
+        body BLOB NOT NULL,
+        status INTEGER NOT NULL,
+        fetched_at REAL NOT NULL,
+        url TEXT NOT NULL,
+        etag TEXT,
+        last_modified TEXT
+    )
+    """,
+    """
+    CREATE TABLE pauses (
+        site TEXT PRIMARY KEY,
+        until REAL NOT NULL,
+        reason TEXT NOT NULL,
+        failed_probes INTEGER NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE runs (
+        spider TEXT PRIMARY KEY,
+        began_at REAL NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE turns (
+        site TEXT PRIMARY KEY,
+        due REAL NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE leases (
+        name TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        taken_at REAL NOT NULL,
+        until REAL NOT NULL
+    );
+    CREATE TABLE news (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        told_at REAL NOT NULL,
+        teller TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        site TEXT NOT NULL
+    )
+    """,
+)
+"""What takes a file from each version of its format to the next. The first is version 0: empty."""
+
+_BUSY = 0.05  # seconds that the crawl may stand still while another process writes
+
+
+class _UnknownFormatError(sqlite3.DatabaseError):
+    """The file was written by a later version of the package."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file in the newest version of its format.
+
+    Raises:
+        sqlite3.Error: it cannot be opened, or is none of ours.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise sqlite3.OperationalError(str(error)) from error
+    # One thread uses it at a time, though `scrapy shell` may set it up in another.
+    database = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+    # What is no UTF-8 was not written here; it must not hide the rows beside it.
+    database.text_factory = lambda octets: octets.decode("utf-8", "backslashreplace")
+    try:
+        # Readers and the writer do not wait for each other, and no commit waits for the disk.
+        with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has
+            database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        if _version(database) != len(UPGRADES):
+            with transaction(database):
+                for upgrade in UPGRADES[_version(database) :]:
+                    for statement in upgrade.split(";"):
+                        database.execute(statement)
+                database.execute(f"PRAGMA user_version = {len(UPGRADES)}")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Have what is written within be written at once, or not at all."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            database.execute("ROLLBACK")
+        raise
+
+
+def is_locked(error: sqlite3.Error) -> bool:
+    """Return whether another process was writing for as long as this one waited."""
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def as_text(name: str) -> str:
+    """Return a name as the file can hold it: of a URL, it may be no UTF-8."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def _version(database: sqlite3.Connection) -> int:
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > len(UPGRADES):
+        raise _UnknownFormatError(f"written by a later version (format {version})")
+    return int(version)

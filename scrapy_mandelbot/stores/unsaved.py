@@ -1,0 +1,107 @@
+"""What was put into a store and is not in its file yet."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.stores.leases import release
+from scrapy_mandelbot.stores.memory import MemoryStore
+from scrapy_mandelbot.stores.news import PAUSE, TURN, WAITS, tell
+from scrapy_mandelbot.stores.schema import as_text
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from scrapy_mandelbot.stores.copies import KeptPause
+
+
+class Unsaved:
+    """Held in memory until it is written, all in one transaction."""
+
+    def __init__(self) -> None:
+        self.memory = MemoryStore()
+        """Copies and turns."""
+        self.pauses: dict[str, KeptPause | None] = {}
+        """None: it is over."""
+        self.runs: dict[str, float] = {}
+        self.waits: set[str] = set()
+        """Sites with a pace of which others are to know that this crawl waits for turns."""
+        self.releases: dict[str, float] = {}
+        """Leases that are given back, by name: for how many seconds they are kept."""
+
+    def __bool__(self) -> bool:
+        return bool(
+            len(self.memory)
+            or self.pauses
+            or self.runs
+            or self.waits
+            or self.releases
+            or self.memory.get_turns(-inf)
+        )
+
+    def write(self, database: sqlite3.Connection, owner: str, now: float) -> None:
+        """Write all of it; within a transaction."""
+        self._write_copies(database)
+        self._write_pauses(database)
+        turns = self.memory.get_turns(-inf)
+        # Another process may have asked since, and written when it did.
+        database.executemany(
+            "INSERT INTO turns VALUES (?, ?) ON CONFLICT (site) DO UPDATE"
+            " SET due = excluded.due WHERE turns.due < excluded.due",
+            turns.items(),
+        )
+        database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items())
+        for kind, sites in (PAUSE, self.pauses), (TURN, turns), (WAITS, self.waits):
+            if sites:
+                tell(database, owner, now, kind, sites)
+        # Last, though at once: whoever has a lease next goes by what was written.
+        for name, keep_for in self.releases.items():
+            release(database, name, owner, now, keep_for)
+
+    def clear(self) -> None:
+        """Forget all of it: it is written."""
+        self.memory.close()
+        self.pauses.clear()
+        self.runs.clear()
+        self.waits.clear()
+        self.releases.clear()
+
+    def _write_copies(self, database: sqlite3.Connection) -> None:
+        rows = [
+            (
+                as_text(site),
+                one.body,
+                one.status,
+                one.fetched_at,
+                as_text(one.url),
+                one.etag and as_text(one.etag),
+                one.last_modified and as_text(one.last_modified),
+            )
+            for site, one in self.memory.packed_copies()
+        ]
+        # What another process has saved meanwhile may be a little newer. What is newer by over a
+        # minute was dated by a wrong clock.
+        database.executemany(
+            "INSERT INTO copies VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site) DO UPDATE"
+            " SET body = excluded.body, status = excluded.status,"
+            " fetched_at = excluded.fetched_at, url = excluded.url,"
+            " etag = excluded.etag, last_modified = excluded.last_modified"
+            " WHERE copies.fetched_at <= excluded.fetched_at"
+            " OR copies.fetched_at > excluded.fetched_at + 60",
+            rows,
+        )
+
+    def _write_pauses(self, database: sqlite3.Connection) -> None:
+        if not self.pauses:
+            return
+        database.executemany(
+            "INSERT OR REPLACE INTO pauses VALUES (?, ?, ?, ?)",
+            [
+                (site, one.until, as_text(one.reason), one.failed_probes)
+                for site, one in self.pauses.items()
+                if one is not None
+            ],
+        )
+        over = [(site,) for site, one in self.pauses.items() if one is None]
+        database.executemany("DELETE FROM pauses WHERE site = ?", over)
