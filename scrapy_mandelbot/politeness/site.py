@@ -596,6 +596,10 @@ class SiteState:
 
     # What other crawls say of it.
 
+    def longest_wait(self, now: float) -> float:
+        """Return for how many seconds its pace can have it left alone; 0: it has none."""
+        return 0.0 if self._turns is None else self._turns.metronome.due_after(now) - now
+
     def hold_turn(self, until: float) -> None:
         """Take no turn before then; another crawl asks the site at the same pace."""
         if self._turns is None:

@@ -39,6 +39,7 @@ class Claim:
     key: str
     lease_for: float
     then: Callable[[float], None]
+    longest_wait: float
 
     @property
     def name(self) -> str:
@@ -49,6 +50,8 @@ class Claim:
         """Return the seconds after which to ask again; 0: the owner has the lease."""
         row = database.execute(_DUE[self.lease], (self.key,)).fetchone()
         left = 0.0 if row is None else _seconds_until(row[0], now)
+        if left > self.longest_wait:
+            left = 0.0
         return (left or _take(database, self.name, owner, now, self.lease_for),)
 
     def unheard(self, _copy: Copy | None) -> tuple[float]:

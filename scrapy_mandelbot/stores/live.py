@@ -1,12 +1,14 @@
 """A store that tells what other crawls write as they write it, and lends what one of them may do.
 
-Nothing in it waits for an answer: what is asked is heard of later, in the loop that runs the crawl.
+Nothing in it waits for an answer: what is asked is heard of at once, or later in the loop that runs
+the crawl.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from enum import Enum
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy_mandelbot.stores.copies import Store
@@ -74,7 +76,12 @@ class LiveStore(Store):
 
     @abstractmethod
     def claim(
-        self, lease: Lease, key: str, lease_for: float, then: Callable[[float], None]
+        self,
+        lease: Lease,
+        key: str,
+        lease_for: float,
+        then: Callable[[float], None],
+        longest_wait: float = inf,
     ) -> None:
         """Ask for a lease, or to have it for longer.
 
@@ -84,6 +91,7 @@ class LiveStore(Store):
             lease_for: seconds.
             then: called with the seconds after which to ask again; 0: this crawl has it. So it is
                 too where the store cannot be asked: then each crawl goes by what it knows.
+            longest_wait: seconds; a turn or pause that the store says is longer is not waited for.
         """
 
     @abstractmethod

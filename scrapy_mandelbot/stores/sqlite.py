@@ -2,9 +2,9 @@
 
 It never keeps the crawl waiting: what is put is held in memory and written in one transaction,
 pauses and turns within a tenth of a second, the rest about once a second, so that a kill -9 loses
-at most the last second. What crawls ask of each other, leases, is asked in such a transaction too,
-and answered in the turn of the loop after. A file that is locked, full, read-only, gone or corrupt
-costs a warning, and the memory of this run.
+at most the last second. Leases, which keep crawls out of each other's way, are asked for in such a
+transaction too, and answered at once, or soon where another process is writing. A file that is
+locked, full, read-only, gone or corrupt costs a warning, and the memory of this run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SAVE_SOON = 0.05  # seconds; what other crawls of the file wait for or hear of
 _TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written
 _ASK_AGAIN_AFTER = 0.1  # seconds, where it was locked
 _LOCKED_FOR = 2.0  # seconds; from then on this crawl goes by what it knows itself
-_LOOK_AFTER = 0.1  # seconds, for what others have written
+_LOOK_AFTER = 0.25  # seconds, for what others have written
 _FORGET_AFTER = 30.0  # seconds, for leases and news that are over
 
 
@@ -236,17 +236,22 @@ class SqliteStore(LiveStore):
         self._save_within(_SAVE_SOON)
 
     def claim(
-        self, lease: Lease, key: str, lease_for: float, then: Callable[[float], None]
+        self,
+        lease: Lease,
+        key: str,
+        lease_for: float,
+        then: Callable[[float], None],
+        longest_wait: float = inf,
     ) -> None:
         """Ask for a lease, or to have it for longer."""
-        self._ask(Claim(lease, as_text(key), lease_for, then))
+        self._ask(Claim(lease, as_text(key), lease_for, then, longest_wait))
 
     def release(self, lease: Lease, key: str) -> None:
         """Give a lease back, if this crawl has it."""
         self._release(lease_name(lease.value, as_text(key)), 0.0)
 
     def listen(self, listener: Listener) -> None:
-        """Have what other crawls write from now on be heard of, a tenth of a second later."""
+        """Have what other crawls write from now on be heard of, a quarter of a second later."""
         if self._later is None:
             return
         self._news = News(listener, self._token, self._read_all)
@@ -354,24 +359,21 @@ class SqliteStore(LiveStore):
         if self._is_closed:
             return
         self._questions.append(question)
-        if self._later is None:
-            self.save()
-            self._answer_alone()
-        else:
-            self._set_ask_timer(0.0)
+        self._ask_file()
 
-    def _set_ask_timer(self, seconds: float) -> None:
-        if self._ask_timer is None and self._later is not None:
-            self._ask_timer = self._later(seconds, self._ask_now)
-
-    def _ask_now(self) -> None:
-        self._ask_timer = None
+    def _ask_file(self) -> None:
+        """Have the questions answered now, or soon where the file is locked."""
         if self._now() < self._alone_until:
             self._answer_alone()
         else:
             self.save()
+        if self._questions and self._ask_timer is None and self._later is not None:
+            self._ask_timer = self._later(_ASK_AGAIN_AFTER, self._ask_on_time)
+
+    def _ask_on_time(self) -> None:
+        self._ask_timer = None
         if self._questions:
-            self._set_ask_timer(_ASK_AGAIN_AFTER)
+            self._ask_file()
 
     def _release(self, name: str, keep_for: float) -> None:
         if name in self._held:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.stores.copies import KeptPause
 
+_ANOTHER_PACE = 3_600.0  # seconds; a turn later by more is of another pace, or a wrong clock
+
 
 class Unsaved:
     """Held in memory until it is written, all in one transaction."""
@@ -47,9 +49,10 @@ class Unsaved:
         turns = self.memory.get_turns(-inf)
         # Another process may have asked since, and written when it did.
         database.executemany(
-            "INSERT INTO turns VALUES (?, ?) ON CONFLICT (site) DO UPDATE"
-            " SET due = excluded.due WHERE turns.due < excluded.due",
-            turns.items(),
+            "INSERT INTO turns VALUES (?1, ?2) ON CONFLICT (site) DO UPDATE"
+            " SET due = excluded.due WHERE turns.due < excluded.due"
+            " OR turns.due > excluded.due + ?3",
+            [(site, due, _ANOTHER_PACE) for site, due in turns.items()],
         )
         database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items())
         for kind, sites in (PAUSE, self.pauses), (TURN, turns), (WAITS, self.waits):

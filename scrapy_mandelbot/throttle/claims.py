@@ -27,6 +27,7 @@ LEASE_FOR = 15.0
 _RENEWED_AFTER = 5.0  # seconds
 _ASKED_AGAIN_AFTER = 1.0  # seconds; who has a lease gives it back long before it ends
 _LOOKED_AT_EACH = 1.0  # seconds, while there is any lease
+_CLOCKS_DIFFER = 1.0  # seconds, at most, where they are right
 _UNUSED_FOR = 2.0  # seconds that a lease is had without being used
 
 
@@ -74,6 +75,8 @@ class Claims:
         self._clock = clock
         self._look_again = look_again
         self._claims: dict[tuple[Lease, str], _Claim] = {}
+        self._asking: _Claim | None = None
+        """What is being asked for just now: a store may answer at once."""
         self._timer: Call | None = None
 
     def __len__(self) -> int:
@@ -119,15 +122,21 @@ class Claims:
         claim = self._claims.get((lease, key))
         if claim is not None and (claim.ends_at > now or claim.not_before > now):
             return now if claim.ends_at > now else claim.not_before
-        self._ask(_Claim(site, lease, key))
-        return inf
+        claim = self._asking = _Claim(site, lease, key)
+        self._ask(claim)
+        self._asking = None
+        return now if claim.ends_at > now else claim.not_before
 
     def _ask(self, claim: _Claim) -> None:
         now = self._clock.now()
         claim.renewed_at = claim.used_at = now
         self._claims[claim.lease, claim.key] = claim
         self._store.claim(
-            claim.lease, claim.key, LEASE_FOR, lambda seconds: self._answered(claim, now, seconds)
+            claim.lease,
+            claim.key,
+            LEASE_FOR,
+            lambda seconds: self._answered(claim, now, seconds),
+            self._longest_wait(claim, now),
         )
         self._set_timer()
 
@@ -144,7 +153,8 @@ class Claims:
             claim.not_before = 0.0
             claim.ends_at = asked_at + LEASE_FOR
             claim.used_at = now
-        self._look_again(claim.site)
+        if claim is not self._asking:
+            self._look_again(claim.site)
 
     def _release(self, claim: _Claim) -> None:
         del self._claims[claim.lease, claim.key]
@@ -182,4 +192,12 @@ class Claims:
             if not seconds:
                 claim.ends_at = now + LEASE_FOR
 
-        self._store.claim(claim.lease, claim.key, LEASE_FOR, renewed)
+        longest_wait = self._longest_wait(claim, now)
+        self._store.claim(claim.lease, claim.key, LEASE_FOR, renewed, longest_wait)
+
+    @staticmethod
+    def _longest_wait(claim: _Claim, now: float) -> float:
+        """Return seconds; a turn that is due later than that is of another pace, or clock."""
+        if claim.lease is Lease.PROBE:
+            return inf
+        return claim.site.longest_wait(now) + _CLOCKS_DIFFER

@@ -159,13 +159,12 @@ async def test_what_was_sent_is_kept_before_it_is_answered(web, store, monkeypat
     "settings",
     [
         {"ROBOTSTXT_OBEY": False},
-        by_hand(0.1),
         {"MANDELBOT_PACE": "obey"},
     ],
-    ids=["no pace", "a short delay", "none asks for one"],
+    ids=["no pace", "none asks for one"],
 )
 @ensureDeferred
-async def test_runs_without_a_long_delay_write_nothing_of_it(web, store, settings):
+async def test_runs_without_a_delay_write_nothing_of_it(web, store, settings):
     """Not a row."""
     await run(web, store, **settings)
     with closing(sqlite3.connect(store)) as database:

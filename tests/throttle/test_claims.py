@@ -70,7 +70,7 @@ class FakeStore(MemoryStore, LiveStore):
     def end_fetch(self, site, keep_for=0.0) -> None:
         pass
 
-    def claim(self, lease, key, lease_for, then) -> None:
+    def claim(self, lease, key, lease_for, then, longest_wait=inf) -> None:
         server, now = self.server, self.server.clock.now()
         server.claims += 1
         pause = server.pauses.get(key)

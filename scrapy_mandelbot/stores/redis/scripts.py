@@ -172,10 +172,11 @@ PUT_TURN = Script(
 
 CLAIM = Script(
     2,
-    f"""-- keys: lease, pauses or turns; arguments: site, token, milliseconds
+    f"""-- keys: lease, pauses or turns; arguments: site, token, milliseconds, longest wait
     {_NOW}
     local due = redis.call('ZSCORE', KEYS[2], ARGV[1])
-    if due and tonumber(due) > now then return math.ceil((tonumber(due) - now) * 1000) end
+    local left = due and tonumber(due) - now or 0
+    if left > 0 and left <= tonumber(ARGV[4]) then return math.ceil(left * 1000) end
     if redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[3]) then return 0 end
     if redis.call('GET', KEYS[1]) ~= ARGV[2] then
         return math.max(1, redis.call('PTTL', KEYS[1]))

@@ -229,7 +229,12 @@ class RedisStore(LiveStore):
         self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, message)))
 
     def claim(
-        self, lease: Lease, key: str, lease_for: float, then: Callable[[float], None]
+        self,
+        lease: Lease,
+        key: str,
+        lease_for: float,
+        then: Callable[[float], None],
+        longest_wait: float = inf,
     ) -> None:
         """Ask for a lease, or to have it for longer."""
         name = name_of(key)
@@ -243,7 +248,13 @@ class RedisStore(LiveStore):
             name,
             Command(
                 scripts.CLAIM,
-                lambda: (*keys, name, self._token, _milliseconds(lease_for)),
+                lambda: (
+                    *keys,
+                    name,
+                    self._token,
+                    _milliseconds(lease_for),
+                    min(longest_wait, _YEAR),
+                ),
                 heard,
                 lambda: self._have_called(lambda: then(0.0)),
             ),
