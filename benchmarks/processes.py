@@ -6,19 +6,23 @@ pause, how many probes there were, and the gaps between requests where its Crawl
 
 pause  each asks for its own pages; in the middle the site says 503 with Retry-After
 pace   each asks for its own pages, at a Crawl-delay
+cost   what a turn at a pace costs in the file: a lease, when the next turn is, the lease given
+       back; and what a look costs for what others have written, where there is nothing
 
 Usage::
 
     python benchmarks/processes.py [pause|pace|all [PROCESSES [PAGES [DELAY [URL]]]]]
+    python benchmarks/processes.py cost
 """
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,8 +30,11 @@ import scrapy
 from loopback import _head, listen
 from scrapy.crawler import CrawlerProcess
 
+from scrapy_mandelbot.stores import Lease, SqliteStore
+
 ANSWERS_AFTER = 0.05  # seconds
 REFUSES = 6  # seconds
+RUNS, TURNS = 5, 1_000
 CAN_KNOW = (0.1, 1.0)  # seconds after the first refusal
 
 
@@ -139,6 +146,32 @@ def report(what: str, world: World, pages: int, delay: float) -> bool:
     return holds
 
 
+def cost() -> None:
+    """Print processor time by turn and by look, the least of several runs."""
+    turns, looks = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(f"{folder}/store.db")
+        for _ in range(RUNS):
+            began = time.process_time()
+            for number in range(TURNS):
+                site = f"https://{number}.example"
+                store.claim(Lease.TURN, site, 15.0, lambda _: None)
+                store.put_turn(site, time.time() + 1)
+                store.release(Lease.TURN, site)
+                store.save()
+            turns.append((time.process_time() - began) / TURNS)
+            time.sleep(1)  # until all are due again
+        with closing(sqlite3.connect(f"{folder}/store.db")) as database:
+            for _ in range(RUNS):
+                began = time.process_time()
+                for _ in range(TURNS):
+                    database.execute("PRAGMA data_version").fetchone()
+                looks.append((time.process_time() - began) / TURNS)
+        store.close()
+    print(f"a turn: {1e6 * min(turns):.0f} µs of processor time")
+    print(f"a look: {1e6 * min(looks):.1f} µs")
+
+
 def main(
     what: str = "all", processes: int = 3, pages: int = 40, delay: float = 1.0, url: str = ""
 ) -> int:
@@ -155,6 +188,8 @@ def main(
 if __name__ == "__main__":
     if sys.argv[1:2] == ["crawl"]:
         crawl(*sys.argv[2:])
+    elif sys.argv[1:2] == ["cost"]:
+        cost()
     else:
         numbers = [int(one) for one in sys.argv[2:4]]
         sys.exit(main(*sys.argv[1:2], *numbers, *map(float, sys.argv[4:5]), *sys.argv[5:6]))
