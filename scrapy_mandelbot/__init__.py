@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.jobs import JobMiddleware
     from scrapy_mandelbot.politeness import Outcome, OutcomeKind
     from scrapy_mandelbot.queue import SiteQueue
+    from scrapy_mandelbot.report.asking import site_rules, status, why_idle
+    from scrapy_mandelbot.report.summary import CrawlSummary
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.robotstxt.lint import Finding, Severity
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Addon": "addon",
+    "CrawlSummary": "report.summary",
     "Dialect": "robotstxt",
     "Finding": "robotstxt.lint",
     "JobMiddleware": "jobs",
@@ -63,10 +66,14 @@ _HOMES = {
     "paused_sites": "console",
     "resume_site": "console",
     "robot_tags": "tags",
+    "site_rules": "report.asking",
+    "status": "report.asking",
+    "why_idle": "report.asking",
 }
 
 __all__ = [
     "Addon",
+    "CrawlSummary",
     "Dialect",
     "Finding",
     "JobMiddleware",
@@ -99,6 +106,9 @@ __all__ = [
     "paused_sites",
     "resume_site",
     "robot_tags",
+    "site_rules",
+    "status",
+    "why_idle",
 ]
 
 

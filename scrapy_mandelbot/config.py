@@ -349,6 +349,7 @@ class Config:
         metadata=_setting("MANDELBOT_USAGE_UNKNOWN", _one_of("allow", "drop"), "allow")
     )
     ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
+    summary: int = field(metadata=_setting("MANDELBOT_SUMMARY", _count(0), 20))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:

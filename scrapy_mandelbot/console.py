@@ -14,9 +14,12 @@ from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness import site_of
+from scrapy_mandelbot.report.asking import status, why_idle
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.report.status import CrawlStatus
 
 _REASON = "paused by hand"
 
@@ -65,6 +68,15 @@ def paused_sites(crawler: Crawler) -> dict[str, str]:
     return Crawl.of(crawler).throttle.shut_in_words()
 
 
+class Text(str):
+    """Text that the console shows as it is, and not as a literal."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class PauseConsole:
     """What the telnet console knows as ``mandelbot``."""
 
@@ -85,12 +97,23 @@ class PauseConsole:
         telnet_vars["mandelbot"] = self
 
     def __repr__(self) -> str:
-        return f"<mandelbot: pause(url, seconds), resume(url), paused = {self.paused!r}>"
+        can = "mandelbot: .pause(url, seconds), .resume(url), .paused, .status, .why_idle"
+        return f"{can}\n\n{status(self._crawler)}"
 
     @property
     def paused(self) -> dict[str, str]:
         """The sites that are asked nothing now, and how they stand."""
         return paused_sites(self._crawler)
+
+    @property
+    def status(self) -> CrawlStatus:
+        """How the crawl stands."""
+        return status(self._crawler)
+
+    @property
+    def why_idle(self) -> Text:
+        """Why the crawl sends nothing now."""
+        return Text(why_idle(self._crawler))
 
     def pause(self, url: str, seconds: float, reason: str = _REASON) -> None:
         """Leave a site alone for so many seconds."""

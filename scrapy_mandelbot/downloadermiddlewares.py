@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching import SiteRules
     from scrapy_mandelbot.politeness import Flight
 
+_OK, _NOT_ALL_OK = 200, 300  # not HTTPStatus: they are compared for each page
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
 _NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
 _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
@@ -138,11 +139,11 @@ class RobotsTxtMiddleware:
             return
         tell = self._crawl.events.tell
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
-            tell(FORBIDDEN_UNEXPLAINED, request=request)
+            tell(FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
             raise IgnoreRequest("Forbidden by robots.txt")
         verdict = rp.verdict(request.url, agent)
-        file = robots_url(site_of_request(request))
-        tell(FORBIDDEN, request=request, file=file, verdict=verdict)
+        site = site_of_request(request)
+        tell(FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:
@@ -271,7 +272,14 @@ class PauseMiddleware:
         if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
             throttle.let_go(flight)
             return response
-        is_good = response.status not in self._statuses
+        status = response.status
+        is_good = status not in self._statuses
+        tally = flight.site.tally
+        if tally is not None and is_good and "cached" not in response.flags:
+            if _OK <= status < _NOT_ALL_OK:
+                tally.pages += 1
+            else:
+                tally.others += 1
         if not flight.is_noticed and "cached" not in response.flags:
             if is_good:
                 throttle.answered(flight, is_page=_is_page(request, response))

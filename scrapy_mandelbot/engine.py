@@ -273,6 +273,37 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
     slot.add_request, slot.remove_request = add_request, remove_request
 
 
+def watch_downloads(
+    crawler: Crawler,
+    sent: Callable[[Request], None],
+    ended: Callable[[Request, Response | None], None],
+) -> bool:
+    """Have functions called as each request is sent, and as it has its answer, or will get none.
+
+    No signal says when a request leaves its download slot: the one that names the downloader is
+    sent before that. So the download handlers are called by way of a function of ours.
+
+    Returns:
+        Whether they are. Without the handlers' method: not, and nothing is called.
+    """
+    handlers: Any = getattr(cast("Any", crawler.engine).downloader, "handlers", None)
+    download = getattr(handlers, "download_request_async", None)
+    if download is None:
+        return False
+
+    async def watched(request: Request) -> Response:
+        sent(request)
+        response: Response | None = None
+        try:
+            response = await download(request)
+        finally:
+            ended(request, response)
+        return response
+
+    handlers.download_request_async = watched
+    return True
+
+
 def close_spider(crawler: Crawler, reason: str) -> None:
     """Have the spider closed, from wherever it is found out that it must be."""
     schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))

@@ -17,6 +17,8 @@ from scrapy_mandelbot import signals
 from scrapy_mandelbot.shown import printable, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
@@ -125,6 +127,8 @@ GIVEN_UP = Event(
     logging.WARNING,
     stats=("mandelbot/pause/given_up",),
 )
+REFUSED = Event(stats=("mandelbot/pause/refused",))
+WAITING = Event("%(status)s")
 BOUNCED = Event(stats=("mandelbot/pause/bounced",))
 WAITED = Event(stats=("mandelbot/pause/waited",))
 EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))
@@ -402,6 +406,8 @@ class Events:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self.listeners: list[Callable[[Event, Mapping[str, Any]], None]] = []
+        """Called with each event that is told of or counted, and its values; they raise nothing."""
         self._places: set[tuple[str, int]] = set()
         """Files and lines of which an error was told; as many as the code has that raise."""
 
@@ -449,6 +455,8 @@ class Events:
                 inc_value(stat, values[name])
         for beginning, name in event.families:
             inc_value(f"{beginning}{values[name]}")
+        for hear in self.listeners:
+            hear(event, values)
 
 
 def _place_of(error: BaseException) -> tuple[str, int]:

@@ -97,7 +97,7 @@ class RobotTagsMiddleware:
         if self._mode != "off":
             tags = response.meta["robot_tags"] = self._tags(response)
             if tags.sources:
-                self._count(tags)
+                self._count(tags, response)
 
     def _tags(self, response: Response) -> RobotTags:
         headers: list[tuple[bytes, bytes]] = []
@@ -107,10 +107,14 @@ class RobotTagsMiddleware:
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
-    def _count(self, tags: RobotTags) -> None:
+    def _count(self, tags: RobotTags, response: Response) -> None:
         is_over = tags.unavailable_after is not None and tags.is_unavailable(self._now())
         self._crawl.events.count(
-            TAGGED, noindex=tags.noindex, nofollow=tags.nofollow, unavailable=is_over
+            TAGGED,
+            response=response,
+            noindex=tags.noindex,
+            nofollow=tags.nofollow,
+            unavailable=is_over,
         )
 
     def _now(self) -> datetime:

@@ -80,6 +80,7 @@ def test_every_meta_key_is_in_the_table():
     scrapys = {
         "handle_httpstatus_list",
         "handle_httpstatus_all",
+        "download_latency",
         "download_slot",
         "is_start_request",
     }

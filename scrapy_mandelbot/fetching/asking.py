@@ -208,7 +208,7 @@ def tell_of_answer(
     failure, error = asked.answer.failure, asked.error
     is_odd = outcome.case == "misreported_5xx" or failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
     event = ROBOTS_ASKED_IN_VAIN if is_odd else ROBOTS_ASKED
-    events.tell(event, site=site, reason=outcome.reason, case=outcome.case)
+    events.tell(event, site=site, reason=outcome.reason, case=outcome.case, seconds=asked.seconds)
     if asked.answer.status is not None:
         events.count(ROBOTS_RESPONSE, status=asked.answer.status)
     elif error is not None and failure is not Failure.DROPPED:

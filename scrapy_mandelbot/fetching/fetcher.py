@@ -138,7 +138,7 @@ class RobotsFetcher:
         until = None if copy is None else self._serves_until(site, copy)
         if copy is None or until is None:
             return None
-        self._events.count(ROBOTS_FROM_CACHE)
+        self._events.count(ROBOTS_FROM_CACHE, site=site)
         return self._remember(site, kept_outcome(copy.status, self._law), copy.body, until)
 
     def sitemaps(self, site: str) -> tuple[str, ...]:

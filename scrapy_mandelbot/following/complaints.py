@@ -28,9 +28,9 @@ class Complaints:
         times = (self._times.get(site) or 0) + 1
         self._times.put(site, times, 1)
         if times <= _MOST_OF_A_SITE:
-            self._events.tell(event, **values)
+            self._events.tell(event, site=site, **values)
             return
-        self._events.count(event, **values)
+        self._events.count(event, site=site, **values)
         if times == _MOST_OF_A_SITE + 1:
             self._events.tell(SITEMAP_PROBLEMS_UNTOLD, site=site)
 

@@ -355,6 +355,7 @@ class SitemapFollower:
         reader = reading.reader
         self._events.tell(
             SITEMAP_READ,
+            site=cited.site,
             url=reading.url,
             kind=reader.kind,
             entries=reader.entries_read,

@@ -50,7 +50,7 @@ class Pause:
         tries = f"{self.failed_probes} failed probes"
         details = {
             PauseState.OPEN: "",
-            PauseState.PAUSED: f" until {_clock_time(self.until)}, {tries}: {self.reason}",
+            PauseState.PAUSED: f" until {clock_time(self.until)}, {tries}: {self.reason}",
             PauseState.PROBING: f", {tries}: {self.reason}",
             PauseState.RECOVERING: f", {self.recovery!r}",
             PauseState.ONCE_EACH: f" after {tries}: {self.reason}",
@@ -146,7 +146,8 @@ class Pause:
         self.lengths.restore(failed_probes)
 
 
-def _clock_time(seconds: float) -> str:
+def clock_time(seconds: float) -> str:
+    """Return a time for people."""
     try:
         return f"{datetime.fromtimestamp(seconds, tz=timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, OSError, ValueError):  # further away than there are dates

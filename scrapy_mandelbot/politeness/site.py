@@ -19,10 +19,11 @@ from collections import deque
 from enum import Enum
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_mandelbot.politeness.pace import Metronome, Pace
 from scrapy_mandelbot.politeness.parts import Blame, Parts, sections_of
+from scrapy_mandelbot.politeness.pause import clock_time
 from scrapy_mandelbot.politeness.pause_law import Refusal
 from scrapy_mandelbot.politeness.pause_table import Fact, News, PauseState
 from scrapy_mandelbot.politeness.routes import Routes
@@ -59,6 +60,18 @@ class Admission(Enum):
     """It is not the request's turn at the pace of the site."""
 
 
+class Tally(Protocol):
+    """What counts the pages of a site, for whoever tells of the crawl."""
+
+    pages: int
+    """Answers of 2xx."""
+    others: int
+    """Other answers that ask for no pause."""
+
+    def left(self, now: float) -> None:
+        """Note that a request leaves for the site, at its pace."""
+
+
 class SiteState:
     """What is known of one site. ``now`` is in seconds since the epoch.
 
@@ -88,6 +101,7 @@ class SiteState:
         "rules",
         "scout",
         "slots",
+        "tally",
         "ticks",
         "told",
         "well_url",
@@ -124,6 +138,8 @@ class SiteState:
         """Whether any request was refused lately: what it answers is looked at."""
         self.slots: set[str] = set()
         """Download slots through which it was asked."""
+        self.tally: Tally | None = None
+        """None: nothing is counted."""
         self.alarm_at = inf
         """When the crawl looks at it again."""
         self.told: frozenset[str] = frozenset()
@@ -295,6 +311,8 @@ class SiteState:
             flight.sent_at = now
         if self._turns is not None:
             self._turns.metronome.sent(now)
+            if self.tally is not None:
+                self.tally.left(now)
 
     def still_waits(self, now: float) -> None:
         """Note that the request sent last is not on its way yet: the downloader holds it."""
@@ -626,7 +644,7 @@ class SiteState:
         pause = self.pause(route)
         words = [] if pause is None else [pause.in_words()]
         if self.held_until > now:
-            words.append(f"held until {self.held_until:.1f}")
+            words.append(f"held until {clock_time(self.held_until)}")
         if self.scout is not None:
             words.append("its rules are being found out")
         if not words and self._routes is not None and self._routes.is_shut(route):

@@ -169,7 +169,7 @@ class CrawlUsage:
         usage = before.file.and_also(page)
         if self.mode != "off":
             request.meta["usage"] = self._of_request[request] = usage
-            self._count(usage, of_images=is_image(response))
+            self._count(request, usage, of_images=is_image(response))
         if self._ledger is not None:
             self._note(request, response, words, usage, before)
 
@@ -177,10 +177,12 @@ class CrawlUsage:
         """Return what was said of the page that a request has fetched; None: it is not known."""
         return None if request is None else self._of_request.get(request)
 
-    def _count(self, usage: Usage, *, of_images: bool) -> None:
+    def _count(self, request: Request, usage: Usage, *, of_images: bool) -> None:
         answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
         self.crawl.events.count(
             USAGE_READ,
+            request=request,
+            usage=usage,
             disallowed="disallowed" in answers,
             allowed=answers == {"allowed"},
             unknown="unknown" in answers and "disallowed" not in answers,

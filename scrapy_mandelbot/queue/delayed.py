@@ -42,6 +42,10 @@ class Delayed:
         """Return how many requests of that line are delayed."""
         return self._lengths[line]
 
+    def __iter__(self) -> Iterator[tuple[Line, float]]:
+        """Yield the line of each, and when its time has come."""
+        return ((line, at) for at, _, line, _ in self._heap)
+
     def put(self, line: Line, request: Request, at: float) -> None:
         """Delay a request until then."""
         heappush(self._heap, (at, next(self._order), line, request))

@@ -230,6 +230,10 @@ class SiteQueue:
         for line in self._lines.values():
             yield line.site, line.route, line.section, self._length(line)
 
+    def delayed(self) -> Iterator[tuple[SiteState, float]]:
+        """Yield site and time of each request that waits for a time of its own."""
+        return ((line.site, at) for line, at in self._delayed)
+
     def site_changed(self, site: SiteState) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
         for line in self._by_site.get(site, ()):

@@ -16,7 +16,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.politeness import Flight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -64,6 +64,10 @@ class InFlight:
 
     def __len__(self) -> int:
         return len(self._flights)
+
+    def flights(self) -> Iterator[Flight]:
+        """Yield all of them."""
+        yield from self._flights.values()
 
     def hand_out(self, flight: Flight) -> None:
         """Note what a request looks like as it leaves the queue for its download slot."""

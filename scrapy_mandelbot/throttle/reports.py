@@ -53,6 +53,7 @@ class Reports:
         self._tell(
             event,
             where=in_words(site.name, route),
+            site=site.name,
             until=pause.until,
             reason=pause.reason,
             tries=pause.failed_probes,
@@ -121,6 +122,7 @@ class Reports:
         self._tell(
             events.ASKS_ONCE_EACH if once else events.GIVEN_UP,
             where=in_words(site.name, route),
+            site=site.name,
             tries=pause.failed_probes,
             paused_for=pause.lasted(now),
             reason=pause.reason,

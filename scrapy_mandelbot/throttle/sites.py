@@ -11,11 +11,12 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy_mandelbot.politeness import SiteState, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
 
     from scrapy_mandelbot.politeness import PauseLaw
+    from scrapy_mandelbot.politeness.site import Tally
 
 MOST_SITES = 10_000
 """Sites that are remembered though nothing refers to them: those that came up last."""
@@ -38,6 +39,7 @@ class Sites:
 
     def __init__(self, law: PauseLaw) -> None:
         self._law = law
+        self._tally_of: Callable[[str], Tally] | None = None
         self._all: WeakValueDictionary[str, SiteState] = WeakValueDictionary()
         self._recent: OrderedDict[str, SiteState] = OrderedDict()
         self._in_trouble: OrderedDict[str, SiteState] = OrderedDict()
@@ -54,6 +56,9 @@ class Sites:
     def __repr__(self) -> str:
         return f"<{len(self)} sites, {len(self._in_trouble)} of them paused, probed or slowed>"
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._all
+
     def get(self, name: str) -> SiteState | None:
         """Return what is known of a site; None: nothing."""
         return self._all.get(name)
@@ -67,10 +72,18 @@ class Sites:
         site = self._all.get(name)
         if site is None:
             site = self._all[name] = SiteState(name, self._law)
+            if self._tally_of is not None:
+                site.tally = self._tally_of(name)
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:
             self._recent.popitem(last=False)
         return site
+
+    def count_by(self, tally_of: Callable[[str], Tally]) -> None:
+        """Have the pages of each site counted by what this returns for its name."""
+        self._tally_of = tally_of
+        for name, site in self._all.items():
+            site.tally = tally_of(name)
 
     def settle(self, site: SiteState) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""

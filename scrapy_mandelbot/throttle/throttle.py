@@ -65,6 +65,9 @@ class Queue(Protocol):
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
         """Yield site, route, section if they are kept by it, and number of its requests."""
 
+    def delayed(self) -> Iterator[tuple[SiteState, float]]:
+        """Yield site and time of each request that waits for a time of its own."""
+
     @property
     def slot_changed(self) -> Callable[[str, int], None]:
         """What is called with a download slot that has one more or one less, and its number."""
@@ -207,6 +210,16 @@ class Throttle:
         """Return how many requests for a site are in the queues."""
         site = self.sites.get(name)
         return 0 if site is None else self._waiting(site)
+
+    def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
+        """Yield site, route, section and number of what waits in the queues; see `Queue.lines`."""
+        for queue in self._queues:
+            yield from queue.lines()
+
+    def delayed(self) -> Iterator[tuple[SiteState, float]]:
+        """Yield site and time of each request of the queues that waits for a time of its own."""
+        for queue in self._queues:
+            yield from queue.delayed()
 
     def held(self) -> tuple[int, int]:
         """Return how many requests the queues hold of sites that are shut, and of given up ones."""
@@ -408,6 +421,8 @@ class Throttle:
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, _JITTER))
         if response is not None:
             self._refusals.keep(flight, response)
+        kind = "no answer" if response is None else str(response.status)
+        self._tell(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
         fingerprint = self._fingerprint(flight.request)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
@@ -520,7 +535,7 @@ class Throttle:
     def _count_wait(self, site: SiteState) -> None:
         waited = site.end_wait(self._now())
         if waited is not None:
-            self._tell(events.TURN_WAITED, seconds=waited)
+            self._tell(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: SiteState) -> None:
         self.sites.settle(site)

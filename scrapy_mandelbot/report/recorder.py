@@ -1,0 +1,252 @@
+"""Fills the record of a crawl from its events; where all of it is wanted, from each request too.
+
+It is there only where something is made of it. Pages are counted on the way, by a number of the
+site that the middleware has at hand; all else comes from events, which are seldom.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import scrapy.signals
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness import site_of, without_user
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.site_record import (
+    MOST_SITEMAPS,
+    MOST_STATEMENTS,
+    PaceRecord,
+    PauseRecord,
+    RobotsRecord,
+    SitemapsRecord,
+    TagsRecord,
+    UsageRecord,
+)
+from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.throttle import site_of_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.events import Event
+    from scrapy_mandelbot.report.site_record import SiteRecord
+    from scrapy_mandelbot.robotstxt import Verdict
+
+    Values = Mapping[str, Any]
+
+_ATTRIBUTE = "_scrapy_mandelbot_recorder"
+
+
+class Recorder:
+    """Keeps the record of a crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        self._now = self._crawl.now
+        self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
+        """What happened so far."""
+        self._notes: dict[Event, Callable[[Values], None]] = {
+            events.PAUSED: partial(self._paused, "refused"),
+            events.HELD: partial(self._paused, "by hand"),
+            events.SHUT: partial(self._paused, "visit time"),
+            events.OVERHEARD: partial(self._paused, "overheard"),
+            events.RESTORED: self._restored,
+            events.PROLONGED: self._prolonged,
+            events.RESUMED: self._resumed,
+            events.OPENED: self._resumed,
+            events.GIVEN_UP: self._given_up,
+            events.ASKS_ONCE_EACH: self._given_up,
+            events.SECTION_PAUSED: self._section_paused,
+            events.SECTION_RESUMED: self._section_resumed,
+            events.REFUSED: self._refused,
+            events.TURN_WAITED: self._waited,
+            events.PACE: self._paced,
+            events.ROBOTS_ASKED: self._asked_robots,
+            events.ROBOTS_ASKED_IN_VAIN: self._asked_robots,
+            events.ROBOTS_FROM_CACHE: self._kept_robots,
+            events.FORBIDDEN: self._forbidden,
+            events.FORBIDDEN_UNEXPLAINED: self._forbidden,
+            events.SITEMAPS_DISCOVERED: self._sitemaps_cited,
+            events.SITEMAP_READ: self._sitemap_read,
+            events.SITEMAP_FAILED: self._sitemap_failed,
+            events.TAGGED: self._tagged,
+            events.USAGE_READ: self._used,
+        }
+        """What is kept of each event; of those that are not here, nothing."""
+        self._crawl.sites.count_by(self._of)
+        self._crawl.events.listeners.append(self._hear)
+
+    @classmethod
+    def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
+        """Return the crawler's one, made when first asked for, before the crawl begins.
+
+        Args:
+            crawler: whose crawl it is.
+            watches: whether each request is to be watched: for times to the first byte, gaps of
+                sites without a pace, and what happened when.
+        """
+        recorder = vars(crawler).get(_ATTRIBUTE)
+        if not isinstance(recorder, cls):
+            recorder = cls(crawler)
+            setattr(crawler, _ATTRIBUTE, recorder)
+        if watches and not recorder.record.is_watched:
+            recorder.record.watch()
+            crawler.signals.connect(recorder._watch, signal=scrapy.signals.spider_opened)
+        return recorder
+
+    def _of(self, site: str) -> SiteRecord:
+        return self.record.of(site, self._now())
+
+    # From events.
+
+    def _hear(self, event: Event, values: Values) -> None:
+        note = self._notes.get(event)
+        if note is not None:
+            note(values)
+
+    def _paused(self, kind: str, values: Values) -> None:
+        where, until, reason = values["where"], values["until"], shown(values["reason"])
+        pause = PauseRecord(where, kind, self._now(), until, reason)
+        self._of(values["site"]).pause(pause)
+
+    def _prolonged(self, values: Values) -> None:
+        self._of(values["site"]).prolong(
+            values["where"], values["until"], shown(values["reason"]), values["tries"]
+        )
+
+    def _restored(self, values: Values) -> None:
+        self._paused("former run", values)
+        self._prolonged(values)
+
+    def _resumed(self, values: Values) -> None:
+        self._of(values["site"]).resume(values["where"], self._now(), values["paused_for"])
+
+    def _given_up(self, values: Values) -> None:
+        reason = shown(values["reason"])
+        self._of(values["site"]).give_up(values["where"], reason, values["tries"])
+
+    def _section_paused(self, values: Values) -> None:
+        where = values["where"] + shown(values["path"])
+        self._of(values["where"]).pause(
+            PauseRecord(where, "section", self._now(), values["until"], shown(values["reason"]))
+        )
+
+    def _section_resumed(self, values: Values) -> None:
+        where = values["where"] + shown(values["path"])
+        self._of(values["where"]).end_section(where, self._now())
+
+    def _refused(self, values: Values) -> None:
+        record = self._of(values["site"])
+        record.refusal(values["kind"], self._now(), values["retry_after"])
+
+    def _waited(self, values: Values) -> None:
+        record = self._of(values["site"])
+        record.turns += 1
+        record.turn_waits += values["seconds"]
+
+    def _paced(self, values: Values) -> None:
+        pace = values["pace"]
+        kept_to = min(pace.asked, pace.longest)
+        self._of(values["where"]).pace = PaceRecord(
+            pace.asked, kept_to, shown(str(pace)), shown(pace.source)
+        )
+
+    def _asked_robots(self, values: Values) -> None:
+        self._of(values["site"]).answered_robots(
+            RobotsRecord(self._now(), values["case"], shown(values["reason"]), values["seconds"])
+        )
+
+    def _kept_robots(self, values: Values) -> None:
+        record = self._of(values["site"])
+        record.answered_robots(RobotsRecord(self._now(), "from_cache", "the kept copy serves"))
+
+    def _forbidden(self, values: Values) -> None:
+        url = shown(without_user(values["request"].url))
+        verdict: Verdict | None = values.get("verdict")
+        line, text, agent = None, "ROBOTSTXT_PARSER cannot say", ""
+        if verdict is not None:
+            rule, agent = verdict.rule, shown(verdict.agent or "")
+            line, text = (None, verdict.reason) if rule is None else (rule.line, str(rule))
+        self._of(values["site"]).forbid(url, line, text, agent)
+
+    def _sitemaps_cited(self, values: Values) -> None:
+        sitemaps = self._sitemaps(values["site"])
+        sitemaps.cited += len(values["urls"])
+        left = MOST_SITEMAPS - len(sitemaps.urls)
+        sitemaps.urls += [shown(without_user(url)) for url in values["urls"][:left]]
+
+    def _sitemap_read(self, values: Values) -> None:
+        sitemaps = self._sitemaps(values["site"])
+        sitemaps.read += 1
+        sitemaps.entries += values["entries"]
+
+    def _sitemap_failed(self, values: Values) -> None:
+        self._sitemaps(values["site"]).failed += 1
+
+    def _sitemaps(self, site: str) -> SitemapsRecord:
+        record = self._of(site)
+        if record.sitemaps is None:
+            record.sitemaps = SitemapsRecord()
+        return record.sitemaps
+
+    def _tagged(self, values: Values) -> None:
+        record = self._of(site_of(urlparse_cached(values["response"])))
+        tags = record.tags = record.tags or TagsRecord()
+        tags.pages += 1
+        tags.noindex += values["noindex"]
+        tags.nofollow += values["nofollow"]
+        tags.unavailable += values["unavailable"]
+
+    def _used(self, values: Values) -> None:
+        record = self._of(site_of_request(values["request"]))
+        usage = record.usage = record.usage or UsageRecord()
+        usage.pages += 1
+        usage.allowed += values["allowed"]
+        usage.disallowed += values["disallowed"]
+        usage.unknown += values["unknown"]
+        usage.terms += values["terms"]
+        for statement in values["usage"].statements[:MOST_STATEMENTS]:
+            said = str(statement)
+            if said in usage.statements or len(usage.statements) < MOST_STATEMENTS:
+                usage.statements[said] = usage.statements.get(said, 0) + 1
+
+    # From each request, where they are watched.
+
+    def _watch(self) -> None:
+        if not engine.watch_downloads(self._crawler, self._sent, self._ended):
+            self.record.watch(is_watched=False)
+
+    def _sent(self, request: Request) -> None:
+        if request.url.startswith(("http://", "https://")):
+            is_robots_txt = urlparse_cached(request).path == "/robots.txt"
+            record = self._of(site_of_request(request))
+            record.sent(self._now(), is_robots_txt=is_robots_txt)
+
+    def _ended(self, request: Request, response: Response | None) -> None:
+        if not request.url.startswith(("http://", "https://")):
+            return
+        site, now = site_of_request(request), self._now()
+        record = self._of(site)
+        if response is None:
+            record.failed(now)
+            return
+        first_byte = request.meta.get("download_latency")
+        timed = first_byte if isinstance(first_byte, (int, float)) else None
+        record.answered(response.status, timed, now, self._rate(site))
+
+    def _rate(self, name: str) -> float:
+        """Return the requests a second that the recovery of a site allows; 0: there is none."""
+        site = self._crawl.sites.get(name)
+        pause = None if site is None or site.is_plain else site.pause()
+        if pause is None or pause.recovery is None or pause.is_open:
+            return 0.0
+        return pause.recovery.rate if pause.is_passable else 0.0

@@ -1,0 +1,488 @@
+"""What happened at one site: sums, and bounded samples. Times are in seconds since the epoch.
+
+Texts of the web are harmless and short (``shown``) before they come here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.report.spread import Spread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.report.timeline import Timeline
+
+MOST_PAUSES = 40
+"""Of a site; of more the first half and the last half."""
+MOST_ROBOTS = 20
+MOST_RULES = 20
+"""Rules that forbade something, those that forbade most."""
+MOST_EXAMPLES = 3
+MOST_SITEMAPS = 20
+MOST_STATEMENTS = 10
+FIRST_ANSWERS = 20
+"""Answers that say how a site was when the crawl came."""
+_PUNCTUAL = 0.05  # seconds that two clocks may be apart
+
+
+@dataclass(slots=True)
+class PauseRecord:
+    """A time at which a site was left alone."""
+
+    where: str
+    """The site, and the proxy where those are told apart."""
+    kind: str
+    """``refused``, ``by hand``, ``overheard``, ``former run``; and what is no pause of the site:
+    ``visit time``, ``section``."""
+    since: float
+    until: float
+    """When it was to be asked again, as was said last; ``inf``: when that was ended by hand."""
+    reason: str
+    failed_probes: int = 0
+    ended: float | None = None
+    """When it was asked again; None: it was not."""
+    is_given_up: bool = False
+
+    def seconds(self, now: float) -> float:
+        """Return how long it has lasted."""
+        return max(0.0, (now if self.ended is None else self.ended) - self.since)
+
+
+@dataclass(slots=True)
+class RobotsRecord:
+    """An answer to /robots.txt."""
+
+    at: float
+    case: str
+    """As ``Outcome.case``: ``rules``, ``allow_all``, ``unavailable``, …; ``from_cache``."""
+    reason: str
+    seconds: float | None = None
+    """How long it took; None: it was not timed."""
+
+
+@dataclass(slots=True)
+class RuleRecord:
+    """A rule that forbade something."""
+
+    line: int | None
+    """None: there is no such line, as the whole site was forbidden, or the parser cannot say."""
+    text: str
+    agent: str
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+    """URLs, the first ones."""
+
+
+@dataclass(slots=True)
+class PaceRecord:
+    """What a site's owner asks for."""
+
+    asked: float
+    """Seconds between requests, as asked for."""
+    kept_to: float
+    """Seconds between requests that it gets: MANDELBOT_PACE_MAX_DELAY at most."""
+    words: str
+    source: str
+
+
+@dataclass(slots=True)
+class SitemapsRecord:
+    """A site's sitemaps."""
+
+    cited: int = 0
+    urls: list[str] = field(default_factory=list)
+    """Of those, the first."""
+    read: int = 0
+    failed: int = 0
+    entries: int = 0
+
+
+@dataclass(slots=True)
+class TagsRecord:
+    """Pages with robot tags."""
+
+    pages: int = 0
+    noindex: int = 0
+    nofollow: int = 0
+    unavailable: int = 0
+
+
+@dataclass(slots=True)
+class UsageRecord:
+    """What a site says of the use of its pages; see ``MANDELBOT_PURPOSE``."""
+
+    pages: int = 0
+    allowed: int = 0
+    disallowed: int = 0
+    unknown: int = 0
+    terms: int = 0
+    statements: dict[str, int] = field(default_factory=dict)
+    """Of those that decided, the first, and how many pages they decided of."""
+
+
+@dataclass(slots=True)
+class RetryAfterRecord:
+    """Times for which a site asked to be left alone, by ``Retry-After`` and the like."""
+
+    asked: int = 0
+    longest: float = 0.0
+    """Seconds."""
+    kept: int = 0
+    """Times after which the next request came no sooner than asked."""
+    broken: int = 0
+    """Times after which it came sooner: a longer one than is granted, or a request that does not
+    heed pauses. Both are known only where requests are watched."""
+    soonest: float = inf
+    """Seconds between the time asked for and the next request; below 0: it came too soon."""
+    until: float | None = None
+    """The time asked for last, while nothing was sent since."""
+
+
+class SiteRecord:
+    """What happened at one site.
+
+    Args:
+        site: its name; ``""``: those that are folded into one.
+        since: when the counting began.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_last_sent",
+        "failures",
+        "first_errors",
+        "first_seen",
+        "first_timed",
+        "forbidden",
+        "gaps",
+        "given_up",
+        "in_pauses",
+        "is_watched",
+        "others",
+        "pace",
+        "pages",
+        "pauses",
+        "pauses_ended",
+        "pauses_seen",
+        "refusals",
+        "retry_after",
+        "robots",
+        "robots_seen",
+        "rules",
+        "since",
+        "site",
+        "sitemaps",
+        "sites",
+        "tags",
+        "timed",
+        "timeline",
+        "turn_waits",
+        "turns",
+        "usage",
+    )
+
+    def __init__(self, site: str, since: float) -> None:
+        self.site = site
+        self.since = since
+        self.sites = 1
+        """1; of those folded into one: how many they were. Who came again is counted again."""
+        self.is_watched = False
+        """Whether each of its requests is told of."""
+        self.pages = 0
+        """Answers of 2xx."""
+        self.others = 0
+        """Other answers that ask for no pause: redirects, 4xx, 5xx that do not pause."""
+        self.forbidden = 0
+        """Requests that the rules forbade."""
+        self.refusals: dict[str, int] = {}
+        """Answers and failures that asked for a pause, by status or kind of failure."""
+        self.failures = 0
+        """Requests without an answer, where requests are watched."""
+        self.pauses: list[PauseRecord] = []
+        self.pauses_seen = 0
+        """How many pauses there were that the site asked for or the operator made."""
+        self.pauses_ended = 0
+        self.in_pauses = 0.0
+        """Seconds of the pauses that have ended."""
+        self.given_up = 0
+        self.turns = 0
+        """Requests that waited for their turn at a pace."""
+        self.turn_waits = 0.0
+        """Seconds of those waits."""
+        self.pace: PaceRecord | None = None
+        self.gaps: Spread | None = None
+        """Seconds from request to request: of a site with a pace, and else where requests are
+        watched."""
+        self._last_sent: float | None = None
+        self.retry_after: RetryAfterRecord | None = None
+        self.robots: list[RobotsRecord] = []
+        self.robots_seen: dict[str, int] = {}
+        """How many answers to /robots.txt there were, by case."""
+        self.rules: list[RuleRecord] = []
+        self.sitemaps: SitemapsRecord | None = None
+        self.tags: TagsRecord | None = None
+        self.usage: UsageRecord | None = None
+        self.timeline: Timeline | None = None
+        """Where requests are watched."""
+        self.first_seen = 0
+        """Of the first answers, so many have come."""
+        self.first_errors = 0
+        """Of those, 5xx."""
+        self.first_timed: Spread | None = None
+        """Seconds to their first byte."""
+        self.timed: Spread | None = None
+        """Seconds to the first byte of all answers."""
+
+    def __repr__(self) -> str:
+        return f"<{self.site or 'other sites'}: {self.pages} pages, {self.pauses_seen} pauses>"
+
+    # Asked.
+
+    @property
+    def refused(self) -> int:
+        """How many answers and failures asked for a pause."""
+        return sum(self.refusals.values())
+
+    @property
+    def is_troubled(self) -> bool:
+        """Whether anything went wrong."""
+        return bool(self.refusals or self.pauses_seen or self.given_up)
+
+    @property
+    def rank(self) -> tuple[int, int, int, int]:
+        """What is told first: given up, most refusals and pauses, most pages."""
+        return self.given_up, self.refused + self.pauses_seen, self.pages, self.forbidden
+
+    def paused_for(self, now: float) -> float:
+        """Return the seconds of all pauses, those included that have not ended."""
+        return self.in_pauses + sum(
+            one.seconds(now) for one in self.pauses if one.ended is None and is_pause(one.kind)
+        )
+
+    # Told: pauses.
+
+    def refusal(self, kind: str, now: float, retry_after: float | None) -> None:
+        """Note that an answer asked for a pause.
+
+        Args:
+            kind: its status, or what kind of failure it was.
+            now: seconds.
+            retry_after: seconds for which the site asked to be left alone, if it did.
+        """
+        self.refusals[kind] = self.refusals.get(kind, 0) + 1
+        if self.timeline is not None:
+            self.timeline.at(now).refusals += 1
+        if retry_after is None:
+            return
+        asked = self.retry_after = self.retry_after or RetryAfterRecord()
+        asked.asked += 1
+        asked.longest = max(asked.longest, retry_after)
+        asked.until = max(asked.until or 0.0, now + retry_after)
+
+    def pause(self, pause: PauseRecord) -> None:
+        """Note that the site is left alone."""
+        open_one = self._open(pause.where)
+        if open_one is not None:
+            open_one.until = pause.until
+            open_one.reason = pause.reason
+            return
+        self.pauses_seen += is_pause(pause.kind)
+        self.pauses.append(pause)
+        if len(self.pauses) > MOST_PAUSES:
+            del self.pauses[MOST_PAUSES // 2]
+
+    def prolong(self, where: str, until: float, reason: str, failed_probes: int) -> None:
+        """Note that the site is left alone for longer."""
+        pause = self._open(where)
+        if pause is not None:
+            pause.until, pause.reason, pause.failed_probes = until, reason, failed_probes
+
+    def resume(self, where: str, now: float, paused_for: float) -> None:
+        """Note that the site is asked again."""
+        pause = self._open(where)
+        if pause is not None:
+            pause.ended = now
+        if pause is None or is_pause(pause.kind):
+            self.pauses_ended += 1
+            self.in_pauses += paused_for
+
+    def end_section(self, where: str, now: float) -> None:
+        """Note that a section is set aside no longer."""
+        pause = self._open(where)
+        if pause is not None:
+            pause.ended = now
+
+    def give_up(self, where: str, reason: str, failed_probes: int) -> None:
+        """Note that the site is asked no more, or what is left of it once each."""
+        self.given_up += 1
+        pause = self._open(where)
+        if pause is not None:
+            pause.reason, pause.failed_probes, pause.is_given_up = reason, failed_probes, True
+
+    # Told: robots.txt, rules, sitemaps, tags, usage.
+
+    def answered_robots(self, answer: RobotsRecord) -> None:
+        """Note an answer to /robots.txt."""
+        self.robots_seen[answer.case] = self.robots_seen.get(answer.case, 0) + 1
+        self.robots.append(answer)
+        if len(self.robots) > MOST_ROBOTS:
+            del self.robots[MOST_ROBOTS // 2]
+
+    def forbid(self, url: str, line: int | None, text: str, agent: str) -> None:
+        """Note that a rule forbade a request."""
+        self.forbidden += 1
+        for rule in self.rules:
+            if rule.line == line and rule.text == text and rule.agent == agent:
+                break
+        else:
+            rule = RuleRecord(line, text, agent)
+            if len(self.rules) >= MOST_RULES:  # the one that forbade least makes room
+                least = min(self.rules, key=lambda one: one.count)
+                self.rules.remove(least)
+            self.rules.append(rule)
+        rule.count += 1
+        if len(rule.examples) < MOST_EXAMPLES and url not in rule.examples:
+            rule.examples.append(url)
+
+    # Told: requests, where they are watched; of a site with a pace, always.
+
+    def left(self, now: float) -> None:
+        """Note that a request leaves at the site's pace. Where requests are watched they tell."""
+        if not self.is_watched:
+            self._note_gap(now)
+
+    def sent(self, now: float, *, is_robots_txt: bool = False) -> None:
+        """Note that a request is sent."""
+        if self.timeline is not None:
+            self.timeline.at(now).sent += 1
+        asked = self.retry_after
+        if asked is not None and asked.until is not None:
+            late = now - asked.until
+            asked.soonest = min(asked.soonest, late)
+            if late >= -_PUNCTUAL:
+                asked.kept += 1
+            else:
+                asked.broken += 1
+            asked.until = None
+        if not is_robots_txt:  # no pace is known before it
+            self._note_gap(now)
+
+    def answered(self, status: int, first_byte: float | None, now: float, rate: float) -> None:
+        """Note an answer to a request that was watched.
+
+        Args:
+            status: of the answer.
+            first_byte: seconds from the request to the answer's first byte; None: not timed.
+            now: seconds.
+            rate: requests a second that a recovery allows; 0: there is none.
+        """
+        is_error = status >= 500  # noqa: PLR2004
+        if self.first_seen < FIRST_ANSWERS:
+            self.first_seen += 1
+            self.first_errors += is_error
+            if first_byte is not None:
+                self.first_timed = self.first_timed or Spread()
+                self.first_timed.add(first_byte)
+        if first_byte is not None:
+            self.timed = self.timed or Spread()
+            self.timed.add(first_byte)
+        if self.timeline is not None:
+            bucket = self.timeline.at(now)
+            bucket.answers += 1
+            bucket.errors += is_error
+            bucket.rate = rate or bucket.rate
+            if first_byte is not None:
+                bucket.first_byte += first_byte
+                bucket.timed += 1
+
+    def failed(self, now: float) -> None:
+        """Note that a request that was watched gets no answer."""
+        self.failures += 1
+        if self.timeline is not None:
+            self.timeline.at(now).failures += 1
+
+    # Kept small.
+
+    def fold(self, other: SiteRecord, now: float) -> None:
+        """Take in the sums of another one; its samples are dropped."""
+        self.sites += other.sites
+        self.since = min(self.since, other.since)
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.in_pauses += other.paused_for(now) - other.in_pauses
+        for sums, more in (
+            (self.refusals, other.refusals),
+            (self.robots_seen, other.robots_seen),
+        ):
+            for key, count in more.items():
+                sums[key] = sums.get(key, 0) + count
+        for name in ("sitemaps", "tags", "usage", "retry_after"):
+            mine, its = getattr(self, name), getattr(other, name)
+            if its is not None:
+                if mine is None:
+                    mine = type(its)()
+                    setattr(self, name, mine)
+                _add(mine, its)
+        for name in ("timed", "first_timed"):
+            mine, its = getattr(self, name), getattr(other, name)
+            if its is not None:
+                if mine is None:
+                    mine = Spread()
+                    setattr(self, name, mine)
+                mine.merge(its)
+
+    def thin(self) -> None:
+        """Drop what takes room, and keep the sums."""
+        self.timeline = None
+        del self.robots[:-1]
+        del self.rules[:]
+        self.pauses = [one for one in self.pauses if one.ended is None]
+
+    def _open(self, where: str) -> PauseRecord | None:
+        return next(self._open_ones(where), None)
+
+    def _open_ones(self, where: str) -> Iterator[PauseRecord]:
+        return (one for one in reversed(self.pauses) if one.where == where and one.ended is None)
+
+    def _note_gap(self, now: float) -> None:
+        if self._last_sent is not None and now >= self._last_sent:
+            self.gaps = self.gaps or Spread()
+            self.gaps.add(now - self._last_sent)
+        self._last_sent = now
+
+
+def is_pause(kind: str) -> bool:
+    """Return whether that is a pause of the whole site, and not its closing time."""
+    return kind not in {"visit time", "section"}
+
+
+_SUMS = (
+    "pages",
+    "others",
+    "forbidden",
+    "failures",
+    "pauses_seen",
+    "pauses_ended",
+    "in_pauses",
+    "given_up",
+    "turns",
+    "turn_waits",
+    "first_seen",
+    "first_errors",
+)
+
+
+def _add(mine: object, its: object) -> None:
+    """Add the numbers of one record to those of another; lists and the like are left out."""
+    for name in type(its).__slots__:  # type: ignore[attr-defined]  # dataclasses with slots
+        value = getattr(its, name)
+        if name == "longest":
+            setattr(mine, name, max(getattr(mine, name), value))
+        elif name == "soonest":
+            setattr(mine, name, min(getattr(mine, name), value))
+        elif isinstance(value, int):  # counts
+            setattr(mine, name, getattr(mine, name) + value)

@@ -1,0 +1,196 @@
+"""How a crawl stands: what waits at each site and why, worked out when it is asked for.
+
+Pure data, and how it is written for people. ``asking.py`` makes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from math import inf, isfinite
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.events import moment
+from scrapy_mandelbot.report.reasons import SHUT, Reason
+from scrapy_mandelbot.report.table import columns, counted
+from scrapy_mandelbot.shown import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_LISTED = 20
+"""Sites in what is printed; all are in :attr:`CrawlStatus.sites`."""
+_REASON_SHOWN = 60  # characters
+_SITE_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStatus:
+    """How one site stands."""
+
+    site: str
+    """Its name; with ``via`` and the proxy where those are told apart."""
+    reason: Reason
+    """Why its requests wait."""
+    until: datetime | None
+    """When that ends (UTC); the last time there is: when :func:`resume_site` ends it; None: when an
+    answer has come, or not in this run."""
+    details: str
+    """In words, printable and short: what the site said, its pace, a section's path."""
+    waiting: int
+    """Its requests that wait: in the queue, and those that never were in it."""
+    under_way: int
+    """Its requests that were sent, or are about to be, and have no answer yet."""
+
+    def __str__(self) -> str:
+        return f"{self.site}: {self.in_words()} ({counted(self.waiting, 'request')} wait)"
+
+    def in_words(self) -> str:
+        """Return why its requests wait, and until when."""
+        until = "" if self.until is None else f" until {_until(self.until)}"
+        details = f": {self.details}" if self.details else ""
+        return f"{self.reason}{until}{details}"
+
+    def as_data(self) -> dict[str, object]:
+        """Return it as plain data, for JSON."""
+        return {
+            "site": self.site,
+            "reason": str(self.reason),
+            "until": None if self.until is None else self.until.isoformat(),
+            "details": self.details,
+            "waiting": self.waiting,
+            "under_way": self.under_way,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStatus:
+    """How a crawl stands."""
+
+    at: datetime
+    """When it stood so (UTC)."""
+    sites: tuple[SiteStatus, ...]
+    """Those for which requests wait or are under way, and those that are asked nothing; in the
+    order of :class:`Reason`, those first for which most wait."""
+    elsewhere: int = 0
+    """Requests in a scheduler of the project's own, of which no site is known."""
+
+    def __str__(self) -> str:
+        return f"{_clock_time(self.at)}: {self.in_words()}\n\n{self.table()}".rstrip()
+
+    __repr__ = __str__
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait, of all sites."""
+        return sum(one.waiting for one in self.sites) + self.elsewhere
+
+    @property
+    def under_way(self) -> int:
+        """How many requests were sent, or are about to be, and have no answer yet."""
+        return sum(one.under_way for one in self.sites)
+
+    @property
+    def by_reason(self) -> dict[Reason, int]:
+        """How many sites wait for each reason."""
+        found = Counter(one.reason for one in self.sites)
+        return {reason: found[reason] for reason in Reason if found[reason]}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether requests wait, and none of them may be sent now."""
+        return (
+            bool(self.waiting)
+            and not self.under_way
+            and all(one.reason is not Reason.NEXT for one in self.sites if one.waiting)
+        )
+
+    @property
+    def next(self) -> SiteStatus | None:
+        """The site whose requests may be sent first, of those that wait for a time."""
+        timed = [one for one in self.sites if one.until is not None and one.waiting]
+        return min(timed, key=lambda one: one.until or self.at, default=None)
+
+    def in_words(self) -> str:
+        """Return it in one line, for a log."""
+        sites = [f"{counted(count, 'site')} {reason}" for reason, count in self.by_reason.items()]
+        parts = [*sites, f"{counted(self.waiting, 'request')} wait"]
+        first = self.next
+        if first is not None and first.until is not None:
+            parts.append(f"next at {_time_of_day(first.until, self.at)}: {first.site}")
+        return ", ".join(parts)
+
+    def table(self, most: int = MOST_LISTED) -> str:
+        """Return a line a site, as text.
+
+        Args:
+            most: sites that are listed; of the others the number is told.
+        """
+        if not self.sites:
+            return ""
+        rows: list[Sequence[object]] = [("SITE", "WAIT", "UNDER WAY", "UNTIL", "WHY")]
+        for one in self.sites[:most]:
+            words = f"{one.reason}: {one.details}" if one.details else str(one.reason)
+            until = None if one.until is None else _time_of_day(one.until, self.at)
+            site = shown(one.site, _SITE_SHOWN)
+            rows.append((site, one.waiting, one.under_way, until, shown(words, _REASON_SHOWN)))
+        lines = columns(rows)
+        if len(self.sites) > most:
+            rest = self.sites[most:]
+            waiting = counted(sum(one.waiting for one in rest), "request")
+            lines.append(f"and {counted(len(rest), 'more site')} for which {waiting} wait")
+        return "\n".join(lines)
+
+    def as_data(self) -> dict[str, object]:
+        """Return it as plain data, for JSON."""
+        return {
+            "at": self.at.isoformat(),
+            "waiting": self.waiting,
+            "under_way": self.under_way,
+            "elsewhere": self.elsewhere,
+            "is_idle": self.is_idle,
+            "by_reason": {str(reason): count for reason, count in self.by_reason.items()},
+            "sites": [one.as_data() for one in self.sites],
+        }
+
+
+def why_idle_in_words(status: CrawlStatus) -> str:
+    """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
+    if status.under_way:
+        return f"It is not idle: {counted(status.under_way, 'request')} are under way.\n\n{status}"
+    if not status.waiting:
+        return "No request waits: the spider has given none that is left."
+    if not status.is_idle:
+        return f"It is not idle: what may be sent is sent next.\n\n{status}"
+    return f"It waits: {status.in_words()}.\n\n{status.table()}"
+
+
+def is_shut(one: SiteStatus) -> bool:
+    """Return whether the site is asked nothing now."""
+    return one.reason in SHUT
+
+
+def _until(until: datetime) -> str:
+    return "resumed" if until == _FOR_EVER else _clock_time(until)
+
+
+def _time_of_day(until: datetime, now: datetime) -> str:
+    """Return a time without its day, if that is today's."""
+    if until == _FOR_EVER:
+        return "resumed"
+    return f"{until:%H:%M:%S} UTC" if until.date() == now.date() else _clock_time(until)
+
+
+def _clock_time(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+_FOR_EVER = datetime.max.replace(tzinfo=timezone.utc)
+
+
+def time_of(seconds: float | None) -> datetime | None:
+    """Return a time given in seconds since the epoch; the last there is for ``inf``."""
+    if seconds is None:
+        return None
+    return moment(seconds) if isfinite(seconds) or seconds == inf else None

@@ -1,0 +1,140 @@
+"""The table that a crawl ends with, and the line that says meanwhile what it waits for."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import scrapy.signals
+from scrapy.exceptions import NotConfigured
+
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import WAITING
+from scrapy_mandelbot.report.asking import shut_sites
+from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.report.table import columns, counted
+from scrapy_mandelbot.shown import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.clock import Call
+    from scrapy_mandelbot.report.crawl_record import CrawlRecord
+    from scrapy_mandelbot.report.site_record import SiteRecord
+
+logger = logging.getLogger(__name__)
+
+_SITE_SHOWN = 60  # characters
+_HEADER = (
+    "SITE",
+    "PAGES",
+    "FORBIDDEN",
+    "REFUSED",
+    "PAUSES",
+    "SECONDS",
+    "PACE",
+    "KEPT",
+    "SITEMAPS",
+    "TAGGED",
+    "END",
+)
+
+
+class CrawlSummary:
+    """Logs what a crawl waits for, beside Scrapy's LogStats, and at its end a table of its sites.
+
+    The line comes where something has changed since the last one, every ``LOGSTATS_INTERVAL``
+    seconds at most; the table has ``MANDELBOT_SUMMARY`` sites.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawl = Crawl.of(crawler)
+        if not self._crawl.config.enabled:
+            raise NotConfigured
+        self._crawler = crawler
+        self._most_sites = self._crawl.config.summary
+        self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        self._recorder = Recorder.of(crawler) if self._most_sites else None
+        self._told: object = None
+        self._next: Call | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> CrawlSummary:
+        """Build the extension."""
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        """Look every now and then what the crawl waits for; not where a person waits for a page."""
+        if not self._crawl.asks_for_more:
+            self._recorder = None
+        elif self._interval > 0:
+            self._look_later()
+
+    def spider_closed(self, spider: Spider) -> None:
+        """Log the table."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+        if self._recorder is None or not self._recorder.record:
+            return
+        table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
+        logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
+
+    def _look_later(self) -> None:
+        self._next = self._crawl.clock.call_later(self._interval, self._look)
+
+    def _look(self) -> None:
+        status = shut_sites(self._crawler)
+        waits = tuple((one.site, one.reason, one.until) for one in status.sites)
+        if waits != self._told:
+            self._told = waits
+            if waits:
+                self._crawl.events.tell(WAITING, status=status.in_words())
+        self._look_later()
+
+
+def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
+    """Return a line a site, as text: given up, most troubled, largest first; the others together.
+
+    Args:
+        record: of the crawl.
+        now: seconds since the epoch.
+        most_sites: that have a line of their own.
+    """
+    sites = record.in_order()
+    listed, folded = sites[:most_sites], sites[most_sites:]
+    rows = [_row(shown(one.site, _SITE_SHOWN), one, now) for one in listed]
+    rest = record.folded(folded, now)
+    if rest.sites:
+        rows.append(_row(f"{counted(rest.sites, 'more site')} together", rest, now))
+    return "\n".join(columns([_HEADER, *rows]))
+
+
+def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
+    pauses = one.pauses_seen
+    return (
+        name,
+        one.pages,
+        one.forbidden,
+        one.refused,
+        pauses,
+        one.paused_for(now) if pauses else None,
+        None if one.pace is None else one.pace.asked,
+        None if one.pace is None or one.gaps is None else one.gaps.least,
+        0 if one.sitemaps is None else one.sitemaps.cited,
+        0 if one.tags is None else one.tags.pages,
+        _end(one),
+    )
+
+
+def _end(one: SiteRecord) -> str | None:
+    """Return how it stood at the end, where that is not well."""
+    if one.given_up:
+        return "given up"
+    return "paused" if one.site and one.pauses_seen > one.pauses_ended else None

@@ -1,0 +1,108 @@
+"""What a crawl leaves in its record, from real sites."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from crawling import LinksSpider, crawl, ensureDeferred
+from webs import Answer, Closed, html, site
+
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.report.recorder import Recorder
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
+
+class Watching:
+    """Has each request watched, as the report and the metrics do."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        Recorder.of(crawler, watches=True)
+        return cls()
+
+
+class Counting:
+    """Has the crawl recorded without that, as the summary does."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        Recorder.of(crawler)
+        return cls()
+
+
+@ensureDeferred
+async def test_all_of_a_crawl_is_in_its_record(webs):
+    """Pages, what is forbidden, refusals, a pause, robots.txt, sitemaps, tags, times."""
+    web, other = site(webs, 20), site(webs, 5, "127.0.0.2")
+    web.pages["/"] = html("/private/a", "/private/b", "/gone", *(f"/page/{n}" for n in range(20)))
+    web.pages["/page/1"].headers["X-Robots-Tag"] = "noindex"
+    web.pages["/robots.txt"] = Answer(
+        f"User-agent: *\nDisallow: /private\nSitemap: {web.url}/sitemap.xml\n".encode()
+    )
+    web.refuse = Closed(seconds=5, after=5, retry_after="5", robots_too=False)
+
+    result = await crawl(
+        LinksSpider,
+        {"EXTENSIONS": {Watching: 1}},
+        start_urls=[web.url + "/", other.url + "/"],
+    )
+
+    kept = Recorder.of(result.crawler).record
+    record = kept.get(web.url)
+    assert record.pages == sum(item["url"].startswith(web.url) for item in result.items) == 21
+    assert (record.others, record.forbidden) == (1, 2), "/gone; two by one rule"
+    (rule,) = record.rules
+    assert (rule.line, rule.text, rule.agent) == (2, "Disallow: /private", "*")
+    assert sorted(rule.examples) == [f"{web.url}/private/{page}" for page in "ab"]
+    assert record.refusals == {"503": web.statuses().count(503)}
+    (pause,) = record.pauses
+    assert pause.kind == "refused"
+    assert pause.ended - pause.since == pytest.approx(record.in_pauses)
+    assert 5 <= record.in_pauses < 8
+    assert (record.retry_after.broken, record.retry_after.kept) == (0, 1)
+    assert record.robots_seen == {"rules": 1}
+    assert record.sitemaps.urls == [f"{web.url}/sitemap.xml"]
+    assert record.tags.noindex == 1
+    assert sum(bucket.sent for _, bucket in record.timeline) == len(web.hits)
+    assert sum(bucket.errors for _, bucket in record.timeline) == record.refusals["503"]
+    assert sum(bucket.answers for _, bucket in record.timeline) == len(web.hits)
+    assert record.gaps.count == len(web.hits) - 2
+    well = kept.get(other.url)
+    assert (well.pages, well.refused, well.is_troubled) == (6, 0, False)
+    assert kept.in_order() == [record, well]
+
+
+@ensureDeferred
+async def test_a_pace_is_recorded_without_watching(webs):
+    """What was asked, and the gaps that were kept, by the server's own count too."""
+    web = site(webs, 5)
+
+    result = await crawl(
+        LinksSpider,
+        {"MANDELBOT_CRAWL_DELAYS": {"127.0.0.1": 2}, "EXTENSIONS": {Counting: 1}},
+        start_urls=[web.url + "/"],
+    )
+
+    record = Recorder.of(result.crawler).record.get(web.url)
+    assert (record.pace.asked, record.pace.source) == (2, "set by hand")
+    times = [hit.at for hit in web.hits]
+    least = min(later - earlier for earlier, later in pairwise(times))
+    assert record.gaps.count == len(times) - 1 == 6
+    assert record.gaps.least >= 2
+    assert record.gaps.least == pytest.approx(least, abs=0.2)
+    assert record.turns >= 5
+    assert record.timeline is None
+
+
+@ensureDeferred
+async def test_nothing_is_kept_where_nothing_is_made_of_it(webs):
+    """Then no site has anything that counts."""
+    web = site(webs, 3)
+
+    result = await crawl(LinksSpider, {"MANDELBOT_SUMMARY": 0}, start_urls=[web.url + "/"])
+
+    mine = Crawl.of(result.crawler)
+    assert mine.events.listeners == []
+    assert mine.sites[web.url].tally is None

@@ -1,0 +1,127 @@
+"""Why a site's requests wait: one reason, from the state of the site."""
+
+from __future__ import annotations
+
+from math import inf
+from types import SimpleNamespace
+
+import pytest
+from clocks import MIDNIGHT as NOW
+
+from scrapy_mandelbot.politeness import Flight, Refusal, SiteState
+from scrapy_mandelbot.politeness.pace import Pace
+from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.report.reasons import Reason, why
+from scrapy_mandelbot.robotstxt import RobotsTxt
+
+SITE = "https://example.com"
+
+
+@pytest.fixture
+def site() -> SiteState:
+    return SiteState(SITE, PauseLaw(tries=2))
+
+
+def flight(site: SiteState, path: str = "/a", *, scout: bool = False) -> Flight:
+    one = Flight(SimpleNamespace(url=SITE + path), site)
+    site.hand_out(one, NOW, as_scout=scout)
+    return one
+
+
+def refuse(site: SiteState, now: float = NOW, seconds: float | None = 60.0) -> None:
+    one = flight(site)
+    site.refused(one, b"a", Refusal(now, "503 for <GET https://example.com/a>", seconds))
+
+
+def reason(site: SiteState, now: float = NOW):
+    found = why(site, now)
+    return None if found is None else (found.reason, found.until)
+
+
+def test_nothing_holds_a_plain_site_back(site):
+    """No reason is made up."""
+    assert why(site, NOW) is None
+
+
+def test_paused(site):
+    """Until the time that the site has named, and why."""
+    refuse(site)
+    found = why(site, NOW)
+    assert (found.reason, found.until) == (Reason.PAUSED, NOW + 60)
+    assert found.details == "503 for <GET https://example.com/a>"
+
+
+def test_probed(site):
+    """When the time is over one request asks; until it is answered there is no time."""
+    refuse(site)
+    assert reason(site, NOW + 61) == (Reason.PROBED, NOW + 60)
+    probe = Flight(SimpleNamespace(url=f"{SITE}/b"), site)
+    site.hand_out(probe, NOW + 61, as_scout=False)
+    assert reason(site, NOW + 61) == (Reason.PROBED, None)
+
+
+def test_recovering(site):
+    """After a good probe it is asked at a rate: the next turn is told."""
+    refuse(site)
+    probe = Flight(SimpleNamespace(url=f"{SITE}/b"), site)
+    site.hand_out(probe, NOW + 61, as_scout=False)
+    site.answered(probe, NOW + 61, b"b")
+    after = Flight(SimpleNamespace(url=f"{SITE}/c"), site)
+    site.hand_out(after, NOW + 61, as_scout=False)
+    found = why(site, NOW + 61)
+    assert found.reason is Reason.RECOVERING
+    assert NOW + 61 < found.until < NOW + 72
+    assert "requests a second" in found.details
+
+
+def test_given_up(site):
+    """There is no time in this run."""
+    refuse(site)
+    site.give_up(NOW, "MANDELBOT_PAUSE_TOTAL is over")
+    assert reason(site) == (Reason.GIVEN_UP, None)
+
+
+@pytest.mark.parametrize("until", [NOW + 5, inf])
+def test_paused_by_hand(site, until):
+    """It goes before what the site asked for."""
+    refuse(site)
+    site.hold(NOW, until)
+    assert reason(site) == (Reason.BY_HAND, until)
+
+
+def test_robots_txt_is_pending(site):
+    """One request is on its way to find out the rules."""
+    flight(site, scout=True)
+    assert reason(site) == (Reason.ROBOTS_TXT, None)
+
+
+def test_pace(site):
+    """The next turn; while the last request has no answer there is no time."""
+    site.keep_to(Pace(5.0, source="set by hand"), inf, NOW)
+    one = flight(site)
+    assert reason(site) == (Reason.PACE, None)
+    site.sent(one, NOW)
+    site.ended(one, NOW + 1)
+    found = why(site, NOW + 1)
+    assert (found.reason, found.until) == (Reason.PACE, NOW + 6)
+    assert found.details == "5 s between requests (set by hand)"
+    assert why(site, NOW + 6) is None
+
+
+def test_a_recovery_does_not_hide_a_pace(site):
+    """A site that recovers, and may be asked as far as that goes, may have a pace."""
+    site.keep_to(Pace(500.0, source="set by hand"), inf, NOW)
+    refuse(site)
+    probe = Flight(SimpleNamespace(url=f"{SITE}/b"), site)
+    site.hand_out(probe, NOW + 61, as_scout=False)
+    site.sent(probe, NOW + 61)
+    site.answered(probe, NOW + 61, b"b")
+    site.ended(probe, NOW + 61)
+    assert reason(site, NOW + 200) == (Reason.PACE, NOW + 561)
+
+
+def test_visit_time(site):
+    """Until the hours begin at which the owner takes visitors."""
+    robots = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0600-0845\n")
+    site.keep_to(Pace(visits=robots.visit_times("x")), inf, NOW)
+    assert reason(site) == (Reason.VISIT_TIME, NOW + 6 * 3600)

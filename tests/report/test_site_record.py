@@ -1,0 +1,242 @@
+"""What is kept of a site: sums that are exact, samples that are bounded."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from clocks import MIDNIGHT as NOW
+
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.site_record import (
+    MOST_EXAMPLES,
+    MOST_PAUSES,
+    MOST_ROBOTS,
+    MOST_RULES,
+    PauseRecord,
+    RobotsRecord,
+    SitemapsRecord,
+    SiteRecord,
+)
+from scrapy_mandelbot.report.spread import Spread
+from scrapy_mandelbot.report.timeline import FIRST_WIDTH, MOST_BUCKETS, Timeline
+
+SITE = "https://example.com"
+
+
+@pytest.fixture
+def record() -> SiteRecord:
+    return SiteRecord(SITE, NOW)
+
+
+def paused(since: float = NOW, until: float = NOW + 60, kind: str = "refused") -> PauseRecord:
+    return PauseRecord(SITE, kind, since, until, "503 for <GET https://example.com/>")
+
+
+# Spreads.
+
+
+@pytest.mark.parametrize("values", [[1.0], [0.0, 5.0], [0.001 * n for n in range(1, 2_000)]])
+def test_a_spread_knows_its_values_within_five_percent(values):
+    """Least, most, mean and count are exact; quantiles are near."""
+    spread = Spread()
+    for value in values:
+        spread.add(value)
+    assert (spread.count, spread.least, spread.most) == (len(values), min(values), max(values))
+    assert spread.mean == pytest.approx(sum(values) / len(values))
+    ranked = sorted(values)
+    assert spread.median == pytest.approx(ranked[(len(values) - 1) // 2], rel=0.05, abs=1e-4)
+    assert spread.quantile(1.0) == pytest.approx(max(values), rel=0.05)
+
+
+def test_an_empty_spread_has_no_median():
+    """It says so, and invents no number."""
+    assert (Spread().median, Spread().mean) == (None, None)
+
+
+def test_merged_spreads_are_as_one():
+    """What is folded has the values of both."""
+    one, other, both = Spread(), Spread(), Spread()
+    for number in range(100):
+        (one if number % 3 else other).add(number)
+        both.add(number)
+    one.merge(other)
+    assert (one.count, one.least, one.most, one.median) == (100, 0, 99, both.median)
+
+
+def test_a_spread_stays_small():
+    """A million different values take as much room as some hundred."""
+    spread = Spread()
+    for number in range(100_000):
+        spread.add(number * 1.7e-3)
+    assert len(spread._counts) < 310
+
+
+# Timelines.
+
+
+def test_a_timeline_counts_all_in_few_buckets():
+    """However long the crawl takes: buckets become wider, and nothing is lost."""
+    timeline = Timeline(NOW)
+    for second in range(0, 100_000, 7):
+        timeline.at(NOW + second).sent += 1
+    assert len(timeline) <= MOST_BUCKETS
+    assert sum(bucket.sent for _, bucket in timeline) == len(range(0, 100_000, 7))
+    starts = [start for start, _ in timeline]
+    assert starts[0] == NOW
+    assert all(later - start == timeline.width for start, later in pairwise(starts))
+
+
+def test_a_timeline_of_a_quiet_site_is_short():
+    """There is a bucket only where something happened."""
+    timeline = Timeline(NOW)
+    timeline.at(NOW).sent += 1
+    timeline.at(NOW + 3 * FIRST_WIDTH).errors += 1
+    assert [start - NOW for start, _ in timeline] == [0, 3 * FIRST_WIDTH]
+
+
+# Pauses.
+
+
+def test_a_pause_has_its_beginning_and_its_end(record):
+    """It is counted once, with its seconds."""
+    record.pause(paused())
+    record.prolong(SITE, NOW + 90, "503 again", 1)
+    assert record.paused_for(NOW + 10) == 10
+    record.resume(SITE, NOW + 91, 91.0)
+    (pause,) = record.pauses
+    assert (pause.until, pause.ended, pause.failed_probes) == (NOW + 90, NOW + 91, 1)
+    assert (record.pauses_seen, record.pauses_ended, record.paused_for(NOW + 200)) == (1, 1, 91)
+
+
+@pytest.mark.parametrize("kind", ["visit time", "section"])
+def test_closing_time_is_no_pause(record, kind):
+    """It is listed, and not among the pauses of a site that is in trouble."""
+    record.pause(paused(kind=kind))
+    assert record.paused_for(NOW + 10) == 0
+    record.resume(SITE, NOW + 5, 5.0)
+    assert (len(record.pauses), record.pauses_seen, record.in_pauses) == (1, 0, 0)
+    assert not record.is_troubled
+
+
+def test_the_first_and_the_last_pauses_are_kept(record):
+    """All are counted."""
+    for number in range(500):
+        record.pause(paused(NOW + number))
+        record.resume(SITE, NOW + number + 0.5, 0.5)
+    assert len(record.pauses) == MOST_PAUSES
+    assert (record.pauses[0].since, record.pauses[-1].since) == (NOW, NOW + 499)
+    assert (record.pauses_seen, record.in_pauses) == (500, 250)
+
+
+def test_who_is_given_up_stands_first():
+    """Then who refused, then who is large."""
+    crawl = CrawlRecord(NOW, lambda _: True)
+    crawl.of("https://large", NOW).pages = 1_000
+    crawl.of("https://small", NOW).pages = 1
+    crawl.of("https://refuses", NOW).refusal("503", NOW, None)
+    gone = crawl.of("https://gone", NOW)
+    gone.pause(paused())
+    gone.give_up(SITE, "503", 9)
+    order = [one.site for one in crawl.in_order()]
+    assert order == ["https://gone", "https://refuses", "https://large", "https://small"]
+    assert gone.pauses[0].is_given_up
+
+
+# Rules, robots.txt.
+
+
+def test_rules_that_forbade_most_are_kept(record):
+    """With examples; the number of all is exact."""
+    for number in range(200):
+        record.forbid(f"{SITE}/private/{number}", 2, "Disallow: /private", "*")
+        record.forbid(f"{SITE}/{number}", 100 + number, f"Disallow: /{number}", "*")
+    assert record.forbidden == 400
+    assert len(record.rules) == MOST_RULES
+    most = max(record.rules, key=lambda one: one.count)
+    assert (most.line, most.count, len(most.examples)) == (2, 200, MOST_EXAMPLES)
+
+
+def test_answers_to_robots_txt_are_counted_by_case(record):
+    """The first and the last are kept."""
+    for number in range(100):
+        record.answered_robots(RobotsRecord(NOW + number, "unavailable", "503", 0.1))
+    record.answered_robots(RobotsRecord(NOW + 100, "rules", "200", 0.1))
+    assert record.robots_seen == {"unavailable": 100, "rules": 1}
+    assert len(record.robots) == MOST_ROBOTS
+    assert (record.robots[0].at, record.robots[-1].case) == (NOW, "rules")
+
+
+# Requests.
+
+
+def test_gaps_are_noted_once(record):
+    """Of a site with a pace by who lets its requests go; else by who watches them."""
+    record.left(NOW)
+    record.left(NOW + 5)
+    assert (record.gaps.count, record.gaps.least) == (1, 5)
+    watched = SiteRecord(SITE, NOW)
+    watched.is_watched = True
+    for moment in (NOW, NOW + 5):
+        watched.left(moment)
+        watched.sent(moment + 1)
+    assert (watched.gaps.count, watched.gaps.least) == (1, 5)
+
+
+def test_a_robots_txt_makes_no_gap(record):
+    """Before it no pace is known."""
+    record.sent(NOW, is_robots_txt=True)
+    record.sent(NOW + 0.1)
+    record.sent(NOW + 5.1)
+    assert (record.gaps.count, record.gaps.least) == (1, 5)
+
+
+@pytest.mark.parametrize(("later", "kept", "broken"), [(30.0, 1, 0), (29.0, 0, 1), (31.0, 1, 0)])
+def test_retry_after_is_kept_or_broken(record, later, kept, broken):
+    """By the time of the next request, whichever it is."""
+    record.refusal("503", NOW, 30.0)
+    record.sent(NOW + later)
+    record.sent(NOW + later + 1)
+    asked = record.retry_after
+    assert (asked.asked, asked.kept, asked.broken) == (1, kept, broken)
+    assert asked.soonest == pytest.approx(later - 30)
+
+
+def test_the_first_answers_say_how_the_site_was(record):
+    """They are told apart from what came later, so that harm shows."""
+    for number in range(100):
+        record.answered(500 if number > 50 else 200, 0.1 if number < 20 else 2.0, NOW, 0.0)
+    assert (record.first_seen, record.first_errors, record.first_timed.most) == (20, 0, 0.1)
+    assert record.timed.count == 100
+
+
+# Many sites.
+
+
+def test_a_million_sites_take_bounded_room():
+    """Those that the crawl has forgotten are folded into one; no page is lost from the sums."""
+    crawl = CrawlRecord(NOW, lambda _: False, most_sites=100)
+    crawl.watch()
+    for number in range(5_000):
+        record = crawl.of(f"https://{number}.example", NOW)
+        record.pages = 1 + (number % 1_000 == 0)
+        record.sitemaps = SitemapsRecord(cited=2, urls=["x"])
+        record.refusal("503", NOW, 1.0) if number == 7 else None
+        assert len(crawl) <= 126
+    total = crawl.total(NOW)
+    assert (total.sites, total.pages, total.sitemaps.cited) == (5_000, 5_005, 10_000)
+    first = [one.site for one in crawl.in_order()][:6]
+    assert first[0] == "https://7.example"
+    assert first[1:] == [f"https://{n}.example" for n in ("0", "1000", "2000", "3000", "4000")]
+
+
+def test_a_site_that_is_still_asked_is_not_folded():
+    """Its counts still grow; what takes room is dropped of those beyond the number."""
+    crawl = CrawlRecord(NOW, lambda _: True, most_sites=10)
+    crawl.watch()
+    sites = [crawl.of(f"https://{number}.example", NOW) for number in range(100)]
+    for number, record in enumerate(sites):
+        record.pages = number
+    crawl._sweep(NOW)
+    assert len(crawl) == 100
+    assert [one.timeline is not None for one in crawl.in_order()] == [True] * 10 + [False] * 90
