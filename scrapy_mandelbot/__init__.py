@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness import Outcome, OutcomeKind
     from scrapy_mandelbot.queue import SiteQueue
     from scrapy_mandelbot.report.asking import site_rules, status, why_idle
+    from scrapy_mandelbot.report.report_file import CrawlReport
     from scrapy_mandelbot.report.summary import CrawlSummary
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Addon": "addon",
+    "CrawlReport": "report.report_file",
     "CrawlSummary": "report.summary",
     "Dialect": "robotstxt",
     "Finding": "robotstxt.lint",
@@ -73,6 +75,7 @@ _HOMES = {
 
 __all__ = [
     "Addon",
+    "CrawlReport",
     "CrawlSummary",
     "Dialect",
     "Finding",

@@ -9,6 +9,7 @@ DOWNLOADER may have none. Everything falls back to something slower, never to so
 from __future__ import annotations
 
 import hashlib
+import logging
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
 
 _GONE = object()
 
@@ -302,6 +305,27 @@ def watch_downloads(
 
     handlers.download_request_async = watched
     return True
+
+
+def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None:
+    """Have a function called when a crawl ends, before its scheduler lets go of what is left.
+
+    No signal of Scrapy says it. Without the engine's slot: it is not called.
+    """
+    scheduler: Any = getattr(getattr(crawler.engine, "_slot", None), "scheduler", None)
+    close = getattr(scheduler, "close", None)
+    if close is None:
+        return
+
+    def first_call(reason: str) -> Any:
+        scheduler.close = close
+        try:
+            call()
+        except Exception:
+            logger.exception("It cannot be told what waits")
+        return close(reason)
+
+    scheduler.close = first_call
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:

@@ -396,6 +396,12 @@ LEDGER_FAILED = Event(
     logging.ERROR,
     stats=("mandelbot/ledger/failed",),
 )
+REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
+REPORT_FAILED = Event(
+    "The report on the crawl cannot be written to %(path)s: %(why)s",
+    logging.ERROR,
+    stats=("mandelbot/report/failed",),
+)
 
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
 """All of them, by name."""
