@@ -85,7 +85,8 @@ function lane(details, span, began, words) {
 /** A chart over time: bars or a line for one value, with the pauses behind it. */
 function chart({ caption, buckets, width: seconds, value, over, kind, pauses, span, unit, extra }) {
   const [height, left, low, top] = [150, 46, 20, 8];
-  const width = Math.min(560, Math.max(240, document.documentElement.clientWidth - 60));
+  const room = Math.min(document.documentElement.clientWidth, 1536) - 90; // as report.css has it
+  const width = Math.max(240, room > 1080 ? room / 2 - 20 : room);
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": caption });
   const x = (at) => left + (Math.min(at, span) / span) * (width - left - 6);
   const values = buckets.map(value);
@@ -121,7 +122,10 @@ function chart({ caption, buckets, width: seconds, value, over, kind, pauses, sp
     });
   } else {
     const known = buckets.map((one, place) => [x(one[AT] + seconds / 2), values[place]]).filter(([, one]) => one !== null);
-    svg.append(draw("polyline", { class: "line", points: known.map(([at, one]) => `${rounded(at)},${rounded(y(one))}`).join(" ") }));
+    // Where nothing was timed in between there is no line.
+    const path = known.map(([at, one], place) =>
+      `${place && at - known[place - 1][0] < 1.5 * (x(seconds) - x(0)) ? "L" : "M"}${rounded(at)} ${rounded(y(one))}`);
+    svg.append(draw("path", { class: "line", d: path.join("") }));
     for (const [at, one] of known) svg.append(draw("circle", { class: "dot", cx: at, cy: y(one), r: 2.5 }));
   }
   if (extra && buckets.some(extra)) {

@@ -169,8 +169,8 @@
     });
     head.replaceChildren(button);
   });
-  for (const id of ["find", "kind"]) {
-    byId(id).addEventListener("input", () => {
+  for (const [id, event] of [["find", "input"], ["kind", "change"]]) {
+    byId(id).addEventListener(event, () => {
       page = 0;
       show();
     });
