@@ -48,7 +48,8 @@ return found;
 """
 """Returns each text that is seen with its contrast (WCAG 2.2, 1.4.3)."""
 NEEDED = """
-const clipped = (one) => one.closest('.wide, .lane, textarea, svg') && !one.matches('.wide, textarea');
+const clipped = (one) =>
+  one.closest('.wide, .lane, textarea, svg') && !one.matches('.wide, textarea');
 const ends = Array.from(document.querySelectorAll('body *'))
   .filter((one) => !clipped(one)).map((one) => one.getBoundingClientRect().right);
 const root = document.documentElement;

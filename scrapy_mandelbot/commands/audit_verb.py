@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 from functools import partial
 from ipaddress import ip_address, ip_network
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.audit import (
     CopiesInForce,
@@ -22,6 +23,7 @@ from scrapy_mandelbot.audit import (
 from scrapy_mandelbot.commands.job import Result
 from scrapy_mandelbot.commands.log_files import pieces_of
 from scrapy_mandelbot.commands.reports import audit as reports
+from scrapy_mandelbot.commands.reports import audit_page
 from scrapy_mandelbot.commands.rules_of import rules_from, rules_on_disk
 from scrapy_mandelbot.commands.sources import CannotBeHadError, named, url_to_check
 from scrapy_mandelbot.commands.use import is_url
@@ -93,7 +95,12 @@ def audit(job: Job) -> Result:
     )
     remarks += reports.remarks(report)
     code = reports.exit_code(report, only_errors=job.opts.fail_on == "error")
-    return Result(code, report, reports.text(report, job.terminal.paint), remarks)
+    text = reports.text(report, job.terminal.paint)
+    return Result(code, report, text, remarks, partial(_page, report))
+
+
+def _page(report: dict[str, Any]) -> str:
+    return audit_page.render(report, datetime.now(timezone.utc))
 
 
 def _read(

@@ -115,7 +115,7 @@ class Command(ScrapyCommand):
             "--format",
             choices=FORMATS,
             help="text, if not said otherwise, of several URLs table (explain, compare); html is a"
-            " page (check, fix, explain, compare), sarif and github are of check",
+            " page (check, fix, explain, compare, audit), sarif and github are of check",
         )
         group.add_argument(
             "--dialect",

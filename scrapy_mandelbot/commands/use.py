@@ -45,7 +45,7 @@ VERBS = {
     "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
     "audit": Verb(
         "ACCESS_LOG|-... --agent NAME",
-        *(1, None, _OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json")),
+        *(1, None, _OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json", "html")),
     ),
 }
 FORMATS = tuple(dict.fromkeys(form for verb in VERBS.values() for form in verb.formats))

@@ -8,6 +8,7 @@ import json
 import lzma
 
 import pytest
+from browser import CONTRASTS, NEEDED
 from pytest_twisted import ensureDeferred
 from test_command_page import EVERY, fields_of, told_of
 from webs import Answer
@@ -174,6 +175,28 @@ def test_long_lines_and_lines_without_end_are_none(robots, log):
     log.write_text(f"{RUDE[0]}{'x' * 3_000_000}\n{''.join(RUDE[1:])}".rstrip("\n"))
     run = robots("audit", "access.log", *KNOWN, "--format", "json")
     assert json.loads(run.stdout)["requests"] == 5
+
+
+def test_a_page_tells_it(robots, log, browser):
+    """What the text says, in a browser too; nothing of the log is more than text."""
+    hostile = RUDE[4].replace("/private/x", "/private/</style><script>window.harmed=1</script>")
+    log.write_text("".join([*RUDE, hostile]))
+    run = robots("audit", "access.log", *KNOWN, "--retry-after", "60", "--format", "html")
+    assert run.returncode == 3
+    path = log.with_suffix(".html")
+    path.write_bytes(run.stdout)
+    browser.show(path)
+    text = browser.find_element("css selector", "main").text
+    assert "2 requests asked for what robots.txt forbids." in text
+    assert "access.log:6 2026-11-22 08:00:31 /private/</style><script>" in text
+    assert browser.execute_script("return window.harmed") is None
+    assert browser.complaints() == []
+    for width in (390, 1440):
+        browser.be(width, is_phone=width < 500)
+        needed, there = browser.execute_script(NEEDED)
+        assert needed <= there
+    contrasts = browser.execute_script(CONTRASTS)
+    assert [pair for pair in contrasts if pair[0] < 4.5] == []
 
 
 def test_the_page_names_all_of_the_json(robots, log):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 @ensureDeferred
 async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
-    """What the sites saw: pages, a rule, a pause with its Retry-After; placeholders are filled in."""
+    """What the sites saw: pages, a rule, a pause, its Retry-After; placeholders are filled in."""
     web, other = site(webs, 10), site(webs, 5, "127.0.0.2")
     web.pages["/"] = html("/private/a", *(f"/page/{number}" for number in range(10)))
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /private\n")
@@ -119,7 +119,7 @@ def test_what_is_no_path_of_a_report_is_said(value):
     """With what it takes."""
     from scrapy.settings import Settings
 
-    with pytest.raises(SettingsError, match="MANDELBOT_REPORT = .*'report.html'"):
+    with pytest.raises(SettingsError, match=r"MANDELBOT_REPORT = .*'report\.html'"):
         Config.from_settings(Settings({"MANDELBOT_REPORT": value}))
 
 

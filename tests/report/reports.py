@@ -20,7 +20,7 @@ SECONDS = 600.0
 
 
 def a_record(sites: int = 6, **limits) -> CrawlRecord:
-    """Return a record in which every third site was down, and every second one forbade something."""
+    """Return a record: every third site was down, and every second one forbade something."""
     record = CrawlRecord(NOW, lambda _: False, **limits)
     record.watch()
     for number in range(sites):

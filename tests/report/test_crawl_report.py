@@ -48,7 +48,10 @@ def test_the_troubled_come_first():
     assert (given_up["site"], given_up["state"]) == ("https://site-3.example", "given up")
     assert (refused["site"], refused["state"]) == ("https://site-0.example", "well")
     assert refused["retry_after"] == {
-        **{"asked": 1, "longest": 30, "kept": 1, "broken": 0},
+        "asked": 1,
+        "longest": 30,
+        "kept": 1,
+        "broken": 0,
         "soonest": pytest.approx(100),
     }
     assert [one["pages"] for one in well] == [55, 54, 52, 51]

@@ -53,8 +53,12 @@ def test_what_happened_is_there(opened):
         )
     )
     assert tiles == {
-        **{"Sites": "6", "Pages": "315", "Forbidden": "9"},
-        **{"Refused": "8", "Pauses": "2", "No answer": "0"},
+        "Sites": "6",
+        "Pages": "315",
+        "Forbidden": "9",
+        "Refused": "8",
+        "Pauses": "2",
+        "No answer": "0",
     }
     short = [item.text for item in all_of(browser, ".short li")]
     assert short[0].startswith("Retry-After kept 1 of 1 times")
@@ -117,7 +121,7 @@ def test_sites_are_found_and_sorted(opened):
 @pytest.mark.parametrize("width", [390, 900, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read(opened, width, scheme):
-    """On each screen nothing sticks out, and all text has a contrast of 4.5, by day and by night."""
+    """On each screen nothing sticks out, and all text has a contrast of 4.5, day and night."""
     record = a_record()
     record.of(f"https://{'long-' * 40}.example", NOW).forbid("/" + "x" * 300, 1, "y" * 190, "z")
     browser = opened(a_report(record, waiting=WAITING))
