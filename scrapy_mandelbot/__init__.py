@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness import Outcome, OutcomeKind
     from scrapy_mandelbot.queue import SiteQueue
     from scrapy_mandelbot.report.asking import site_rules, status, why_idle
+    from scrapy_mandelbot.report.metrics import CrawlMetrics
     from scrapy_mandelbot.report.report_file import CrawlReport
     from scrapy_mandelbot.report.summary import CrawlSummary
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Addon": "addon",
+    "CrawlMetrics": "report.metrics",
     "CrawlReport": "report.report_file",
     "CrawlSummary": "report.summary",
     "Dialect": "robotstxt",
@@ -75,6 +77,7 @@ _HOMES = {
 
 __all__ = [
     "Addon",
+    "CrawlMetrics",
     "CrawlReport",
     "CrawlSummary",
     "Dialect",

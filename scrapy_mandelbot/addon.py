@@ -34,6 +34,7 @@ from scrapy_mandelbot.purposes import (
     UsageObeyingMiddleware,
 )
 from scrapy_mandelbot.queue import SiteQueue
+from scrapy_mandelbot.report.metrics import CrawlMetrics
 from scrapy_mandelbot.report.report_file import CrawlReport
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
@@ -76,7 +77,10 @@ class Addon:
         _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
         _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
         _switch_on(settings, "EXTENSIONS", CrawlSummary, 500)
-        _switch_on(settings, "EXTENSIONS", CrawlReport, 500)
+        if settings.get("MANDELBOT_METRICS"):
+            _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
+        if settings.get("MANDELBOT_REPORT"):
+            _switch_on(settings, "EXTENSIONS", CrawlReport, 500)
         if settings.get("MANDELBOT_USAGE") == "obey" and not settings.get("MANDELBOT_PURPOSE"):
             logger.warning(
                 "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"

@@ -48,6 +48,8 @@ CLOSE = "close"
 DURABLE = "durable"
 JOBS = (DURABLE, "scrapy")
 JOB_SYNCS = ("normal", "full")
+METRICS_API = "api"
+_PORTS = 65_536
 
 
 class SettingsError(ValueError):
@@ -173,6 +175,18 @@ def _path_or_none(name: str, value: object) -> str | None:
     if isinstance(value, (str, Path)) and Path(value).name:
         return str(value)
     raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
+
+
+def _metrics(name: str, value: object) -> str | None:
+    """Return ``api``, or the address at which metrics are served, as ``127.0.0.1:9464``."""
+    if value in (None, "", "None", "False") or value is False:
+        return None
+    if value is True or value in ("True", METRICS_API):
+        return METRICS_API
+    host, _, port = str(value).rpartition(":")
+    if isinstance(value, (int, str)) and port.isascii() and port.isdigit() and int(port) < _PORTS:
+        return f"{host or '127.0.0.1'}:{int(port)}"
+    raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
 
 
 def _report_path(name: str, value: object) -> str | None:
@@ -368,6 +382,7 @@ class Config:
     )
     ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
     summary: int = field(metadata=_setting("MANDELBOT_SUMMARY", _count(0), 20))
+    metrics: str | None = field(metadata=_setting("MANDELBOT_METRICS", _metrics))
     report: str | None = field(metadata=_setting("MANDELBOT_REPORT", _report_path))
 
     @classmethod

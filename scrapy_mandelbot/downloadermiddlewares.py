@@ -269,17 +269,20 @@ class PauseMiddleware:
         """Send back a request that its site refused, to be asked again after the pause."""
         throttle = self._throttle
         flight = self._flight(request) or throttle.flight_of(request)
-        if request.meta.get("dont_pause") or REFUSAL_FLAG in response.flags:
-            throttle.let_go(flight)
-            return response
-        status = response.status
+        status, is_answer = response.status, REFUSAL_FLAG not in response.flags
+        heeds_pauses = is_answer and not request.meta.get("dont_pause")
         is_good = status not in self._statuses
         tally = flight.site.tally
-        if tally is not None and is_good and "cached" not in response.flags:
-            if _OK <= status < _NOT_ALL_OK:
-                tally.pages += 1
-            else:
-                tally.others += 1
+        # Our own requests have no callback, and heed no pause: what they bring are no pages.
+        is_ours = not heeds_pauses and request.callback is NO_CALLBACK
+        is_counted = is_good and is_answer and not is_ours and "cached" not in response.flags
+        if is_counted and tally is not None:
+            is_page = _OK <= status < _NOT_ALL_OK
+            tally.pages += is_page
+            tally.others += not is_page
+        if not heeds_pauses:
+            throttle.let_go(flight)
+            return response
         if not flight.is_noticed and "cached" not in response.flags:
             if is_good:
                 throttle.answered(flight, is_page=_is_page(request, response))

@@ -215,7 +215,10 @@ def mirror_pause(crawler: Crawler, whose: Request | str, seconds: float) -> None
 
 def scheduler_length(crawler: Crawler) -> int:
     """Return how many requests the scheduler holds; 1 for any number, where it cannot count."""
-    scheduler = _scheduler(crawler)
+    try:
+        scheduler = _scheduler(crawler)
+    except RuntimeError:  # the crawl has not begun
+        return 0
     if scheduler is None:
         return 0
     try:

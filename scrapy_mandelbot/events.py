@@ -403,6 +403,11 @@ REPORT_FAILED = Event(
     stats=("mandelbot/report/failed",),
 )
 
+METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
+METRICS_NOT_SERVED = Event(
+    "MANDELBOT_METRICS: nothing is served at %(where)s: %(error)s", logging.ERROR
+)
+
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
 """All of them, by name."""
 

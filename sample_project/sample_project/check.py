@@ -6,7 +6,6 @@ from http import HTTPStatus
 from itertools import islice
 
 from sample_project.record import SiteRecord
-from sample_project.table import align
 
 ALL_SITES = "all sites"
 SHOWN = 3  # URLs of a difference
@@ -106,3 +105,12 @@ def differences(row):
             yield ""
             yield f"{row.what}, only in the {side}: {more.total()}"
             yield from (f"  {url}" for url in islice(sorted(more), SHOWN))
+
+
+def align(rows):
+    """Return rows as lines, in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,4 +1,4 @@
-"""What the demo adds to a crawl: a web to crawl, and a table of what came of it."""
+"""What the demo adds to a crawl: a web to crawl, and a check of what came of it."""
 
 from collections import defaultdict
 from datetime import datetime, timezone
@@ -8,7 +8,7 @@ from scrapy import signals
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import gatherResults
 
-from sample_project import check, table
+from sample_project import check
 from sample_project.demoweb.sites import demo_sites
 from sample_project.items import Page
 from sample_project.record import Pause, SiteRecord
@@ -43,11 +43,10 @@ class DemoWeb:
         await maybe_deferred_to_future(gatherResults([site.close() for site in self.sites]))
 
 
-class CrawlTable:
-    """Listens to a crawl, and ends it with a table of what it heard.
+class CrawlCheck:
+    """Listens to a crawl, and holds what it heard against what the demo web has counted.
 
-    The table is made from signals and stats. What the demo web has counted is only looked at
-    afterwards, to check it.
+    What the crawl says is made from signals and stats.
     """
 
     def __init__(self, crawler):
@@ -99,14 +98,14 @@ class CrawlTable:
         self.records[site].sitemaps.extend(urls)
 
     def spider_closed(self):
-        """Make the table, and check it against the demo web."""
+        """Check what was heard against the demo web."""
         stats = self.crawler.stats
         rows = check.compare(self.records, stats, self.crawler.get_extension(DemoWeb).sites)
         stats.set_value("demo/mismatches", sum(not row.holds for row in rows))
-        self.text = f"\n{table.render(self.records, stats)}\n\n{check.render(rows)}"
+        self.text = f"\n{check.render(rows)}"
 
     def engine_stopped(self):
-        """Print the table, when the log has said its last."""
+        """Print the check, when the log has said its last."""
         print(self.text)
 
 

@@ -23,15 +23,15 @@ ROBOTSTXT_OBEY = True
 # The demo web runs on this machine and takes what it gets. For the web out there, be gentler.
 DOWNLOAD_DELAY = 0
 
-# Everything below serves the demo: the web that it crawls, the table at its end, its exit code.
+# Everything below serves the demo: the web that it crawls, the check at its end, its exit code.
 EXTENSIONS = {
     "sample_project.extensions.DemoWeb": 100,
-    "sample_project.extensions.CrawlTable": 200,
+    "sample_project.extensions.CrawlCheck": 200,
 }
 COMMANDS_MODULE = "sample_project.commands"
 MANDELBOT_STORE = "memory"  # the next run's web may have this run's ports, but not its rules
 DEMO_OUTAGE = 3  # seconds for which a site of the demo web answers 503
-DEMO_CHECK = True  # `scrapy crawl` fails unless the table agrees with the demo web's own count
+DEMO_CHECK = True  # `scrapy crawl` fails unless it agrees with the demo web's own count
 CLOSESPIDER_TIMEOUT = 25  # a demo that hangs is a demo that failed
 
 LOG_LEVEL = "INFO"

@@ -40,7 +40,7 @@ def status(crawler: Crawler) -> CrawlStatus:
     looked_at = _Waiting(throttle, now)
     sites = [looked_at.status_of(site, route) for site, route in looked_at.keys]
     shut_or_busy = [one for one in sites if one.waiting or one.under_way or is_shut(one)]
-    held = engine.scheduler_length(crawler) if crawler.crawling else 0
+    held = engine.scheduler_length(crawler)
     elsewhere = max(0, held - looked_at.in_queues)
     return CrawlStatus(moment(now), _in_order(shut_or_busy), elsewhere)
 

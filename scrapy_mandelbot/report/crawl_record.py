@@ -8,7 +8,7 @@ from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 MOST_SITES = 5_000
 """Sites that are told apart when nothing is known of them any more but what was counted."""
@@ -36,6 +36,8 @@ class CrawlRecord:
         self.rest = SiteRecord("", began)
         """Those that are told apart no longer."""
         self.rest.sites = 0
+        self.made = 0
+        """How many sites were told apart so far; who came again is counted again."""
         self._is_alive = is_alive
         self._most_sites = most_sites
         self._sites: dict[str, SiteRecord] = {}
@@ -43,6 +45,10 @@ class CrawlRecord:
 
     def __len__(self) -> int:
         return len(self._sites)
+
+    def __iter__(self) -> Iterator[SiteRecord]:
+        """Yield those that are told apart, in any order."""
+        return iter(self._sites.values())
 
     def __repr__(self) -> str:
         return f"<CrawlRecord: {len(self)} sites, {self.rest.sites} more folded into one>"
@@ -65,6 +71,8 @@ class CrawlRecord:
             if len(self._sites) >= self._sweep_at:
                 self._sweep(now)
             record = self._sites[site] = SiteRecord(site, now)
+            record.number = self.made
+            self.made += 1
             if self.is_watched:
                 record.is_watched = True
                 record.timeline = Timeline(self.began)

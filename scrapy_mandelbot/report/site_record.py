@@ -26,6 +26,7 @@ MOST_SITEMAPS = 20
 MOST_STATEMENTS = 10
 FIRST_ANSWERS = 20
 """Answers that say how a site was when the crawl came."""
+_UNDER_WAY = 1.0  # seconds, at most, from the last gate to the wire
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 
 
@@ -136,8 +137,12 @@ class RetryAfterRecord:
     broken: int = 0
     """Times after which it came sooner: a longer one than is granted, or a request that does not
     heed pauses. Both are known only where requests are watched."""
+    under_way: int = 0
+    """Requests that were sent within a second of its asking: they were on their way."""
     soonest: float = inf
     """Seconds between the time asked for and the next request; below 0: it came too soon."""
+    asked_at: float = -inf
+    """When it asked last."""
     until: float | None = None
     """The time asked for last, while nothing was sent since."""
 
@@ -162,6 +167,7 @@ class SiteRecord:
         "given_up",
         "in_pauses",
         "is_watched",
+        "number",
         "others",
         "pace",
         "pages",
@@ -190,8 +196,8 @@ class SiteRecord:
         self.since = since
         self.sites = 1
         """1; of those folded into one: how many they were. Who came again is counted again."""
-        self.is_watched = False
-        """Whether each of its requests is told of."""
+        self.number, self.is_watched = -1, False
+        """How many others were told apart before it; whether each of its requests is told of."""
         self.pages = 0
         """Answers of 2xx."""
         self.others = 0
@@ -281,6 +287,7 @@ class SiteRecord:
         asked = self.retry_after = self.retry_after or RetryAfterRecord()
         asked.asked += 1
         asked.longest = max(asked.longest, retry_after)
+        asked.asked_at = now
         asked.until = max(asked.until or 0.0, now + retry_after)
 
     def pause(self, pause: PauseRecord) -> None:
@@ -359,15 +366,8 @@ class SiteRecord:
         """Note that a request is sent."""
         if self.timeline is not None:
             self.timeline.at(now).sent += 1
-        asked = self.retry_after
-        if asked is not None and asked.until is not None:
-            late = now - asked.until
-            asked.soonest = min(asked.soonest, late)
-            if late >= -_PUNCTUAL:
-                asked.kept += 1
-            else:
-                asked.broken += 1
-            asked.until = None
+        if self.retry_after is not None and self.retry_after.until is not None:
+            _hold_to(self.retry_after, self.retry_after.until, now)
         if not is_robots_txt:  # no pace is known before it
             self._note_gap(now)
 
@@ -461,6 +461,18 @@ class SiteRecord:
 def is_pause(kind: str) -> bool:
     """Return whether that is a pause of the whole site, and not its closing time."""
     return kind not in {"visit time", "section"}
+
+
+def _hold_to(asked: RetryAfterRecord, until: float, now: float) -> None:
+    """Note whether a request that is sent now keeps to the time that its site has asked for."""
+    late = now - until
+    if late < -_PUNCTUAL and now < asked.asked_at + _UNDER_WAY:
+        asked.under_way += 1
+        return
+    asked.soonest = min(asked.soonest, late)
+    asked.kept += late >= -_PUNCTUAL
+    asked.broken += late < -_PUNCTUAL
+    asked.until = None
 
 
 _SUMS = (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 20
 """Sites in what is printed; all are in :attr:`CrawlStatus.sites`."""
-_REASON_SHOWN = 60  # characters
+_REASON_SHOWN = 80  # characters
 _SITE_SHOWN = 60
 
 
@@ -44,7 +44,7 @@ class SiteStatus:
     """Its requests that were sent, or are about to be, and have no answer yet."""
 
     def __str__(self) -> str:
-        return f"{self.site}: {self.in_words()} ({counted(self.waiting, 'request')} wait)"
+        return f"{self.site}: {self.in_words()} ({_waiting(self.waiting)})"
 
     def in_words(self) -> str:
         """Return why its requests wait, and until when."""
@@ -115,7 +115,7 @@ class CrawlStatus:
     def in_words(self) -> str:
         """Return it in one line, for a log."""
         sites = [f"{counted(count, 'site')} {reason}" for reason, count in self.by_reason.items()]
-        parts = [*sites, f"{counted(self.waiting, 'request')} wait"]
+        parts = [*sites, _waiting(self.waiting)]
         first = self.next
         if first is not None and first.until is not None:
             parts.append(f"next at {_time_of_day(first.until, self.at)}: {first.site}")
@@ -138,8 +138,8 @@ class CrawlStatus:
         lines = columns(rows)
         if len(self.sites) > most:
             rest = self.sites[most:]
-            waiting = counted(sum(one.waiting for one in rest), "request")
-            lines.append(f"and {counted(len(rest), 'more site')} for which {waiting} wait")
+            waiting = _waiting(sum(one.waiting for one in rest))
+            lines.append(f"and {counted(len(rest), 'more site')} for which {waiting}")
         return "\n".join(lines)
 
     def as_data(self) -> dict[str, object]:
@@ -158,7 +158,9 @@ class CrawlStatus:
 def why_idle_in_words(status: CrawlStatus) -> str:
     """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
     if status.under_way:
-        return f"It is not idle: {counted(status.under_way, 'request')} are under way.\n\n{status}"
+        is_one = status.under_way == 1
+        under_way = f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'} under way"
+        return f"It is not idle: {under_way}.\n\n{status}"
     if not status.waiting:
         return "No request waits: the spider has given none that is left."
     if not status.is_idle:
@@ -169,6 +171,10 @@ def why_idle_in_words(status: CrawlStatus) -> str:
 def is_shut(one: SiteStatus) -> bool:
     """Return whether the site is asked nothing now."""
     return one.reason in SHUT
+
+
+def _waiting(count: int) -> str:
+    return f"{counted(count, 'request')} wait{'s' if count == 1 else ''}"
 
 
 def _until(until: datetime) -> str:

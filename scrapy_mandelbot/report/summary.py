@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SITE_SHOWN = 60  # characters
-_HEADER = (
+HEADER = (
     "SITE",
     "PAGES",
     "FORBIDDEN",
@@ -113,7 +113,7 @@ def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
     rest = record.folded(folded, now)
     if rest.sites:
         rows.append(_row(f"{counted(rest.sites, 'more site')} together", rest, now))
-    return "\n".join(columns([_HEADER, *rows]))
+    return "\n".join(columns([HEADER, *rows]))
 
 
 def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html, site
 
@@ -97,6 +98,21 @@ async def test_a_pace_is_recorded_without_watching(webs):
 
 
 @ensureDeferred
+async def test_pages_are_counted_that_heed_no_pause(webs):
+    """``dont_pause`` changes nothing of that; robots.txt and other files are no pages."""
+    web = site(webs, 2)
+
+    class Heedless(LinksSpider):
+        async def start(self):
+            yield scrapy.Request(web.url + "/", meta={"dont_pause": True})
+
+    result = await crawl(Heedless, {"EXTENSIONS": {Counting: 1}})
+
+    record = Recorder.of(result.crawler).record.get(web.url)
+    assert (record.pages, record.others) == (3, 0)
+
+
+@ensureDeferred
 async def test_nothing_is_kept_where_nothing_is_made_of_it(webs):
     """Then no site has anything that counts."""
     web = site(webs, 3)
@@ -106,3 +122,21 @@ async def test_nothing_is_kept_where_nothing_is_made_of_it(webs):
     mine = Crawl.of(result.crawler)
     assert mine.events.listeners == []
     assert mine.sites[web.url].tally is None
+
+
+@ensureDeferred
+async def test_a_crawl_ends_with_a_table(webs):
+    """By default; ``MANDELBOT_SUMMARY`` says how many sites it has, and 0 that there is none."""
+    sites = [site(webs, 2, f"127.0.0.{number}") for number in range(1, 5)]
+    start_urls = [one.url + "/" for one in sites]
+
+    tables = []
+    for most in (20, 2, 0):
+        result = await crawl(LinksSpider, {"MANDELBOT_SUMMARY": most}, start_urls=start_urls)
+        tables.append([text.split("\n") for text in result.logged("What happened at the sites:")])
+
+    (full,), (short,), none = tables
+    assert [line.split()[:2] for line in full[2:]] == [[one.url, "3"] for one in sites]
+    assert [line.split()[0] for line in short[2:4]] == [one.url for one in sites[:2]]
+    assert short[4].split() == ["2", "more", "sites", "together", "6", "0", "0", "0", "0", "0"]
+    assert none == []

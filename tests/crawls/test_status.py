@@ -245,6 +245,14 @@ async def test_a_spider_can_read_the_rules_of_a_site(webs):
     assert web.asked("/robots.txt") == 1
 
 
+def test_before_the_crawl_nothing_waits():
+    """An extension may ask at any time."""
+    crawler = Crawler(LinksSpider, Settings())
+    crawler._apply_settings()
+    assert status(crawler).sites == ()
+    assert why_idle(crawler).startswith("No request waits")
+
+
 def test_what_is_no_site_has_no_rules():
     """A message says what is wrong."""
     crawler = Crawler(LinksSpider, Settings())

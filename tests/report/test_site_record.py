@@ -202,6 +202,15 @@ def test_retry_after_is_kept_or_broken(record, later, kept, broken):
     assert asked.soonest == pytest.approx(later - 30)
 
 
+def test_who_was_on_its_way_breaks_nothing(record):
+    """It is counted apart, and the next one tells whether the time was kept."""
+    record.refusal("503", NOW, 30.0)
+    record.sent(NOW + 0.2)
+    record.sent(NOW + 31)
+    asked = record.retry_after
+    assert (asked.under_way, asked.kept, asked.broken) == (1, 1, 0)
+
+
 def test_the_first_answers_say_how_the_site_was(record):
     """They are told apart from what came later, so that harm shows."""
     for number in range(100):

@@ -1,0 +1,203 @@
+"""Metrics of a crawl, for OpenTelemetry and Prometheus: ``pip install scrapy-mandelbot[otel]``.
+
+Exporters ask from threads of their own. They get what was measured last in the crawl's own thread,
+so that nothing of a running crawl is looked at from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import scrapy.signals
+from scrapy.exceptions import NotConfigured
+
+from scrapy_mandelbot.config import METRICS_API, SettingsError
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import METRICS_NOT_SERVED, METRICS_SERVED
+from scrapy_mandelbot.report.asking import status
+from scrapy_mandelbot.report.measures import METRICS, Labels, measure
+from scrapy_mandelbot.report.recorder import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.clock import Call
+    from scrapy_mandelbot.report.measures import Measurements
+
+_EVERY = 5.0  # seconds
+_SHARE = 0.02  # of the crawl's time; a crawl of very many sites is measured less often
+_ENDED = 10  # crawls of the process whose last measurements an exporter still finds
+
+
+class CrawlMetrics:
+    """Measures a crawl every five seconds, for whoever exports it (``MANDELBOT_METRICS``)."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawl = Crawl.of(crawler)
+        config = self._crawl.config
+        if not config.enabled or config.metrics is None:
+            raise NotConfigured
+        try:
+            import opentelemetry.metrics  # noqa: PLC0415 -- an extra, and slow to import
+
+            if config.metrics != METRICS_API:
+                import opentelemetry.exporter.prometheus  # noqa: F401, PLC0415
+        except ImportError:
+            raise SettingsError(
+                "MANDELBOT_METRICS",
+                config.metrics,
+                "what needs pip install scrapy-mandelbot[otel]; None without it",
+            ) from None
+        self._crawler = crawler
+        self._address = config.metrics
+        self._record = Recorder.of(crawler, watches=True).record
+        self._labels = Labels()
+        self._exported: _Exported | None = None
+        self._next: Call | None = None
+        self.spider = ""
+        self.measured: Measurements = {}
+        """What was measured last; replaced as a whole, and never changed."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> CrawlMetrics:
+        """Build the extension.
+
+        Raises:
+            SettingsError: the packages that it needs are not installed.
+        """
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
+        return extension
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Begin to measure."""
+        self.spider = spider.name
+        try:
+            self._exported = _exported_at(self._address)
+        except OSError as error:  # the address is another process's: no crawl fails for it
+            self._crawl.events.tell(METRICS_NOT_SERVED, where=self._address, error=error)
+            return
+        self._measure()
+        self._exported.add(self)
+        if self._address != METRICS_API:
+            self._crawl.events.tell(METRICS_SERVED, where=self._exported.url)
+
+    def spider_closed(self) -> None:
+        """Measure once more, and end."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+        if self._exported is not None:
+            self._take()
+            self._exported.remove(self)
+
+    def _measure(self) -> None:
+        began = self._crawl.now()
+        self._take()
+        seconds = max(_EVERY, (self._crawl.now() - began) / _SHARE)
+        self._next = self._crawl.clock.call_later(seconds, self._measure)
+
+    def _take(self) -> None:
+        now = self._crawl.now()
+        self.measured = measure(self._record, status(self._crawler), self._labels, now)
+
+
+class _Exported:
+    """The instruments of the package's meter, which tell of all crawls of the process.
+
+    Args:
+        meter: OpenTelemetry's.
+        url: where they are served; ``""``: the project sees to that.
+        close: called when no crawl is left, where we serve them.
+    """
+
+    def __init__(self, meter: Any, url: str, close: Callable[[], None] | None) -> None:
+        self.url = url
+        self._close = close
+        self._crawls: tuple[CrawlMetrics, ...] = ()
+        self._ended: deque[tuple[str, Measurements]] = deque(maxlen=_ENDED)
+        for metric in METRICS:
+            make = meter.create_observable_gauge
+            if metric.kind == "counter":
+                make = meter.create_observable_counter
+            callbacks = [self._observer(metric.name)]
+            make(metric.name, callbacks, unit=metric.unit, description=metric.description)
+
+    def add(self, crawl: CrawlMetrics) -> None:
+        """Tell of a crawl from now on."""
+        self._ended = deque(
+            (one for one in self._ended if one[0] != crawl.spider), maxlen=_ENDED
+        )  # one with the same labels would be told of twice
+        self._crawls = (*self._crawls, crawl)
+
+    def remove(self, crawl: CrawlMetrics) -> None:
+        """Tell of a crawl no more, but what it counted last, as long as there is anything else."""
+        self._crawls = tuple(one for one in self._crawls if one is not crawl)
+        if self._close is None:
+            self._ended.append((crawl.spider, crawl.measured))
+        elif not self._crawls:
+            self._close()
+
+    def _observer(self, name: str) -> Callable[[Any], Iterator[Any]]:
+        from opentelemetry.metrics import Observation  # noqa: PLC0415 -- an extra
+
+        def observe(_options: Any) -> Iterator[Any]:
+            told = [*self._ended, *((one.spider, one.measured) for one in self._crawls)]
+            for spider, measured in told:
+                for value, labels in measured.get(name, ()):
+                    yield Observation(value, {"spider": spider, **labels})
+
+        return observe
+
+
+_at_addresses: dict[str, _Exported] = {}
+"""Those that are there in this process."""
+
+
+def _exported_at(address: str) -> _Exported:
+    """Return the instruments of an address, made when first asked for.
+
+    Raises:
+        OSError: nothing can be served there.
+    """
+    if address not in _at_addresses:
+        of_project = address == METRICS_API
+        _at_addresses[address] = _for_project() if of_project else _served(address)
+    return _at_addresses[address]
+
+
+def _for_project() -> _Exported:
+    """Return instruments for the MeterProvider that the project or its environment has set."""
+    from opentelemetry.metrics import get_meter  # noqa: PLC0415 -- an extra
+
+    return _Exported(get_meter("scrapy_mandelbot"), "", None)
+
+
+def _served(address: str) -> _Exported:
+    """Return instruments that Prometheus can scrape at an address."""
+    from opentelemetry.exporter.prometheus import PrometheusMetricReader  # noqa: PLC0415 -- an extra
+    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+
+    host, _, port = address.rpartition(":")
+    registry = CollectorRegistry()
+    server, thread = start_http_server(int(port), host.strip("[]"), registry)
+    reader = PrometheusMetricReader(
+        disable_target_info=True, scope_info_enabled=False, registry=registry
+    )
+    provider = MeterProvider([reader], shutdown_on_exit=False)
+
+    def close() -> None:
+        del _at_addresses[address]
+        server.shutdown()  # within half a second
+        server.server_close()
+        thread.join()
+        provider.shutdown()
+
+    url = f"http://{host}:{server.server_port}/metrics"
+    return _Exported(provider.get_meter("scrapy_mandelbot"), url, close)

@@ -1,0 +1,97 @@
+"""What is measured, with labels that stay few and counters that never go back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from clocks import MIDNIGHT as NOW
+
+from scrapy_mandelbot.events import moment
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.measures import METRICS, MOST_LABELLED, OTHERS, Labels, measure
+from scrapy_mandelbot.report.reasons import Reason
+from scrapy_mandelbot.report.site_record import RobotsRecord
+from scrapy_mandelbot.report.status import CrawlStatus, SiteStatus
+
+NOTHING = CrawlStatus(moment(NOW), ())
+
+
+@pytest.fixture
+def record() -> CrawlRecord:
+    return CrawlRecord(NOW, lambda _: False, most_sites=200)
+
+
+def values(found, name: str, label: str = "site") -> dict[str, float]:
+    return {one.labels[label]: one.value for one in found[name]}
+
+
+def test_a_site_has_its_own_label(record):
+    """As long as there are few; all its counts are its own."""
+    site = record.of("https://example.com", NOW)
+    site.pages = 7
+    site.refusal("503", NOW, None)
+    site.answered_robots(RobotsRecord(NOW, "rules", "200"))
+    found = measure(record, NOTHING, Labels(), NOW)
+    assert values(found, "mandelbot.pages") == {"https://example.com": 7, OTHERS: 0}
+    (refusals, others) = found["mandelbot.refusals"]
+    assert refusals.labels == {"site": "https://example.com", "status": "503"}
+    assert (refusals.value, others.value) == (1, 0)
+    assert values(found, "mandelbot.robots_txt.answers", "case") == {"rules": 1}
+
+
+def test_counters_never_go_back_and_labels_stay_few(record):
+    """However many sites come, change their order, are folded or get a label of their own."""
+    labels, last, sites = Labels(), defaultdict(float), set()
+    for step in range(60):
+        now = NOW + 5 * step
+        for number in range(0, 20 * step, 1 + step % 7):
+            site = record.of(f"https://{number}.example", now)
+            site.pages += 1 + (number * step) % 11
+            if number % 13 == step % 13:
+                site.refusal("503", now, None)
+        found = measure(record, NOTHING, labels, now)
+        for metric in METRICS:
+            for one in found[metric.name]:
+                key = metric.name, *sorted(one.labels.items())
+                sites.add(one.labels.get("site"))
+                if metric.kind == "counter" and one.labels.get("site") == OTHERS:
+                    assert one.value >= last[key], key
+                    last[key] = one.value
+        total = record.total(now)
+        assert sum(one.value for one in found["mandelbot.pages"]) == total.pages
+        assert sum(one.value for one in found["mandelbot.refusals"]) == total.refused
+    assert len(sites - {None}) <= MOST_LABELLED + 1
+    assert record.rest.sites
+
+
+def test_labels_are_kept_free_for_trouble(record):
+    """A site that refuses late is told apart, though many large ones came before."""
+    labels = Labels()
+    for number in range(100):
+        record.of(f"https://{number}.example", NOW).pages = 100
+    measure(record, NOTHING, labels, NOW)
+    late = record.of("https://late.example", NOW + 9)
+    late.refusal("503", NOW + 9, None)
+    found = measure(record, NOTHING, labels, NOW + 10)
+    assert {"site": late.site, "status": "503"} in [
+        one.labels for one in found["mandelbot.refusals"]
+    ]
+
+
+def test_what_waits_is_measured_by_state_and_site(record):
+    """Sites without a label are one together."""
+    record.of("https://large.example", NOW).pages = 5
+    status = CrawlStatus(
+        moment(NOW),
+        (
+            SiteStatus("https://large.example", Reason.PACE, None, "", 40, 1),
+            SiteStatus("https://new.example", Reason.PAUSED, None, "", 2, 0),
+        ),
+        elsewhere=3,
+    )
+    found = measure(record, status, Labels(), NOW)
+    assert values(found, "mandelbot.sites", "state") == {"paused": 1, "pace": 1}
+    waiting = values(found, "mandelbot.requests.waiting")
+    assert waiting == {"https://large.example": 40, OTHERS: 5}
+    assert found["mandelbot.requests.under_way"][0].value == 1

@@ -1,0 +1,69 @@
+"""The table that a crawl ends with."""
+
+from __future__ import annotations
+
+import pytest
+from clocks import MIDNIGHT as NOW
+
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.site_record import PaceRecord, PauseRecord, SitemapsRecord
+from scrapy_mandelbot.report.summary import summary
+
+HEADER = ["SITE", "PAGES", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS", "PACE", "KEPT"]
+HEADER += ["SITEMAPS", "TAGGED", "END"]
+
+
+@pytest.fixture
+def record() -> CrawlRecord:
+    return CrawlRecord(NOW, lambda _: False, most_sites=100)
+
+
+def rows(record: CrawlRecord, most: int = 20) -> list[list[str]]:
+    return [line.split() for line in summary(record, NOW + 60, most).split("\n")]
+
+
+def test_a_line_a_site_and_troubled_ones_first(record):
+    """Pages, forbidden, refusals, pauses and seconds, pace asked and kept, sitemaps, tags."""
+    large = record.of("https://large.example", NOW)
+    large.pages = 12_345
+    large.sitemaps = SitemapsRecord(cited=3)
+    large.pace = PaceRecord(5.0, 5.0, "5 s between requests", "set by hand")
+    large.left(NOW)
+    large.left(NOW + 5.25)
+    paused = record.of("https://paused.example", NOW)
+    paused.refusal("503", NOW, 60)
+    paused.pause(PauseRecord(paused.site, "refused", NOW, NOW + 60, "503"))
+    assert rows(record) == [
+        HEADER,
+        ["https://paused.example", "0", "0", "1", "1", "60.0", "0", "0", "paused"],
+        ["https://large.example", "12,345", "0", "0", "0", "5.0", "5.2", "3", "0"],
+    ]
+
+
+def test_thousands_are_folded(record):
+    """So many have a line; the others have one together, with the sums of all."""
+    for number in range(3_000):
+        record.of(f"https://{number}.example", NOW).pages = number
+    table = rows(record, most=2)
+    assert [row[:2] for row in table[1:3]] == [
+        ["https://2999.example", "2,999"],
+        ["https://2998.example", "2,998"],
+    ]
+    together = sum(range(2_998))
+    assert table[3] == f"2,998 more sites together {together:,} 0 0 0 0 0".split()
+    assert len(table) == 4
+
+
+def test_a_long_name_is_cut(record):
+    """A site's owner chooses its name: a line stays a line."""
+    record.of(f"https://{'a' * 300}.example", NOW)
+    assert all(len(line) < 150 for line in summary(record, NOW, 20).split("\n"))
+
+
+def test_who_was_given_up_is_told(record):
+    """It stands first, and at the end of its line."""
+    gone = record.of("https://gone.example", NOW)
+    gone.give_up(gone.site, "503", 9)
+    record.of("https://well.example", NOW).pages = 5
+    assert rows(record)[1][0] == "https://gone.example"
+    assert rows(record)[1][-2:] == ["given", "up"]
