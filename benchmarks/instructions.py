@@ -6,6 +6,7 @@ Usage::
     python benchmarks/instructions.py site [--gate THOUSAND] [--full-collections]
     python benchmarks/instructions.py calls [--by-function] [--gate CALLS]
     python benchmarks/instructions.py usage [--full-collections]
+    python benchmarks/instructions.py job [--gate RATIO] [--full-collections]
     python benchmarks/instructions.py refusal [--by-function] [--gate CALLS]
 
 page     thousand instructions a page of one site: stock Scrapy obeying robots.txt, all of the
@@ -15,6 +16,8 @@ site     thousand instructions a new site, with its robots.txt and three pages: 
 calls    functions of the package called for an ordinary page of one site
 usage    what it costs a page to ask its owner for what it may be used: thousand instructions and
          calls of the package without a purpose, with one, with a ledger
+job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
+         with the links that the other modes have, and with twenty new ones; the greater ratio
 refusal  functions of the package called for a 503, from the download handler until the scheduler
          has the request again; a stop is a step into another module
 
@@ -83,14 +86,16 @@ def _run(command: list[str]) -> str:
     return run.stdout
 
 
-def per_page(shape: str, count: str = "") -> tuple[float, float]:
+def per_page(shape: str, count: str = "", form: str = "") -> tuple[float, float]:
     """Return the thousand instructions a page of stock Scrapy and of the package."""
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is needed: apt-get install valgrind")
     runs = [
-        (variant, shape, pages, count) for variant in ("stock", "package") for pages in (FEW, MANY)
+        (variant + form, shape, pages, count)
+        for variant in ("stock", "package")
+        for pages in (FEW, MANY)
     ]
-    crawl("package", shape, 1)  # all is compiled before anything is counted
+    crawl("package" + form, shape, 1)  # all is compiled before anything is counted
     with ThreadPoolExecutor(max_workers=2) as pool:
         few, many, few_ours, many_ours = pool.map(lambda run: instructions(*run), runs)
     pages = (MANY - FEW) * 1_000
@@ -104,6 +109,17 @@ def page(arguments: argparse.Namespace) -> float:
     print(f"  stock    {stock:>10,.0f}")
     print(f"  package  {package:>10,.0f}  {package - stock:+,.0f}  ratio {package / stock:.4f}")
     return package / stock
+
+
+def job(arguments: argparse.Namespace) -> float:
+    """Print the cost of a page with a JOBDIR; return the greater ratio to stock."""
+    ratios = []
+    print("thousand instructions a page, with JOBDIR      stock   package   ratio")
+    for shape, name in (("page", "a page with few new links"), ("links", "with twenty of them")):
+        stock, package = per_page(shape, arguments.count, "-job")
+        ratios.append(package / stock)
+        print(f"  {name:<40}{stock:>10,.0f}{package:>10,.0f}{ratios[-1]:>8.4f}")
+    return max(ratios)
 
 
 def usage(arguments: argparse.Namespace) -> float:
@@ -172,7 +188,7 @@ def refusal(arguments: argparse.Namespace) -> float:
     return len(called)
 
 
-MODES = {"page": page, "site": site, "calls": calls, "usage": usage, "refusal": refusal}
+MODES = {"page": page, "site": site, "calls": calls, "usage": usage, "job": job, "refusal": refusal}
 
 
 def main() -> None:

@@ -46,6 +46,7 @@ class Refusing(Resource):
         self._closed_at: float | None = None
         self._served = 0
         self.times: list[float] = []
+        self.refusals: list[float] = []
         self.statuses: Counter[int] = Counter()
 
     def render(self, request):
@@ -72,6 +73,8 @@ class Refusing(Resource):
         if path != "/robots.txt" and not refused:
             self._served += 1
             self.times.append(now - self._began)
+        elif refused:
+            self.refusals.append(now - self._began)
         request.setResponseCode(status)
         request.setHeader("Content-Type", "text/html")
         if isinstance(refused, str):
@@ -131,7 +134,11 @@ def main() -> None:
     print(f"http://{host}:{port.getHost().port}/", flush=True)
     stdio.StandardIO(UntilClosed())
     reactor.run()
-    answered = {"statuses": resource.statuses, "times": resource.times}
+    answered = {
+        "statuses": resource.statuses,
+        "times": resource.times,
+        "refusals": resource.refusals,
+    }
     print(json.dumps(answered), flush=True)
 
 

@@ -7,9 +7,10 @@ it crawls in this process and ends::
 
 VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon": 500}; the
          same with MANDELBOT_PURPOSE and MANDELBOT_USAGE = "annotate" or "obey"; ledger: annotate,
-         and a MANDELBOT_LEDGER
-SHAPE    page: so many pages of one site; site: three pages each of so many sites; refusal: one that
-         refuses its first page once, with 503
+         and a MANDELBOT_LEDGER; stock-job, package-job: stock and package, with a JOBDIR
+SHAPE    page: so many pages of one site; links: the same, each with twenty new links, and most of
+         these wait in the end; site: three pages each of so many sites; refusal: one that refuses
+         its first page once, with 503
 COUNT    full: collect garbage as Python does, else no full collections; calls: print, as JSON, how
          often each function of the package was called; trace: print what was called from the 503
          until the scheduler has the request again
@@ -30,6 +31,7 @@ import loopback
 import scrapy
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import CrawlerProcess
+from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
@@ -44,6 +46,7 @@ VARIANTS = {
 VARIANTS["annotate"] = {**VARIANTS["package"], "MANDELBOT_PURPOSE": "train-ai"}
 VARIANTS["obey"] = {**VARIANTS["annotate"], "MANDELBOT_USAGE": "obey"}
 VARIANTS["ledger"] = VARIANTS["annotate"]
+VARIANTS["stock-job"], VARIANTS["package-job"] = VARIANTS["stock"], VARIANTS["package"]
 SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     "DOWNLOAD_DELAY": 0,
@@ -55,6 +58,7 @@ SETTINGS = {
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
 }
 PAGES_OF_A_SITE = 3
+NEW_LINKS = 20
 REFUSED = "https://example.com/refused"
 
 
@@ -99,6 +103,21 @@ class Pages(scrapy.Spider):
                 yield response.follow(link)
 
 
+class Links(scrapy.Spider):
+    """Takes so many pages of one site, of which each has as many new links."""
+
+    name = "links"
+    last: int
+    pages = 0
+
+    def parse(self, response):
+        self.pages += 1
+        if self.pages > self.last:
+            raise CloseSpider
+        for link in range(NEW_LINKS):
+            yield response.follow(f"/{self.pages}/{link}", self.parse)
+
+
 class Fronts(scrapy.Spider):
     """Takes the front page of many sites, and some that it links to."""
 
@@ -114,6 +133,7 @@ class Fronts(scrapy.Spider):
 
 SHAPES = {
     "page": lambda pages: (Pages, {"start_urls": ["https://example.com/"], "last": pages - 2}),
+    "links": lambda pages: (Links, {"start_urls": ["https://example.com/"], "last": pages}),
     "site": lambda sites: (
         Fronts,
         {"start_urls": [f"https://site{number}.example/" for number in range(sites)]},
@@ -186,9 +206,11 @@ class WatchedScheduler(Scheduler):
 def main(variant: str, shape: str, pages: str, count: str = "") -> None:
     """Crawl, and print what was counted."""
     settings = {**SETTINGS, **VARIANTS[variant]}
-    folder = tempfile.TemporaryDirectory() if variant == "ledger" else None
-    if folder is not None:
+    folder = tempfile.TemporaryDirectory()
+    if variant == "ledger":
         settings["MANDELBOT_LEDGER"] = f"{folder.name}/ledger.jsonl"
+    elif variant.endswith("-job"):
+        settings["JOBDIR"] = f"{folder.name}/job"
     recorder = Recorder()
     if count == "trace":
         settings["SCHEDULER"] = WatchedScheduler
@@ -205,13 +227,12 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
         gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)
     process.start()
     recorder.stop()
-    if folder is not None:
-        folder.cleanup()
+    folder.cleanup()
     stats = crawler.stats
     asked = int(pages) * (PAGES_OF_A_SITE if shape == "site" else 1)
     files = ("robotstxt/response_count", "mandelbot/usage/tdm_files")
     got = stats.get_value("response_received_count") - sum(stats.get_value(of, 0) for of in files)
-    if shape != "refusal" and got != asked:
+    if shape not in {"refusal", "links"} and got != asked:
         sys.exit(f"{got} pages, not {asked}: {stats.get_stats()}")
     if count == "calls":
         print(json.dumps(Counter(name for name, _ in recorder.calls)))

@@ -20,7 +20,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.config import DURABLE, check_settings, read_setting
+from scrapy_mandelbot.config import DURABLE, SettingsError, check_settings, read_setting
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
@@ -28,6 +28,7 @@ from scrapy_mandelbot.following import SitemapFollower
 from scrapy_mandelbot.jobs import JobMiddleware
 from scrapy_mandelbot.jobs.job import FILE, keeps_job
 from scrapy_mandelbot.jobs.requests import are_scrapys_queues
+from scrapy_mandelbot.mistakes import refuse
 from scrapy_mandelbot.purposes import (
     TermsMiddleware,
     UsageMiddleware,
@@ -43,6 +44,7 @@ from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings, Settings
+    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -54,13 +56,26 @@ _FIRST = -1_000_000
 class Addon:
     """Sets up the package for one crawler. What the project sets itself stays as it is."""
 
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the add-on for a crawler."""
+        return cls(crawler)
+
     def update_settings(self, settings: Settings) -> None:
         """Check the package's settings and put its components in their places.
 
         Raises:
             SettingsError: a setting has a value that it does not take.
         """
-        if not check_settings(settings):
+        try:
+            is_enabled = check_settings(settings)
+        except SettingsError as error:
+            refuse(self._crawler, error)
+            raise
+        if not is_enabled:
             return
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
         settings.set("ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon")
@@ -81,13 +96,6 @@ class Addon:
             _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
         if settings.get("MANDELBOT_REPORT"):
             _switch_on(settings, "EXTENSIONS", CrawlReport, 500)
-        if settings.get("MANDELBOT_USAGE") == "obey" and not settings.get("MANDELBOT_PURPOSE"):
-            logger.warning(
-                "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
-                " nothing is dropped."
-            )
-        if not settings.getbool("ROBOTSTXT_OBEY"):
-            logger.info("ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.")
 
 
 class QueueSetup:

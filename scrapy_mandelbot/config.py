@@ -10,7 +10,7 @@ from datetime import date
 from http import HTTPStatus
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import ScrapyDeprecationWarning
@@ -24,9 +24,9 @@ from scrapy_mandelbot.politeness import (
     OutcomeLaw,
     PaceLaw,
     PauseLaw,
-    host_of,
     leads_inside,
     site_of,
+    value_for,
 )
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.robotstxt.preferences import CATEGORIES
@@ -52,8 +52,34 @@ METRICS_API = "api"
 _PORTS = 65_536
 
 
+class Deprecated(NamedTuple):
+    """An old name that still works, with a warning. ``docs/versions.rst`` has the table."""
+
+    name: str
+    since: str
+    """The version that deprecated it."""
+    gone_in: str
+    """The version that may be without it."""
+    instead: str
+    """What to do."""
+
+
+DEPRECATED = (
+    Deprecated(
+        "MANDELBOT_PAUSE_BASE",
+        "0.1.0",
+        "0.3.0",
+        "a pause is three times as long after each failed probe, from MANDELBOT_PAUSE_FIRST",
+    ),
+    Deprecated("MANDELBOT_PAUSE_CLOSE", "0.1.0", "0.3.0", 'set MANDELBOT_PAUSE_IDLE = "close"'),
+)
+
+
 class SettingsError(ValueError):
     """A setting has a value that it does not take."""
+
+    is_told = False
+    """Whether the log has it."""
 
     def __init__(self, name: str, value: object, takes: str) -> None:
         super().__init__(f"{name} = {value!r}: it takes {takes}")
@@ -239,11 +265,14 @@ def _scheduler_class(name: str, value: object) -> type | None:
     return scheduler_class
 
 
-_DELAYS = 'seconds by host or site, such as {"example.com": 5, "https://shop.example.com": 0.5}'
+_DELAYS = (
+    'seconds by host or site, such as {"example.com": 5, "https://shop.example.com": 0.5}; a domain'
+    ' with all its hosts is ".example.com", and its hosts without itself are "*.example.com"'
+)
 
 
 def _crawl_delays(name: str, value: object) -> dict[str, float]:
-    """Return seconds by site (``https://example.com``) and by host (``example.com``)."""
+    """Return seconds by site (``https://example.com``), host (``example.com``) and domain."""
     read = value
     if isinstance(value, str):  # on the command line
         try:
@@ -252,16 +281,31 @@ def _crawl_delays(name: str, value: object) -> dict[str, float]:
             read = None
     if not isinstance(read, Mapping) or any(isinstance(delay, bool) for delay in read.values()):
         raise SettingsError(name, value, _DELAYS)
-    return {_site_or_host(name, key): _seconds(name, delay) for key, delay in read.items()}
+    return {_place(name, key): _seconds(name, delay) for key, delay in read.items()}
 
 
-def _site_or_host(name: str, key: object) -> str:
-    """Return the site or host as a request's URL has it; what has a path is neither."""
-    is_site = "://" in str(key)
-    if not isinstance(key, str) or key.split() != [key]:
+def _place(name: str, key: object) -> str:
+    """Return the site, host or domain as :func:`value_for` looks for it.
+
+    What has a path is none of them, and neither is what has a star but at the front of a domain.
+    """
+    if not isinstance(key, str):
+        raise SettingsError(name, key, _DELAYS)
+    front = next((one for one in ("*.", ".") if key.startswith(one)), "")
+    place = key.removeprefix(front)
+    scheme, _, host = place.rpartition("://")
+    if "*" in host or host.startswith(".") or (front and scheme):
+        raise SettingsError(name, key, _DELAYS)
+    return front + _site_or_host(name, place, key)
+
+
+def _site_or_host(name: str, text: str, key: str) -> str:
+    """Return the site or host as a request's URL has it."""
+    is_site = "://" in text
+    if text.split() != [text]:
         raise SettingsError(name, key, _DELAYS)
     try:
-        url = urlsplit(safe_url_string(str(key) if is_site else f"http://{key}"))
+        url = urlsplit(safe_url_string(text if is_site else f"http://{text}"))
         port, rest = url.port, url.path.strip("/") + url.query + url.fragment
     except ValueError:  # such as "http://[", or a port that is no number
         raise SettingsError(name, key, _DELAYS) from None
@@ -293,7 +337,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class Config:
-    """What the project set, checked. ``README.rst`` says what each setting means."""
+    """What the project set, checked. ``docs/settings.rst`` says what each means."""
 
     enabled: bool = field(metadata=_setting("MANDELBOT_ENABLED", _flag, default=True))
     obey: bool = field(metadata=_setting("ROBOTSTXT_OBEY", _flag, default=True))
@@ -449,9 +493,8 @@ class Config:
         return self.private_hosts or not leads_inside(site, url)
 
     def delay_by_hand(self, site: str) -> float | None:
-        """Return the delay that the project sets for a site: for it, else for its host."""
-        delay = self.crawl_delays.get(site)
-        return self.crawl_delays.get(host_of(site)) if delay is None else delay
+        """Return the delay that the project sets for a site, its host or its host's domain."""
+        return value_for(site, self.crawl_delays)
 
 
 def check_settings(settings: BaseSettings) -> bool:
@@ -466,19 +509,11 @@ def check_settings(settings: BaseSettings) -> bool:
     for one in fields(Config):
         if not one.metadata["loads"]:
             _read(settings, one.metadata)
-    if settings.getpriority("MANDELBOT_PAUSE_BASE") is not None:
-        warnings.warn(
-            "MANDELBOT_PAUSE_BASE is deprecated: a pause is three times as long after each failed"
-            " probe, from MANDELBOT_PAUSE_FIRST.",
-            ScrapyDeprecationWarning,
-            stacklevel=2,
-        )
-    if settings.getpriority("MANDELBOT_PAUSE_CLOSE") is not None:
-        warnings.warn(
-            'MANDELBOT_PAUSE_CLOSE is deprecated: set MANDELBOT_PAUSE_IDLE = "close".',
-            ScrapyDeprecationWarning,
-            stacklevel=2,
-        )
+    for old in DEPRECATED:
+        if settings.getpriority(old.name) is not None:
+            warnings.warn(
+                f"{old.name} is deprecated: {old.instead}.", ScrapyDeprecationWarning, stacklevel=2
+            )
     return bool(read_setting(settings, "enabled"))
 
 
@@ -496,6 +531,11 @@ def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
 
 
 def setting_defaults() -> dict[str, object]:
-    """Return each setting's name and default, in the order of the README's table."""
+    """Return each setting's name and default, in the order of ``docs/settings.rst``."""
     told = (one.metadata for one in fields(Config) if one.metadata["told"])
     return {setting["name"]: setting["default"] for setting in told}
+
+
+def is_setting(name: str) -> bool:
+    """Return whether a name is a setting, be it an old one or of the add-on's own."""
+    return any(one.metadata["name"] == name for one in fields(Config))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
@@ -15,9 +15,10 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.agents import Agents
 from scrapy_mandelbot.clock import Clock
-from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.config import Config, SettingsError
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.fetching import RobotsFetcher
+from scrapy_mandelbot.mistakes import Project, refuse, tell_mistakes
 from scrapy_mandelbot.patience import Patience
 from scrapy_mandelbot.stores import MemoryStore, SqliteStore
 from scrapy_mandelbot.throttle import Throttle, site_of_request
@@ -39,6 +40,19 @@ _ATTRIBUTE = "_scrapy_mandelbot_crawl"
 STORE_FILE = "mandelbot.db"
 
 
+class KeptJob(Protocol):
+    """As much of a job as those see who keep something in it beside requests."""
+
+    def kept(self, prefix: str) -> dict[str, bytes]:
+        """Return what former runs have put under names that begin so, by name."""
+
+    def put(self, name: str, value: bytes | None) -> None:
+        """Have the next commit keep something under a name; None: nothing."""
+
+    def before_commits(self, call: Callable[[], None]) -> None:
+        """Have something called before each commit; what it puts is in it."""
+
+
 class Crawl:
     """What the package's components of one crawler share. Crawlers share nothing."""
 
@@ -55,8 +69,11 @@ class Crawl:
         self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now, self.events)
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
         self.patience = Patience(crawler, self.config, self.throttle, self.clock)
+        self.job: KeptJob | None = None
+        """What is kept in one file, with all that a run does; None: there is no such job."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
+        crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -72,7 +89,11 @@ class Crawl:
         """
         crawl = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(crawl, cls):
-            crawl = cls(crawler, clock)
+            try:
+                crawl = cls(crawler, clock)
+            except SettingsError as error:
+                refuse(crawler, error)
+                raise
             setattr(crawler, _ATTRIBUTE, crawl)
         return crawl
 
@@ -142,6 +163,10 @@ class Crawl:
         """
         start = getattr(self._crawler.spidercls, "start", None)
         return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+
+    def _spider_opened(self, spider: Spider) -> None:
+        if self.config.enabled:
+            tell_mistakes(Project(self._crawler.settings, self.config, type(spider)))
 
     def _spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == "finished":

@@ -1,6 +1,6 @@
 """What is told of a crawl: one table of events, each with its log line, its stats and its signal.
 
-The README's tables of stats and signals are checked against this one. Text of the web is made
+The documents' tables of stats and signals are checked against this one. Text of the web is made
 harmless and short here, so that no caller has to think of it.
 """
 

@@ -24,7 +24,7 @@ def config(**settings: object) -> Config:
 
 
 def test_defaults():
-    """Without a word from the project, what the README's table says."""
+    """Without a word from the project, what docs/settings.rst says."""
     defaults = config(ROBOTSTXT_OBEY=True)
     assert defaults.enabled
     assert defaults.agent is None
@@ -124,6 +124,17 @@ NO_HOST = [
     "http://[",
     "http://example.com:http",
     "http://",
+    "*",
+    ".",
+    "*.",
+    "..example.com",
+    "*.*.example.com",
+    "www.*.example.com",
+    "example.*",
+    "https://*.example.com",
+    "https://.example.com",
+    "*.https://example.com",
+    ".example.com/shop",
     7,
     None,
 ]
@@ -169,6 +180,35 @@ def test_mandelbot_delays_by_hand(site, delay):
     }
     assert config(MANDELBOT_CRAWL_DELAYS=delays).delay_by_hand(site) == delay
     assert config(MANDELBOT_CRAWL_DELAYS=json.dumps(delays)).delay_by_hand(site) == delay
+
+
+@pytest.mark.parametrize(
+    ("site", "delay"),
+    [
+        ("https://example.com", 5),
+        ("https://www.example.com", 4),
+        ("https://a.b.example.com:8443", 4),
+        ("https://shop.example.com", 2),
+        ("https://en.shop.example.com", 3),
+        ("http://api.example.com", 1),
+        ("https://notexample.com", None),
+        ("https://example.com.evil.example", None),
+        ("https://www.xn--bcher-kva.example", 6),
+        ("https://xn--bcher-kva.example", None),
+        ("https://" + "a." * 200 + "example.com", None),
+    ],
+)
+def test_a_delay_for_all_hosts_of_a_domain(site, delay):
+    """With itself by a dot, without by a star; of several the one that says most of the site."""
+    delays = {
+        ".example.com": 5,
+        "*.Example.com": 4,
+        ".shop.example.com": 3,
+        "shop.example.com": 2,
+        "http://api.example.com": 1,
+        "*.bücher.example": 6,
+    }
+    assert config(MANDELBOT_CRAWL_DELAYS=delays).delay_by_hand(site) == delay
 
 
 def test_files_are_obeyed_where_robots_txt_is():
@@ -220,7 +260,7 @@ def test_a_dialect_of_ones_own():
 
 
 def test_every_setting_has_a_name_and_a_default_that_is_taken():
-    """What the README's table says can be written in settings.py as it stands."""
+    """What docs/settings.rst says can be written in settings.py as it stands."""
     defaults = setting_defaults()
     assert all(name.startswith(("MANDELBOT_", "ROBOTSTXT_")) for name in defaults)
     config(**defaults)

@@ -1,6 +1,6 @@
 """What is public stays: ``public_api.txt`` is the list that a change is held against.
 
-A name may be added, where the README tells of it. None is taken away without a release in which
+A name may be added, where the documents tell of it. None is taken away without a release in which
 it still works, with a warning: a renamed setting is still read, a renamed stat still counted.
 """
 
@@ -10,8 +10,8 @@ import configparser
 from pathlib import Path
 
 import pytest
+from pages import DOCS, README, names, page
 from scrapy.settings import Settings
-from test_readme import README, names, section
 
 import scrapy_mandelbot
 from scrapy_mandelbot import signals
@@ -44,7 +44,7 @@ class Watched(Settings):
 
 
 def settings() -> set[str]:
-    """Return the settings that are read, whether or not the README still lists them."""
+    """Return the settings that are read, whether or not the documents still lists them."""
     watched = Watched()
     watched.asked.clear()
     Config.from_settings(watched)
@@ -52,8 +52,8 @@ def settings() -> set[str]:
 
 
 def hooks() -> set[str]:
-    """Return the hook methods as the README writes them down, with what they are told."""
-    definitions = [line.strip() for line in section("Hooks and signals").splitlines()]
+    """Return the hook methods as docs/hooks.rst writes them down, with what they are told."""
+    definitions = [line.strip() for line in page("hooks").splitlines()]
     return {
         line.removeprefix("def ").removesuffix(": ...")
         for line in definitions
@@ -64,8 +64,8 @@ def hooks() -> set[str]:
 PUBLIC = {
     "names": lambda: set(scrapy_mandelbot.__all__),
     "settings": settings,
-    "stats": lambda: set(names(section("Stats"), "mandelbot/[a-z0-9_/]+")),
-    "meta keys": lambda: set(names(section("Settings"), "[a-z_]+")),
+    "stats": lambda: set(names(page("stats"), "mandelbot/[a-z0-9_/]+")),
+    "meta keys": lambda: set(names(page("meta"), "[a-z_]+")),
     "signals": lambda: {name for name in vars(signals) if not name.startswith("_")},
     "hooks": hooks,
 }
@@ -83,7 +83,8 @@ def test_nothing_public_vanishes(kind):
     assert set(LIST.options(kind)) - PUBLIC[kind]() == set()
 
 
-def test_a_new_name_is_in_the_readme():
-    """For settings, stats, hooks and meta keys tests of the README see to it."""
+def test_a_new_name_is_in_the_documents():
+    """For settings, stats, hooks and meta keys the tests of the reference see to it."""
     new = set(scrapy_mandelbot.__all__) - set(LIST.options("names"))
-    assert {name for name in new if f"``{name}``" not in README} == set()
+    told = "\n".join([README, *(path.read_text() for path in DOCS.rglob("*.rst"))])
+    assert {name for name in new if f"``{name}``" not in told} == set()

@@ -35,4 +35,6 @@ DEMO_CHECK = True  # `scrapy crawl` fails unless it agrees with the demo web's o
 CLOSESPIDER_TIMEOUT = 25  # a demo that hangs is a demo that failed
 
 LOG_LEVEL = "INFO"
+LOG_FILE = "crawl.log"  # all of it; the terminal has what the command lets through
+LOG_FILE_APPEND = False
 FEED_EXPORT_ENCODING = "utf-8"

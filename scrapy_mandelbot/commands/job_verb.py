@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.commands.job import Result
 from scrapy_mandelbot.commands.reports import waiting
 from scrapy_mandelbot.commands.sources import CannotBeHadError
+from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.jobs.job import CLAIMED, FILE, LOCK
-from scrapy_mandelbot.queue.names import key_of_name
+from scrapy_mandelbot.queue.names import key_of_name, section_of_name
 from scrapy_mandelbot.stores import SqliteStore
 from scrapy_mandelbot.stores.job import CannotKeepError, JobLock, connect_to_read
 from scrapy_mandelbot.stores.job.schema import as_ours
@@ -35,22 +36,22 @@ def look_at_job(job: Job) -> Result:
     if job.args[1:]:
         return _requeue(folder, job.args[2] if job.args[2:] else None, is_running=is_running)
     try:
-        lines, in_flight = _counts(path)
+        lines, in_flight, aside = _counts(path)
     except CannotKeepError as error:
         raise CannotBeHadError(f"{path}: {error}") from None
     now = time.time()
-    waits = waiting.Waits(now, {}, {})
+    waits = waiting.Waits(now, int(read_setting(job.settings, "pause_tries")), aside)
     store = _store(folder)
     if store is not None:
-        waits = waiting.Waits(now, store.get_pauses(), store.get_turns(now))
+        waits = waits._replace(pauses=store.get_pauses(), turns=store.get_turns(now))
         store.close()
     report = waiting.of_job(lines, in_flight, waits)
     report |= {"folder": str(folder), "running": is_running}
     return Result(0, report, waiting.text(report, job.terminal.paint))
 
 
-def _counts(path: Path) -> tuple[Counter[str], Counter[str]]:
-    """Return by site and route how many requests there are, and how many of those were in flight.
+def _counts(path: Path) -> tuple[Counter[str], Counter[str], dict[str, Counter[str]]]:
+    """Return by site and route how many requests there are, in flight, and aside by section.
 
     Raises:
         CannotKeepError: the file cannot be read.
@@ -60,20 +61,29 @@ def _counts(path: Path) -> tuple[Counter[str], Counter[str]]:
         with as_ours():
             row = database.execute("SELECT value FROM state WHERE name = ?", (CLAIMED,)).fetchone()
             claimed = json.loads(row[0]) if row else []
-            return _by_key(database, None), _by_key(database, claimed)
+            lines, in_flight = _by_line(database, None), _by_line(database, claimed)
     finally:
         database.close()
+    aside: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, count in (lines - in_flight).items():
+        if section := section_of_name(name):
+            aside[key_of_name(name)][section] += count
+    return _by_key(lines), _by_key(in_flight), aside
 
 
-def _by_key(database: sqlite3.Connection, numbers: list[int] | None) -> Counter[str]:
+def _by_key(lines: Counter[str]) -> Counter[str]:
+    keys: Counter[str] = Counter()
+    for name, count in lines.items():
+        keys[key_of_name(name)] += count
+    return keys
+
+
+def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter[str]:
     query = "SELECT name, count(*) FROM requests JOIN lines ON lines.line = abs(requests.line)"
     where, values = "", []
     if numbers is not None:
         where, values = " WHERE number IN (SELECT value FROM json_each(?))", [json.dumps(numbers)]
-    keys: Counter[str] = Counter()
-    for name, count in database.execute(f"{query}{where} GROUP BY name", values):
-        keys[key_of_name(name)] += count
-    return keys
+    return Counter(dict(database.execute(f"{query}{where} GROUP BY name", values)))
 
 
 def _requeue(folder: Path, site: str | None, *, is_running: bool) -> Result:

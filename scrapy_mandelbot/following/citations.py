@@ -15,7 +15,7 @@ from scrapy_mandelbot.events import (
     SITEMAPS_TOO_DEEP,
     SITEMAPS_TOO_MANY,
 )
-from scrapy_mandelbot.following.progress import digest
+from scrapy_mandelbot.following.site_progress import digest
 from scrapy_mandelbot.politeness import host_of, site_of
 from scrapy_mandelbot.sitemaps.urls import LONGEST_URL
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.following.complaints import Complaints
     from scrapy_mandelbot.following.entry_files import Cited
-    from scrapy_mandelbot.following.progress import Abroad, SiteProgress
+    from scrapy_mandelbot.following.site_progress import Abroad, SiteProgress
 
 _DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
 _MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have

@@ -192,7 +192,7 @@ class CrossSubmits:
 
     def used_up(self, file: EntryFile) -> None:
         """Note that nothing of a sitemap's file is wanted any more."""
-        file.remove()
+        self._progress.remove(file)
         call_later(0, self._go_on, file.cited.site)  # it may have waited for that
 
     def is_full(self, site: str) -> bool:

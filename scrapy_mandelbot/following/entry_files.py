@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,28 +40,45 @@ class EntryFile:
     """Whether the whole sitemap was read: no entry will be added."""
     pages: int = 0
     """How many pages the entries came with, where that may have to be told."""
+    size: int = 0
+    """How long it is, in bytes."""
 
     @property
     def bytes_left(self) -> int:
         """How much of it was not taken."""
-        return self.path.stat().st_size - self.offset
+        return self.size - self.offset
 
     def write(self, entries: Iterable[dict[str, Any]]) -> int:
         """Add entries at the end; return how many they were."""
         lines = [json.dumps(entry) + "\n" for entry in entries]
         with self.path.open("a", encoding="ascii") as file:
             file.writelines(lines)
+        self.size += sum(map(len, lines))
         return len(lines)
 
     def take(self, most: int) -> list[dict[str, Any]]:
         """Take so many entries from the front, or as many as there are."""
-        taken: list[dict[str, Any]] = []
+        entries = self.next_entries(most)
+        for _, self.offset in entries:
+            pass
+        return [entry for entry, _ in entries]
+
+    def next_entries(self, most: int) -> list[tuple[dict[str, Any], int]]:
+        """Return so many entries from the front, or as many as there are, and take none.
+
+        Each comes with what :attr:`offset` is to be when it is taken.
+        """
+        entries: list[tuple[dict[str, Any], int]] = []
         with self.path.open("rb") as file:
             file.seek(self.offset)
-            while len(taken) < most and (line := file.readline()).endswith(b"\n"):
-                taken.append(json.loads(line))
-            self.offset = file.tell()
-        return taken
+            while len(entries) < most and (line := file.readline()).endswith(b"\n"):
+                with suppress(ValueError):  # a power cut may leave anything
+                    entries.append((json.loads(line), file.tell()))
+        return entries
+
+    def cut(self) -> None:
+        """Have nothing in it but what it had when its size was kept."""
+        os.truncate(self.path, self.size)
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Iterate over all entries from the front, taking none."""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_mandelbot.following.entry_files import EntryFile
-    from scrapy_mandelbot.following.progress import SiteProgress
+    from scrapy_mandelbot.following.site_progress import SiteProgress
 
 _FEW, _ENOUGH = 50, 100
 """Requests of a site in the queue: at fewer it is fed, up to as many."""
@@ -106,7 +106,10 @@ class SitemapFollower:
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
             folder = self._temporary.name
-        self._progress = Progress(progress_folder(folder))
+        job = self._crawl.job if self._temporary is None else None
+        self._progress = Progress(progress_folder(folder), job, self._crawl.now)
+        if job is not None:
+            job.before_commits(self._before_commit)
         since = self._crawl.config.sitemap_since
         if isinstance(since, str):
             since = self._crawl.store.get_run(spider.name)
@@ -179,9 +182,12 @@ class SitemapFollower:
             self._tell_failed(progress.asked, "its request was dropped")
             progress.asked = None
 
+    def _before_commit(self) -> None:
+        self._progress.before_commit(is_last=engine.is_closing(self._crawler))
+
     def _closed(self) -> None:
         if self._temporary is None:
-            self._progress.save()
+            self._progress.close()
         else:
             self._temporary.cleanup()
 
@@ -201,15 +207,17 @@ class SitemapFollower:
                     self._progress.forget_done(site)
                     return
                 budget -= 1
-            elif entries := self._take(progress, file, min(room, budget)):
-                room -= self._feed(site, entries)
+            elif entries := self._next_entries(progress, file, min(room, budget)):
+                room -= self._feed(site, file, entries)
                 budget -= len(entries)
             elif not file.is_complete:  # it is being read, and feeds us as it is
                 return
 
-    def _take(self, progress: SiteProgress, file: EntryFile, most: int) -> list[dict[str, Any]]:
-        """Take so many entries, or as many as there are; a file that is used up goes."""
-        entries = file.take(most)
+    def _next_entries(
+        self, progress: SiteProgress, file: EntryFile, most: int
+    ) -> list[tuple[dict[str, Any], int]]:
+        """Return so many entries, or as many as there are; a file that is used up goes."""
+        entries = file.next_entries(most)
         if not entries and file.is_complete:
             progress.files.remove(file)
             self._cross_submits.used_up(file)
@@ -227,10 +235,11 @@ class SitemapFollower:
             is_wanted = self._citations.is_still_wanted(progress, cited)
             is_wanted = is_wanted and self._progress.begin(cited)
         else:
-            entries = self._take(progress, index, 1)
+            entries = self._next_entries(progress, index, 1)
             if not entries:
                 return index.is_complete
-            url = entries[0]["loc"]
+            entry, index.offset = entries[0]
+            url = entry["loc"]
             cited = Cited(url, site, index.cited.root or url, index.cited.depth + 1)
             is_wanted = (
                 (not cited.depth or self._selection.follows(url))
@@ -258,10 +267,13 @@ class SitemapFollower:
             self._hungry.discard(site)
             self._go_on(site)
 
-    def _feed(self, site: str, entries: list[dict[str, Any]]) -> int:
-        """Schedule the requests for pages of the site; return how many there were."""
+    def _feed(self, site: str, file: EntryFile, entries: list[tuple[dict[str, Any], int]]) -> int:
+        """Schedule the requests for pages of the site; return how many there were.
+
+        An entry is taken when its requests are in the scheduler, which may commit a job meanwhile.
+        """
         count = 0
-        for entry in entries:
+        for entry, end in entries:
             for request in self._selection.requests(entry):
                 if site_of_request(request) != site:  # it is with that site's, if it counts
                     continue
@@ -271,6 +283,7 @@ class SitemapFollower:
                 self._events.count(PAGE_FED)
                 self._crawler.engine.crawl(request)
                 count += 1
+            file.offset = end
         return count
 
     # What comes of it.
@@ -297,6 +310,7 @@ class SitemapFollower:
         finally:
             if file is not None:
                 file.is_complete = True
+            self._progress.cannot_wait()
             progress.has_come(cited)
             is_sitemap = reading.reader.kind != "unknown"
             self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
@@ -339,6 +353,7 @@ class SitemapFollower:
         self._limits.end(request)
         cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
         progress = self._progress[cited.site]
+        self._progress.cannot_wait()
         self._citations.has_come(progress, cited, is_sitemap=False)
         self._tell_failed(cited, failure.value)
         progress.has_come(cited)
@@ -346,6 +361,7 @@ class SitemapFollower:
 
     def _heard(self, answer: Response | Failure) -> None:
         """Go on with a site whose robots.txt is known, or cannot be had."""
+        self._progress.cannot_wait()
         site = doubted_site(answer.request)  # type: ignore[arg-type,union-attr]  # both have one
         if self._cross_submits.decide(site):
             self._wake_up(site)

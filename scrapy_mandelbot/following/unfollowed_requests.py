@@ -29,6 +29,7 @@ class UnfollowedRequests:
     """
 
     def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:
+        self._crawl = crawl
         self._events = crawl.events
         self._is_told = False
         self._folder = folder
@@ -38,7 +39,7 @@ class UnfollowedRequests:
     def _drops(self, request: Request) -> bool:
         if not is_own(request):
             return False
-        forget_progress(self._folder)
+        forget_progress(self._folder, self._crawl.job)
         if self._is_told:  # one line will do
             self._events.count(SITEMAP_DROPPED)
         else:

@@ -74,6 +74,8 @@ class Job:
         self._given: WeakKeyDictionary[Request, InHand] = WeakKeyDictionary()
         self._feeds = Feeds(crawler, self.store, folder, is_synced=self._is_synced)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
+        self._before_commits: list[Callable[[], None]] = []
+        self._crawl.job = self
         self._broken: CannotKeepError | None = None
         self._named = 0
 
@@ -219,6 +221,8 @@ class Job:
         """Have in the commit what it is to hold beside requests."""
         self._feeds.flush()
         self._state.save()
+        for call in self._before_commits:
+            call()
         self.store.put_state(CLAIMED, json.dumps(list(self.store.claimed())).encode())
 
     def not_saved(self, error: Exception) -> None:
@@ -236,6 +240,27 @@ class Job:
         else:
             self._tell(events.JOB_GIVEN_UP, error=error)
             engine.close_spider(self._crawler, "job_not_saved")
+
+    # Told by those who keep something in it beside requests.
+
+    def kept(self, prefix: str) -> dict[str, bytes]:
+        """Return what former runs have put under names that begin so, by name.
+
+        Nothing, where it cannot be read: then the crawl closes.
+        """
+        try:
+            return self.store.get_states(prefix)
+        except CannotKeepError as error:
+            self.failed(error)
+            return {}
+
+    def put(self, name: str, value: bytes | None) -> None:
+        """Have the next commit keep something under a name; None: nothing."""
+        self.store.put_state(name, value)
+
+    def before_commits(self, call: Callable[[], None]) -> None:
+        """Have something called before each commit; it must not raise."""
+        self._before_commits.append(call)
 
     # The rest is the job's own.
 

@@ -4,6 +4,7 @@ Pure: answers, numbers and ``now`` go in, values come out. Nothing here reads a 
 random number or touches a socket, so that all of it is tested without a crawl.
 """
 
+from scrapy_mandelbot.politeness.by_host import value_for
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.freshness import IMPOSSIBLE_PATH, conditions, is_fresh
 from scrapy_mandelbot.politeness.hosts import is_inside, leads_inside
@@ -82,6 +83,7 @@ __all__ = [
     "sections_of",
     "site_of",
     "unreadable_lines",
+    "value_for",
     "wait_asked_for",
     "without_user",
 ]

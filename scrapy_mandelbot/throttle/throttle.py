@@ -444,6 +444,8 @@ class Throttle:
             engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif news in {News.GAVE_UP, News.ASKS_ONCE_EACH}:
             once = news is News.ASKS_ONCE_EACH
+            if self.keeps_given_up and pause is not None:
+                self._report.keep(site, route, pause.until, pause.reason, pause.failed_probes)
             self._report.given_up(site, route, now, kept=self.keeps_given_up, once=once)
         elif news in {News.SECTION_PROLONGED, News.SECTION_GIVEN_UP}:
             self._report.section(news, site, flight.request.url)

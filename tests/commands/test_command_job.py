@@ -45,6 +45,29 @@ def test_what_waits_is_told_by_site(robots, folder):
     assert "\x1b" not in b
 
 
+def test_what_was_set_aside_and_given_up_has_its_words(robots, folder):
+    """A section whose requests wait in a line of their own; a site whose probes have all failed."""
+    job = SqliteJob(folder / "job.sqlite")
+    for section in ("/shop/", "/shop/", "/x\x1b"):
+        job.push(f"https://a.example a.example {section}", PLACE, b"")
+    job.commit()
+    job.close()
+    store = SqliteStore(folder / "mandelbot.db")
+    store.put_pause("https://b.example", KeptPause(time.time() - 1000, "503", 9))
+    store.put_pause("https://c.example", KeptPause(time.time() - 1000, "503", 8))
+    store.close()
+    text = robots("job", str(folder)).stdout.decode()
+    _, _, _, a, b, c = text.splitlines()
+    assert "3 requests set aside: /shop/, /x" in a
+    assert "given up after 9 failed tries, the next run asks again: 503" in b
+    assert c.split() == ["0", "0", "https://c.example"]
+    assert "\x1b" not in text
+    sites = json.loads(robots("job", str(folder), "--format", "json").stdout)["sites"]
+    assert [one["given_up"] for one in sites] == [False, True, False]
+    aside = [{"section": "/shop/", "waiting": 2}, {"section": "/x\x1b", "waiting": 1}]
+    assert sites[0]["set_aside"] == aside
+
+
 def test_requeue_has_a_site_asked_again(robots, folder):
     """All, or the one that is named; where there is none, it says so."""
     assert robots("job", str(folder), "requeue", "https://c.example").returncode == 1
@@ -74,6 +97,10 @@ def test_what_cannot_be_had_is_said_in_a_line(robots, folder, tmp_path):
 
 def test_the_page_names_all_of_the_json(robots, folder):
     """Every field, and no other."""
+    job = SqliteJob(folder / "job.sqlite")
+    job.push("https://a.example a.example /shop/", PLACE, b"")
+    job.commit()
+    job.close()
     reports = [
         json.loads(robots("job", str(folder), *what, "--format", "json").stdout)
         for what in ([], ["requeue"])

@@ -1,4 +1,4 @@
-"""docs/command.rst and the README show what the command prints, and name all of its JSON."""
+"""The documents show what the command prints, and docs/command.rst names all of its JSON."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import docutils.core
 import docutils.utils
 import pytest
+from pages import page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
@@ -21,9 +22,9 @@ from scrapy_mandelbot.commands import use as uses
 from scrapy_mandelbot.commands.reports import sitemaps
 from scrapy_mandelbot.stores import Copy, SqliteStore
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
-README = (ROOT / "README.rst").read_text(encoding="utf-8")
+PAGE = page("command")
+SHOWN = {"command": 10, "reading": 3, "recipes/own_robots": 4, "recipes/why": 3}
+"""Pages that show commands, and at least how many."""
 BLOCK = re.compile(r"\.\. code-block:: console\n\n((?: {4}.*\n|\n)+)")
 STEP = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
@@ -48,18 +49,18 @@ def run(tmp_path, monkeypatch):
     return call
 
 
-def steps(page):
+def steps(text):
     """Yield the commands that a page shows, each with what it prints."""
-    for block in BLOCK.findall(page):
+    for block in BLOCK.findall(text):
         text = "".join(line[4:].rstrip() + "\n" for line in block.rstrip("\n").split("\n"))
         yield from STEP.findall(text)
 
 
-@pytest.mark.parametrize(("page", "least"), [(PAGE, 10), (README, 3)], ids=["command", "README"])
-def test_what_is_shown_is_what_is_printed(run, page, least):
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_is_shown_is_what_is_printed(run, name):
     """Every command of the page, in a folder with the file that it shows."""
     code, shown = 0, 0
-    for line, expected in steps(page):
+    for line, expected in steps(page(name)):
         command = line
         if command.startswith("cat "):
             Path(command[4:]).write_text(expected)
@@ -77,7 +78,7 @@ def test_what_is_shown_is_what_is_printed(run, page, least):
         else:
             continue
         shown += 1
-    assert shown >= least
+    assert shown >= SHOWN[name]
 
 
 def test_the_page_lists_verbs_options_and_exit_codes():

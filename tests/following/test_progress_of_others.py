@@ -26,7 +26,7 @@ def test_what_waits_for_a_sites_word_goes_on(progress, tmp_path):
     progress[OTHER].robots_asked = True
     progress[SITE].strangers.add(OTHER)
     progress[SITE].elsewhere.add(OTHER)
-    progress.save()
+    progress.close()
 
     again = Progress(tmp_path / "progress")
     assert again.unfinished() == [OTHER], "it has something to wait for"
@@ -38,7 +38,7 @@ def test_what_several_sites_cite_is_begun_once(progress, tmp_path):
     """By the first, also in a later run, unless something of it was left out."""
     assert progress.begin(MAP)
     assert not progress.begin(MAP)
-    progress.save()
+    progress.close()
     again = Progress(tmp_path / "progress")
     assert not again.begin(MAP)
     again.reopen(MAP.url)

@@ -31,6 +31,7 @@ NO_LIMITS = {
     "politeness.recovery._MOST_CAUGHT_UP": "of a burst that is proven",
     "politeness.recovery._LONGEST_TRUST": "when a limit is tried again",
     "fetching.failures._LONGEST_LABEL": "what a name can be",
+    "politeness.by_host._LONGEST_NAME": "what a name can be",
     "politeness.hosts._LONGEST": "what a name can be",
     "politeness.pace._LONGEST_WAY": "when a request has arrived",
     "robotstxt.agents.product_tokens": "agents are the project's",
@@ -52,6 +53,9 @@ NO_LIMITS = {
     "tags.reading._names": "agents are the project's",
     "tags.head._MOST_ESCAPED": "what a reference can be",
     "tags.head._MOST_SPACE": "what a tag can be",
+    "usage.ledger._MOST_PARSED": "of a command that reads a ledger, not of a crawl",
+    "usage.ledger._digest_often": "of a command that reads a ledger, not of a crawl",
+    "usage.ledger._robots": "of a command that reads a ledger, not of a crawl",
 }
 LIKE_A_LIMIT = re.compile(r"MOST|LONGEST|LIMIT|DEEPEST|REMEMBERED|KEPT")
 

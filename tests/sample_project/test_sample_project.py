@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -16,15 +17,18 @@ PROJECT = HERE.parents[1] / "sample_project"
 
 def scrapy_crawl(*arguments):
     started = time.monotonic()
-    run = subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", *arguments],
-        cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        timeout=40,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "crawl.log")
+        run = subprocess.run(
+            [sys.executable, "-m", "scrapy", "crawl", *arguments, "-s", f"LOG_FILE={log}"],
+            cwd=PROJECT,
+            env={**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "100"},
+            capture_output=True,
+            text=True,
+            timeout=40,
+            check=False,
+        )
+        run.log = log.read_text() if log.exists() else ""
     run.seconds = time.monotonic() - started
     return run
 
@@ -58,7 +62,16 @@ def test_demo_succeeds(demo):
 
 def test_demo_logs_no_trouble(demo):
     """Nothing in the log of a crawl that went well is a warning, an error or a traceback."""
-    assert not re.findall(r"WARNING: .*|ERROR: .*|CRITICAL: .*|Traceback.*", demo.stderr)
+    assert not re.findall(r"WARNING: .*|ERROR: .*|CRITICAL: .*|Traceback.*", demo.log)
+
+
+def test_demo_shows_what_matters(demo):
+    """The terminal has fewer than 60 lines: where the log is, the pause, and the table."""
+    shown = demo.stdout + demo.stderr
+    assert shown.count("\n") < 60
+    assert shown.startswith("The log is in ")
+    assert re.findall(r"\[scrapy_mandelbot\.events\] (Paused|Resumed) http", demo.stderr)
+    assert "Overridden settings" not in shown
 
 
 def table_of(run):
@@ -93,7 +106,7 @@ def test_table_fits_the_terminal(demo, hooks, off):
 def test_hooks_hears_everything(hooks):
     """Every hook method of the spider is called, and the check holds here too."""
     assert hooks.returncode == 0, hooks.stdout + hooks.stderr
-    heard = re.findall(r"\[hooks\] INFO: (\w+): ", hooks.stderr)
+    heard = re.findall(r"\[hooks\] (\w+): ", hooks.stderr)
     assert {name: heard.count(name) for name in set(heard)} == {
         "robots_fetched": 3,
         "request_forbidden": 10,
@@ -105,7 +118,7 @@ def test_hooks_hears_everything(hooks):
 
 def test_what_hooks_yield_is_used(hooks):
     """The item of a hook is scraped; its requests lead to three pages that no link leads to."""
-    assert "'item_scraped_count': 75" in hooks.stderr  # 62 and 3 pages, 10 forbidden ones
+    assert "'item_scraped_count': 75" in hooks.log  # 62 and 3 pages, 10 forbidden ones
     assert [row[1] for row in table_of(hooks)] == ["PAGES", "31", "27", "11"], "sitemaps are pages"
 
 
@@ -123,8 +136,8 @@ def test_status_prints_why_the_crawl_waits():
 def test_off_is_stock_scrapy(off):
     """Switched off, the package does nothing: pages are lost to the 503, the exit code is 0."""
     assert off.returncode == 0, off.stdout + off.stderr
-    assert "mandelbot" not in off.stderr.partition("Enabled downloader middlewares")[2]
-    assert "mandelbot/pause/count" not in off.stderr
+    assert "mandelbot" not in off.log.partition("Enabled downloader middlewares")[2]
+    assert "mandelbot/pause/count" not in off.log
     assert "Gave up retrying" in off.stderr
     assert re.search(r"open pages, once each .* 1\d != 31 ", off.stdout)
 

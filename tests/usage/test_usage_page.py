@@ -77,7 +77,7 @@ def test_the_examples_do_what_they_show():
 
 @pytest.mark.parametrize("setting", re.findall(r"MANDELBOT_[A-Z_]+", PAGE))
 def test_every_setting_that_it_names_is_one(setting):
-    """Of the README's table."""
+    """Of docs/settings.rst."""
     from scrapy_mandelbot.config import setting_defaults
 
     assert setting in setting_defaults()

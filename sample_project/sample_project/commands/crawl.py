@@ -2,7 +2,12 @@
 
 Scrapy's own command exits with 0 however a crawl ended, and an extension cannot change that: what
 it raises is logged. A command of the same name in COMMANDS_MODULE takes the place of Scrapy's.
+
+Scrapy says a lot at level INFO. It goes to LOG_FILE, and to the terminal only what the package and
+the spiders say, warnings and errors.
 """
+
+import logging
 
 from scrapy import signals
 from scrapy.commands import crawl
@@ -14,6 +19,9 @@ class Command(crawl.Command):
     def run(self, args, opts):
         """Run the spider as Scrapy's command does."""
         self.exitcode = 1
+        if self.settings["LOG_FILE"]:
+            show_some({"scrapy_mandelbot", *args})
+            print(f"The log is in {self.settings['LOG_FILE']}.")
         crawlers = [self.crawler_process.create_crawler(name) for name in args]
         for crawler in crawlers:
             crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
@@ -24,3 +32,14 @@ class Command(crawl.Command):
         held = sender.stats.get_value("demo/mismatches") == 0
         if held or not sender.settings.getbool("DEMO_CHECK"):
             self.exitcode = 0
+
+
+def show_some(names):
+    """Show on the terminal what these loggers say, and all that is a warning or worse."""
+    terminal = logging.StreamHandler()
+    terminal.setFormatter(logging.Formatter("%(asctime)s [%(name)s] %(message)s", "%H:%M:%S"))
+    terminal.setLevel(logging.INFO)
+    terminal.addFilter(
+        lambda record: record.levelno >= logging.WARNING or record.name.split(".")[0] in names
+    )
+    logging.getLogger().addHandler(terminal)

@@ -24,9 +24,13 @@ class Waits(NamedTuple):
 
     now: float
     """Seconds since the epoch."""
-    pauses: Mapping[str, KeptPause]
+    tries: int
+    """After so many failed probes a site is given up."""
+    aside: Mapping[str, Mapping[str, int]] = {}
+    """How many requests are set aside, by site and route and by the path of their section."""
+    pauses: Mapping[str, KeptPause] = {}
     """As a run has left them, by site and route."""
-    turns: Mapping[str, float]
+    turns: Mapping[str, float] = {}
     """When sites may next be asked at their pace."""
 
 
@@ -43,6 +47,7 @@ def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits)
         site, route = split_key(key)
         pause, turn = waits.pauses.get(key), waits.turns.get(site)
         is_paused = pause is not None and pause.until > waits.now
+        has_failed = pause is not None and pause.failed_probes >= waits.tries
         sites.append(
             {
                 "site": site,
@@ -51,6 +56,11 @@ def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits)
                 "in_flight": in_flight.get(key, 0),
                 "paused_until": _moment(pause.until) if pause is not None and is_paused else None,
                 "failed_probes": 0 if pause is None else pause.failed_probes,
+                "given_up": has_failed and not is_paused,
+                "set_aside": [
+                    {"section": section, "waiting": count}
+                    for section, count in sorted(waits.aside.get(key, {}).items())
+                ],
                 "reason": None if pause is None else pause.reason,
                 "next_turn": None if turn is None else _moment(turn),
             }
@@ -97,9 +107,17 @@ def _why(site: dict[str, Any]) -> str:
         tries = counted(site["failed_probes"], "failed try", "failed tries")
         until = site["paused_until"][:16].replace("T", " ")
         return cut(f"paused until {until} UTC, {tries}: {site['reason']}", 100)
+    if site["given_up"]:
+        tries = counted(site["failed_probes"], "failed try", "failed tries")
+        return cut(f"given up after {tries}, the next run asks again: {site['reason']}", 100)
+    told = []
     if site["next_turn"] is not None:
-        return f"its turn is at {site['next_turn'][:19].replace('T', ' ')} UTC"
-    return ""
+        told.append(f"its turn is at {site['next_turn'][:19].replace('T', ' ')} UTC")
+    if site["set_aside"]:
+        requests = counted(sum(one["waiting"] for one in site["set_aside"]), "request")
+        sections = ", ".join(one["section"] for one in site["set_aside"])
+        told.append(f"{requests} set aside: {sections}")
+    return cut("; ".join(told), 100)
 
 
 def _moment(seconds: float) -> str:

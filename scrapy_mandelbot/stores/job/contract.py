@@ -103,6 +103,13 @@ class JobStore(Protocol):
             CannotKeepError: the place cannot be read.
         """
 
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        """Return all that was kept under names that begin so, by name.
+
+        Raises:
+            CannotKeepError: the place cannot be read.
+        """
+
     def put_state(self, name: str, value: bytes | None) -> None:
         """Keep something under a name in place of what was; None: nothing."""
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.stores.job.contract import Place
 
 _COUNT = "count"  # in the table of state: the last number that was given to a request or a position
+_LAST_CHARACTER = "\U0010ffff"
 _LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite's numbers have
 
 
@@ -189,6 +190,25 @@ class SqliteJob:
             query = "SELECT value FROM state WHERE name = ?"
             row = self._database.execute(query, (name,)).fetchone()
         return None if row is None else bytes(row[0])
+
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        """Return all that was kept under names that begin so, by name.
+
+        Raises:
+            CannotKeepError: the file cannot be read.
+        """
+        with as_ours():
+            query = "SELECT name, value FROM state WHERE name BETWEEN ? AND ?"
+            rows = self._database.execute(query, (prefix, prefix + _LAST_CHARACTER))
+            kept = {name: bytes(value) for name, value in rows}
+        for name, value in self._pending.state.items():
+            if not name.startswith(prefix):
+                continue
+            if value is None:
+                kept.pop(name, None)
+            else:
+                kept[name] = value
+        return kept
 
     def put_state(self, name: str, value: bytes | None) -> None:
         """Keep something under a name in place of what was; None: nothing."""

@@ -156,6 +156,20 @@ def test_state_is_kept_by_name(job):
     assert job.get_state("feeds") is None
 
 
+def test_states_are_found_by_how_their_names_begin(job):
+    """Whether they are committed or not; those that were taken away are not among them."""
+    for name in ("site/a", "site/b", "site/c", "site", "sites", "t"):
+        job.put_state(name, name.encode())
+    job.commit()
+    job.put_state("site/b", b"new")
+    job.put_state("site/c", None)
+    job.put_state("site/\u00e9", b"")
+    expected = {"site/a": b"site/a", "site/b": b"new", "site/\u00e9": b""}
+    assert job.get_states("site/") == expected
+    job.commit()
+    assert job.get_states("site/") == expected
+
+
 def test_a_commit_and_a_close_of_nothing_do_nothing(job):
     """And what was counted of children is not left from this run."""
     job.commit()

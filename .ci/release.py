@@ -1,0 +1,78 @@
+"""Look whether a release may be published, and show what is new in it.
+
+Usage: python .ci/release.py check TAG
+       python .ci/release.py notes
+
+``check`` wants the tag to be ``v`` and the version of ``scrapy_mandelbot/_version.py``, the newest
+section of ``CHANGES.rst`` to be of that version and to have a date, and the project's address in
+``setup.cfg`` to be no placeholder. ``notes`` prints that section.
+
+Exits with 0 if all of this holds, with 1 if it does not, with 2 if called otherwise.
+"""
+
+from __future__ import annotations
+
+import configparser
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SECTION = re.compile(
+    r"^(?P<version>\d\S*) \((?P<date>[^)]+)\)\n-+\n(?P<text>.*?)(?=^\d\S* \(|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+PLACEHOLDER = re.compile(r"\.(?:example|invalid|test)(?:[:/]|$)")
+
+
+def version() -> str:
+    """Return the version that is built."""
+    source = (ROOT / "scrapy_mandelbot" / "_version.py").read_text(encoding="utf-8")
+    (found,) = re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE)
+    return str(found)
+
+
+def newest(changes: str) -> tuple[str, str, str]:
+    """Return the version, the date and the text of the newest section of the changes."""
+    section = SECTION.search(changes)
+    if section is None:
+        return "", "", ""
+    return section["version"], section["date"], section["text"].strip()
+
+
+def problems(tag: str, built: str, changes: str, address: str) -> list[str]:
+    """Return what keeps a tag from being published."""
+    found = []
+    of, date, text = newest(changes)
+    if tag != f"v{built}":
+        found.append(f"the tag is {tag}, and the version v{built}")
+    if of != built:
+        found.append(f"the newest section of CHANGES.rst is {of or 'none'}, not {built}")
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", date):
+        found.append(f"CHANGES.rst gives {built} no date, but ({date})")
+    if not text:
+        found.append(f"CHANGES.rst says nothing of {built}")
+    if PLACEHOLDER.search(address):
+        found.append(f"the url of setup.cfg is a placeholder: {address}")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Do what was asked for."""
+    changes = (ROOT / "CHANGES.rst").read_text(encoding="utf-8")
+    if arguments == ["notes"]:
+        print(newest(changes)[2])
+        return 0
+    if len(arguments) != 2 or arguments[0] != "check":  # noqa: PLR2004 -- a verb and a tag
+        print(__doc__, file=sys.stderr)
+        return 2
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    found = problems(arguments[1], version(), changes, config["metadata"]["url"])
+    for problem in found:
+        print(f"Not to be published: {problem}.", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

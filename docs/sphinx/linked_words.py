@@ -1,0 +1,129 @@
+"""Links for what the pages name in literals, so that they stay readable as plain files.
+
+A page writes ````docs/pauses.rst````, ````MANDELBOT_STORE````, ````site_paused```` or
+````RobotsTxt````, as the README and docstrings do; here each becomes a link to where it is
+described. One that is described nowhere is a warning, and with ``-W`` the build fails.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+
+import scrapy_mandelbot
+from scrapy_mandelbot.config import setting_defaults
+from scrapy_mandelbot.extensions import HOOKS
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+log = logging.getLogger(__name__)
+
+PAGE = re.compile(r"docs/([\w/]+)\.rst")
+FILE = re.compile(r"([\w/.]+)\.rst(#[\w-]+)?")
+SETTING = re.compile(r"((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)( = .*)?", re.DOTALL)
+STAT = re.compile(r"mandelbot/[a-z0-9_/]+")
+# Words that have a row, and with it an anchor, in the tables of a page.
+ROWS = {"stats": STAT, "hooks": re.compile("|".join(HOOKS)), "meta": re.compile(r"[a-z_]+")}
+SETTINGS = set(setting_defaults())
+NAMES = set(scrapy_mandelbot.__all__)
+
+
+def anchor_of(word: str) -> str:
+    """Return the id of what describes a word."""
+    return nodes.make_id(word)
+
+
+class Anchors(SphinxTransform):
+    """Gives the rows of the reference's tables ids."""
+
+    default_priority = 400
+
+    def apply(self, **_: object) -> None:
+        """Look at the first cell of each row."""
+        pattern = ROWS.get(self.env.docname)
+        for row in self.document.findall(nodes.row) if pattern else ():
+            word = next(iter(row[0].findall(nodes.literal)), None)
+            if word is not None and pattern.fullmatch(word.astext()):
+                row[0]["ids"].append(anchor_of(word.astext()))
+
+
+class Links(SphinxPostTransform):
+    """Turns literals into links, but in headings and links."""
+
+    default_priority = 5  # before the references of Sphinx's own are resolved
+
+    def run(self, **_: object) -> None:
+        """Look at each literal, and at each link to a file."""
+        for reference in list(self.document.findall(nodes.reference)):
+            self._link_to_file(reference)
+        for literal in list(self.document.findall(nodes.literal)):
+            if not self._is_within(literal, (nodes.title, nodes.reference, pending_xref)):
+                self._link(literal)
+
+    @staticmethod
+    def _is_within(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
+        while node is not None and not isinstance(node, kinds):
+            node = node.parent
+        return node is not None
+
+    def _link_to_file(self, reference: nodes.reference) -> None:
+        file = FILE.fullmatch(reference.get("refuri", ""))
+        if file is None:
+            return
+        here = self.env.docname.rpartition("/")[0]
+        name = f"{here}/{file[1]}".lstrip("/")
+        if name in self.env.all_docs:
+            reference["refuri"] = self._uri(name) + (file[2] or "")
+        else:
+            log.warning("no page %s.rst", name, location=reference)
+
+    def _link(self, literal: nodes.literal) -> None:
+        text = literal.astext()
+        if page := PAGE.fullmatch(text):
+            self._link_to_page(literal, page[1])
+        elif (setting := SETTING.fullmatch(text)) and setting[1] in SETTINGS:
+            self._replace(literal, "settings", anchor_of(setting[1]))
+        elif STAT.fullmatch(text):
+            self._replace(literal, "stats", anchor_of(text))
+        elif text in HOOKS:
+            self._replace(literal, "hooks", anchor_of(text))
+        elif text in NAMES and self.env.docname != "api":
+            target = f"scrapy_mandelbot.{text}"
+            link = pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=target, refexplicit=True, refwarn=True
+            )
+            link["refdoc"] = self.env.docname
+            literal.replace_self(link)
+            link += literal
+
+    def _link_to_page(self, literal: nodes.literal, name: str) -> None:
+        if name not in self.env.all_docs:
+            log.warning("no page docs/%s.rst", name, location=literal)
+            return
+        title = self.env.titles[name].astext()
+        link = nodes.reference("", title, internal=True, refuri=self._uri(name))
+        literal.replace_self(link)
+
+    def _replace(self, literal: nodes.literal, docname: str, anchor: str) -> None:
+        if docname == self.env.docname and docname != "settings":
+            return
+        link = nodes.reference("", "", internal=True, refuri=f"{self._uri(docname)}#{anchor}")
+        literal.replace_self(link)
+        link += literal
+
+    def _uri(self, docname: str) -> str:
+        return self.app.builder.get_relative_uri(self.env.docname, docname)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Have Sphinx use both."""
+    app.add_transform(Anchors)
+    app.add_post_transform(Links)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,355 @@
+"""What a project's settings get wrong, told in a line each.
+
+Nothing of this stops a crawl: a setting that is none, a part that another setting switches off,
+components wired by hand of which one is missing. It is told when the spider opens, as all is in its
+place then. A value that a setting does not take does stop it, before: in one line too, where Scrapy
+would write a traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+from difflib import get_close_matches
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import scrapy.core.scheduler
+import scrapy.downloadermiddlewares.robotstxt
+from scrapy.utils.misc import load_object
+
+from scrapy_mandelbot import signals
+from scrapy_mandelbot.config import SettingsError, is_setting, setting_defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from scrapy_mandelbot.config import Config
+
+logger = logging.getLogger(__name__)
+
+_PREFIX = "MANDELBOT_"
+
+
+class Mistake(NamedTuple):
+    """A line for the log."""
+
+    level: int
+    text: str
+
+
+class Project(NamedTuple):
+    """What is looked at: one crawler's settings, when all are in place."""
+
+    settings: BaseSettings
+    config: Config
+    spider: type[Spider]
+
+    def sets(self, name: str) -> bool:
+        """Return whether the project sets it, not Scrapy's defaults or the add-on."""
+        return (self.settings.getpriority(name) or 0) > 0
+
+    def orders(self, name: str) -> dict[Any, int]:
+        """Return the classes of a setting of components, in their order."""
+        with_base: Callable[[str], Any] = getattr(
+            self.settings,
+            "get_component_priority_dict_with_base",
+            self.settings.getwithbase,  # before Scrapy 2.15
+        )
+        orders = {
+            load_object(key): order for key, order in with_base(name).items() if order is not None
+        }
+        return dict(sorted(orders.items(), key=itemgetter(1)))
+
+    def switches_off(self, name: str, path: str) -> bool:
+        """Return whether the project says of a component that it is not to be there."""
+        own = self.settings.getdict(name)
+        return any(order is None and _is_a(one, path) for one, order in own.items())
+
+
+class _Part(NamedTuple):
+    """A component of the package, and what a crawl without it does not do."""
+
+    setting: str
+    path: str
+    lack: str
+    is_needed: Callable[[Project], bool]
+
+
+_PARTS = (
+    _Part(
+        "DOWNLOADER_MIDDLEWARES",
+        "scrapy_mandelbot.RobotsTxtMiddleware",
+        "robots.txt is not asked for",
+        lambda project: project.config.obey,
+    ),
+    _Part(
+        "DOWNLOADER_MIDDLEWARES",
+        "scrapy_mandelbot.PauseMiddleware",
+        "a site that answers 503 is not paused",
+        lambda _: True,
+    ),
+    _Part(
+        "SPIDER_MIDDLEWARES",
+        "scrapy_mandelbot.RobotTagsMiddleware",
+        "robot tags of pages are not read",
+        lambda project: project.config.robot_tags != "off" or project.config.nofollow_links,
+    ),
+    _Part(
+        "SPIDER_MIDDLEWARES",
+        "scrapy_mandelbot.JobMiddleware",
+        "what a page yields is not kept in one step with that it is done",
+        lambda project: _is_a(project.settings["SCHEDULER"], "scrapy_mandelbot.JobScheduler"),
+    ),
+    _Part(
+        "DOWNLOADER_MIDDLEWARES",
+        "scrapy_mandelbot.purposes.UsageMiddleware",
+        "what owners say of MANDELBOT_PURPOSE is not read",
+        lambda project: bool(project.config.purposes) and project.config.usage != "off",
+    ),
+    _Part(
+        "EXTENSIONS",
+        "scrapy_mandelbot.SitemapFollower",
+        "MANDELBOT_SITEMAPS = 'follow' does nothing",
+        lambda project: project.config.sitemaps == "follow",
+    ),
+    _Part(
+        "EXTENSIONS",
+        "scrapy_mandelbot.SpiderHooks",
+        "the spider's hook methods are not called",
+        lambda project: any(
+            callable(getattr(project.spider, name, None))
+            for name in vars(signals)
+            if not name.startswith("_")
+        ),
+    ),
+)
+
+
+def mistakes_in(project: Project) -> list[Mistake]:
+    """Return what is to be told, each thing once; of a project that is right, nothing."""
+    checks = (
+        _no_settings,
+        _unasked_robots,
+        _other_parser,
+        _missing_parts,
+        _other_queue,
+        _other_robots_middlewares,
+        _wrong_orders,
+        _no_purpose,
+    )
+    return [mistake for check in checks for mistake in check(project)]
+
+
+def _no_settings(project: Project) -> Iterator[Mistake]:
+    """Names that look like settings of the package and are none."""
+    rests = [name.removeprefix(_PREFIX) for name in setting_defaults() if name.startswith(_PREFIX)]
+    for name in map(str, project.settings):
+        head, _, rest = name.upper().partition("_")
+        if is_setting(name) or not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
+            continue
+        near = get_close_matches(rest, rests, n=1)
+        if f"{head}_" != _PREFIX and near != [rest]:
+            continue  # somebody else's, whose name is like ours
+        meant = f": is {_PREFIX}{near[0]} meant?" if near else ", and none has a name like it."
+        yield Mistake(logging.WARNING, f"{name} is no setting of scrapy-mandelbot{meant}")
+
+
+def _unasked_robots(project: Project) -> Iterator[Mistake]:
+    """What is set and needs robots.txt files, where none is asked for."""
+    config = project.config
+    if config.obey and project.settings.getbool("ROBOTSTXT_OBEY"):
+        return
+    vain = [
+        f"{name} = {project.settings[name]!r}"
+        for name, is_vain in (
+            ("MANDELBOT_SITEMAPS", config.sitemaps == "follow"),
+            ("MANDELBOT_PACE", config.pace == "obey"),
+            ("MANDELBOT_DIALECT", project.sets("MANDELBOT_DIALECT")),
+        )
+        if is_vain
+    ]
+    off = "ROBOTSTXT_OBEY is off: robots.txt is not asked for"
+    if vain:
+        do = "do" if len(vain) > 1 else "does"
+        yield Mistake(logging.WARNING, f"{off}, so that {' and '.join(vain)} {do} nothing.")
+    elif not project.sets("ROBOTSTXT_OBEY"):  # Scrapy's default, as no add-on turned it on
+        yield Mistake(logging.WARNING, f"{off}. Without the add-on it has to be set to True.")
+    else:
+        yield Mistake(logging.INFO, f"{off}, pauses are kept.")
+
+
+def _other_parser(project: Project) -> Iterator[Mistake]:
+    path = project.settings["ROBOTSTXT_PARSER"]
+    ours = "scrapy_mandelbot.MandelbotRobotParser"
+    if not project.config.obey or _is_a(path, ours):
+        return
+    decides = f"ROBOTSTXT_PARSER is {_name(path)}, which decides what is allowed"
+    if project.sets("MANDELBOT_DIALECT"):
+        text = f"{decides}: MANDELBOT_DIALECT = {project.settings['MANDELBOT_DIALECT']!r} does not."
+        yield Mistake(logging.WARNING, text)
+    elif not project.sets("ROBOTSTXT_PARSER"):
+        yield Mistake(logging.WARNING, f"{decides}. Without the add-on it has to be set to {ours}.")
+
+
+def _missing_parts(project: Project) -> Iterator[Mistake]:
+    """Components that are needed for what is set, and are not wired."""
+    for part in _PARTS:
+        wired = project.orders(part.setting)
+        if any(_is_a(one, part.path) for one in wired) or not part.is_needed(project):
+            continue
+        if project.switches_off(part.setting, part.path):
+            text = f"{part.path} is switched off in {part.setting}: {part.lack}."
+            yield Mistake(logging.INFO, text)
+        else:
+            text = f"{part.path} is missing in {part.setting}: {part.lack}."
+            yield Mistake(logging.WARNING, text)
+
+
+def _other_queue(project: Project) -> Iterator[Mistake]:
+    """A queue that is not ours, where no add-on has said so."""
+    name, ours = "SCHEDULER_PRIORITY_QUEUE", "scrapy_mandelbot.SiteQueue"
+    scheduler = load_object(project.settings["SCHEDULER"])
+    cost = "requests of a paused site hold places of the downloader, and slow other sites."
+    if _is_a(scheduler, "scrapy_mandelbot.ParkingScheduler"):
+        return
+    if not {scrapy.core.scheduler.Scheduler, load_object("scrapy_mandelbot.JobScheduler")} & set(
+        scheduler.__mro__
+    ):
+        text = f"SCHEDULER is {_name(scheduler)}, and no add-on puts a ParkingScheduler around it"
+        yield Mistake(logging.WARNING, f"{text}: {cost}")
+    elif not _is_a(project.settings[name], ours) and not project.sets(name):
+        yield Mistake(logging.WARNING, f"{name} is not {ours}: {cost}")
+
+
+def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
+    """Another middleware that asks for robots.txt, or a second one of ours."""
+    stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
+    path, setting = "scrapy_mandelbot.RobotsTxtMiddleware", "DOWNLOADER_MIDDLEWARES"
+    wired, ours = project.orders(setting), load_object(path)
+    if ours not in wired:  # a subclass of it in its place is all right, and so is none
+        return
+    for one in wired:
+        is_robots = isinstance(one, type) and issubclass(one, (ours, stock))
+        is_robots |= "robotstxt" in _name(one).lower().replace("_", "")
+        if one is not ours and is_robots:
+            text = f"{_name(one)} stands beside {path} in {setting}: each asks for robots.txt and"
+            yield Mistake(logging.WARNING, f"{text} forbids by itself. Set one of them to None.")
+
+
+class _Order(NamedTuple):
+    """A component of ours, and those of Scrapy's that have to stand on one side of it."""
+
+    setting: str
+    path: str
+    is_before: bool
+    others: tuple[str, ...]
+    place: str
+    harm: str
+
+
+_ORDERS = (
+    _Order(
+        "DOWNLOADER_MIDDLEWARES",
+        "scrapy_mandelbot.PauseMiddleware",
+        is_before=False,
+        others=(
+            "scrapy.downloadermiddlewares.retry.RetryMiddleware",
+            "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware",
+        ),
+        place="950",
+        harm="a 503 is retried or cached before it is seen",
+    ),
+    _Order(
+        "DOWNLOADER_MIDDLEWARES",
+        "scrapy_mandelbot.RobotsTxtMiddleware",
+        is_before=True,
+        others=(
+            "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware",
+            "scrapy_mandelbot.PauseMiddleware",
+        ),
+        place="100",
+        harm="a request is answered before its rules are asked for",
+    ),
+    _Order(
+        "SPIDER_MIDDLEWARES",
+        "scrapy_mandelbot.RobotTagsMiddleware",
+        is_before=True,
+        others=("scrapy.spidermiddlewares.httperror.HttpErrorMiddleware",),
+        place="40",
+        harm="tags of error pages are not read",
+    ),
+)
+
+
+def _wrong_orders(project: Project) -> Iterator[Mistake]:
+    for row in _ORDERS:
+        orders = project.orders(row.setting)
+        listed = list(orders)
+        place = next((listed.index(one) for one in listed if _is_a(one, row.path)), None)
+        if place is None:
+            continue
+        wrong = listed[:place] if row.is_before else listed[place:]
+        others = [one for one in wrong if any(_is_a(one, other) for other in row.others)]
+        if others:
+            where = f"{row.path} ({orders[listed[place]]}) in {row.setting}"
+            side = "behind" if row.is_before else "before"
+            named = ", ".join(f"{_name(one)} ({orders[one]})" for one in others)
+            text = f"{where} stands {side} {named}: {row.harm}. Its place is {row.place}."
+            yield Mistake(logging.WARNING, text)
+
+
+def _no_purpose(project: Project) -> Iterator[Mistake]:
+    if project.config.usage == "obey" and not project.config.purposes:
+        yield Mistake(
+            logging.WARNING,
+            "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
+            " nothing is dropped.",
+        )
+
+
+def tell_mistakes(project: Project) -> None:
+    """Log what is wrong, a line each."""
+    for level, text in mistakes_in(project):
+        logger.log(level, "%s", text)
+
+
+def refuse(crawler: Crawler | None, error: SettingsError) -> None:
+    """Have a crawl end for a wrong value with one line in the log, and an exit code that is not 0.
+
+    Scrapy lets the error go to whoever awaits the crawl. Its own commands await none: asyncio or
+    Twisted logs a traceback then, which tells nothing more than this line, and is left out. (Where
+    a script runs a ``CrawlerProcess``, Twisted writes one past the log, on stderr.)
+
+    Args:
+        crawler: the one that does not start; None: it is not known.
+        error: what is raised after this.
+    """
+    if error.is_told:
+        return
+    error.is_told = True
+    logger.critical("%s", error)
+    for name in ("asyncio", "twisted"):
+        logging.getLogger(name).addFilter(_is_news)  # the same one is added once
+    if crawler is not None:
+        # By this scrapy crawl knows that there was no crawl; before 2.15 by nothing else.
+        crawler.spider = None
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    return not (isinstance(error, SettingsError) and error.is_told)
+
+
+def _is_a(component: Any, path: str) -> bool:
+    """Return whether a class, or the one of an import path, is the other or a subclass of it."""
+    component, other = load_object(component), load_object(path)
+    return isinstance(component, type) and other in component.__mro__
+
+
+def _name(component: Any) -> str:
+    component = load_object(component)
+    return f"{component.__module__}.{getattr(component, '__qualname__', component)}"

@@ -1,0 +1,276 @@
+"""The recipes of the documents do what they say, as they stand but for the names of sites."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import textwrap
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import scrapy
+from crawling import crawl, ensureDeferred
+from loops import TIME
+from pages import page
+from redis_server import NEEDS_REDIS, RedisServer
+from webs import Answer, Closed, html, site
+
+BLOCK = re.compile(r"\.\. code-block:: python\n\n    # (\w+)\.py\n((?:    .*\n|\n)+)")
+pytestmark = pytest.mark.slow
+TURNED = pytest.mark.usefixtures("loop_is_turned")
+
+
+class Recipe:
+    """The files of a recipe, in the folder where it runs."""
+
+    def __init__(self, name: str, sites: dict[str, str]) -> None:
+        text = page(f"recipes/{name}")
+        for example, here in sites.items():
+            text = text.replace(example, here)
+        self.files: dict[str, list[str]] = {}
+        for file, code in BLOCK.findall(text):
+            self.files.setdefault(file, []).append(textwrap.dedent(code))
+
+    def settings(self, number: int = 0) -> dict[str, object]:
+        """Return what the settings.py says, or one of several."""
+        written: dict[str, object] = {}
+        exec(self.files["settings"][number], written)
+        return {name: value for name, value in written.items() if name.isupper()}
+
+    def module(self, name: str):
+        """Write the file down, and import it as Scrapy does."""
+        Path(f"{name}.py").write_text(self.files[name][0])
+        return importlib.import_module(name)
+
+    def spider(self, name: str) -> type[scrapy.Spider]:
+        (spider,) = (
+            one
+            for one in vars(self.module(name)).values()
+            if isinstance(one, type) and issubclass(one, scrapy.Spider) and one.__module__ == name
+        )
+        return spider
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    """Make recipes, in a folder of their own; what they import is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    yield lambda name, **sites: Recipe(
+        name, {f"https://{k}.example.com": v for k, v in sites.items()}
+    )
+    for name in set(sys.modules) - before:
+        if getattr(sys.modules[name], "__file__", None) == str(tmp_path / f"{name}.py"):
+            del sys.modules[name]
+
+
+@TURNED
+@ensureDeferred
+async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(recipe, webs):
+    """The second run is too early and asks for nothing; the third finishes; then all is done."""
+    web = site(webs, 12)
+    web.refuse = Closed(seconds=3600, after=5, retry_after="3600")
+    nightly = recipe("nightly", shop=web.url)
+    spider = nightly.spider("shop")
+    night = {**nightly.settings(), "JOBDIR": "jobs/night"}
+
+    first = await crawl(spider, night)
+    asked = len(web.hits)
+    TIME.set_wall(TIME.wall() + 900)
+    early = await crawl(spider, night)
+    assert len(web.hits) == asked
+    TIME.set_wall(TIME.wall() + 3600)
+    web.refuse = lambda _path: None
+    last = await crawl(spider, night)
+    after = await crawl(spider, night)
+
+    runs = [first, early, last]
+    assert [run.stats["finish_reason"] for run in runs] == ["sites_paused"] * 2 + ["finished"]
+    assert sorted(first.urls() + early.urls() + last.urls()) == web.urls(12)
+    assert after.urls() == [f"{web.url}/"]
+
+
+@TURNED
+@ensureDeferred
+async def test_one_long_nightly_run_waits(recipe, webs):
+    """Within the three hours it gets all, and holds no request back."""
+    web = site(webs, 6)
+    web.refuse = Closed(seconds=300, after=3, retry_after="300")
+    nightly = recipe("nightly", shop=web.url)
+    run = await crawl(nightly.spider("shop"), nightly.settings(1))
+    assert run.urls() == web.urls(6)
+    assert run.seconds >= 300
+
+
+@TURNED
+@ensureDeferred
+async def test_only_what_has_changed(recipe, webs):
+    """The first run gets all pages of the sitemap, the second those that are newer than it."""
+    web = site(webs, 3)
+    entries = "".join(
+        f"<url><loc>{web.url}/page/{n}</loc><lastmod>{year}-01-01</lastmod></url>"
+        for n, year in enumerate((2019, 2020, 2099))
+    )
+    web.pages["/map.xml"] = Answer(
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'.encode()
+    )
+    web.pages["/robots.txt"] = Answer(b"Sitemap: /map.xml\n")
+    changed = recipe("changed", news=web.url)
+    spider = changed.spider("news")
+    kept = {**changed.settings(), "MANDELBOT_STORE": "./kept.db"}  # as in a project's .scrapy
+    first = await crawl(spider, kept)
+    second = await crawl(spider, kept)
+    everything = await crawl(spider, {**kept, "MANDELBOT_SITEMAP_SINCE": ""})
+    assert first.urls() == everything.urls() == [f"{web.url}/page/{n}" for n in range(3)]
+    assert second.urls() == [f"{web.url}/page/2"]
+    assert second.stats["mandelbot/sitemaps/older"] == 2
+
+
+@TURNED
+@ensureDeferred
+async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
+    """Five seconds between requests of the one, robots.txt included; the other is done by then."""
+    slow, fast = site(webs, 4), site(webs, 4, "127.0.0.2")
+    delay = recipe("delay", slow=slow.url, fast=fast.url)
+    run = await crawl(delay.spider("both"), delay.settings())
+    assert run.urls() == sorted(slow.urls(4) + fast.urls(4))
+    assert min(b.at - a.at for a, b in pairwise(slow.hits)) >= 5
+    assert max(hit.at for hit in fast.hits) < slow.hits[1].at
+
+
+@TURNED
+@ensureDeferred
+async def test_a_refused_proxy_keeps_nothing_waiting(recipe, webs):
+    """One proxy is refused for an hour: all pages come through the other, in seconds."""
+    proxies = [webs("127.0.0.1"), webs("127.0.0.2")]
+    shop = "http://shop.test"
+    for proxy in proxies:
+        proxy.pages = {f"{shop}/{number}": html() for number in range(12)}
+        proxy.pages[f"{shop}/robots.txt"] = Answer(b"")
+    proxies[0].refuse = Closed(3600, after=3, retry_after="3600", robots_too=False)
+    several = recipe("proxies")
+    several.module("proxies")
+
+    class Shop(scrapy.Spider):
+        name = "shop"
+        start_urls = [f"{shop}/{number}" for number in range(12)]
+
+        def parse(self, response):
+            yield {"url": response.url}
+
+    settings = {**several.settings(), "PROXIES": [proxy.url for proxy in proxies]}
+    run = await crawl(Shop, settings)
+    assert run.urls() == sorted(Shop.start_urls)
+    assert run.seconds < 60
+
+
+@TURNED
+@ensureDeferred
+async def test_files_wait_for_their_site(recipe, webs, tmp_path):
+    """The site is down for five minutes: all files arrive, and nothing was sent meanwhile."""
+    web = site(webs, 5)
+    web.refuse = closed = Closed(300, after=1, retry_after="300", robots_too=False)
+    papers = recipe("files", papers=web.url)
+    run = await crawl(papers.spider("papers"), papers.settings())
+    (item,) = run.items
+    assert len(item["files"]) == 5
+    assert all((tmp_path / "files" / file["path"]).is_file() for file in item["files"])
+    assert not [hit for hit in web.hits if closed.began + 1 < hit.at < closed.began + 300]
+
+
+@ensureDeferred
+async def test_pages_of_a_browser_wait_too(recipe, webs):
+    """Text that a script writes is there, what is forbidden is not asked for, and a 503 pauses."""
+    pytest.importorskip("scrapy_playwright", reason="needs scrapy-playwright")
+    browser = pytest.importorskip("browser")
+    if not browser.IS_THERE:
+        pytest.skip("needs chromium")
+    web = webs()
+    script = "<p id=said></p><script>said.textContent = 'from a script'</script>"
+    web.pages = {
+        "/robots.txt": Answer(b"User-agent: *\nDisallow: /private\n"),
+        "/": Answer(f"<a href=/a>a</a><a href=/private>b</a>{script}".encode()),
+        "/a": Answer(script.encode()),
+    }
+    for path in ("/", "/a"):
+        web.pages[path].headers["Content-Type"] = "text/html"
+    web.refuse = Closed(1, after=1, retry_after="1", robots_too=False)
+    app = recipe("playwright", app=web.url)
+    here = {"executable_path": browser._CHROMIUM, "args": ["--no-sandbox"]}
+    run = await crawl(app.spider("app"), {**app.settings(), "PLAYWRIGHT_LAUNCH_OPTIONS": here})
+    assert run.urls() == [f"{web.url}/", f"{web.url}/a"]
+    assert {item["text"] for item in run.items} == {"from a script"}
+    assert web.asked("/private") == 0
+    assert run.stats["mandelbot/pause/count"] == 1
+
+
+@NEEDS_REDIS
+@ensureDeferred
+async def test_scrapy_redis_goes_on_while_a_site_is_paused(recipe, webs, tmp_path):
+    """A start URL that is pushed while a paused site has requests is crawled meanwhile."""
+    redis = pytest.importorskip("redis")
+    pytest.importorskip("scrapy_redis")
+    web, other = site(webs, 6), site(webs, 3, "127.0.0.2")
+    web.refuse = closed = Closed(3, after=3, retry_after="3", robots_too=False)
+    (tmp_path / "redis").mkdir()
+    with RedisServer(tmp_path / "redis") as server:
+        client = redis.Redis.from_url(server.url)
+        shops = recipe("scrapy_redis")
+        client.lpush("shops:start_urls", f'{{"url": "{web.url}/"}}')
+        settings = {**shops.settings(), "REDIS_URL": server.url}
+
+        class Pushing(shops.spider("shops")):
+            max_idle_time = 1
+
+            def site_paused(self, site, until, reason):
+                client.lpush("shops:start_urls", f'{{"url": "{other.url}/"}}')
+
+        run = await crawl(Pushing, settings)
+        client.close()
+    assert run.urls() == sorted(web.urls(6) + other.urls(3))
+    assert max(hit.at for hit in other.hits) < closed.began + 3
+
+
+@TURNED
+@ensureDeferred
+async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path):
+    """Pages that a file refuses are not asked for, those that refuse give nothing; all is noted."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nContent-Usage: /page/0 train-ai=n\n")
+    web.pages["/page/1"].headers["TDM-Reservation"] = "1"
+    texts = recipe("training", texts=web.url)
+    run = await crawl(texts.spider("texts"), texts.settings())
+    assert run.urls() == [f"{web.url}/", f"{web.url}/page/2"]
+    assert web.asked("/page/0") == 0
+    assert len(run.logged("Not taken: ")) == 2
+    assert (tmp_path / "ledger.jsonl").read_bytes().count(b"\n") == 3
+
+
+@ensureDeferred
+async def test_why_nothing_was_crawled(recipe, webs):
+    """The spider names the line, in the words of the recipe."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
+    why = recipe("why", shop=web.url)
+    run = await crawl(why.spider("shop"))
+    assert run.items == []
+    said = f"{web.url}/ is forbidden by line 2: Disallow: / (agent *)"
+    assert said in run.messages
+    assert said.replace(web.url, "https://shop.example.com") in page("recipes/why")
+
+
+def test_the_test_of_a_robots_txt_passes(recipe):
+    """For the file that the recipe shows it holds; for one that closes the shop it does not."""
+    own = recipe("own_robots")
+    shown = re.search(r"\$ cat robots.txt\n((?:    .*\n|\n)+?)    \$", page("recipes/own_robots"))
+    text = re.sub("^    ", "", shown[1], flags=re.MULTILINE)
+    for body, holds in ((text, True), (text.replace("Disallow: /basket", "Disallow: /"), False)):
+        Path("robots.txt").write_text(body)
+        module = own.module("test_robots")
+        module.test_robots_stay_out("/basket")
+        module.test_the_sitemap_is_cited()
+        assert module.ROBOTS.allowed("/shoes", "Googlebot") == holds
+        del sys.modules["test_robots"]

@@ -1,0 +1,89 @@
+"""A run that follows sitemaps and dies loses none of what they list, wherever it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from crawling import ensureDeferred
+from dying import AGAIN, Noting, dies, run, run_after
+from shops import FOLLOW, index, shop, urls, urlset
+
+SETTINGS = {**FOLLOW, "CONCURRENT_REQUESTS": 2, "ROBOTSTXT_OBEY": True}
+MAPS = ("/index.xml", "/a.xml", "/b.xml")
+
+
+@pytest.fixture
+def web(webs, monkeypatch):
+    """Return a site of 200 pages in two sitemaps, of which ten wait at a time in the crawl."""
+    monkeypatch.setattr("scrapy_mandelbot.following.follower._FEW", 5)
+    monkeypatch.setattr("scrapy_mandelbot.following.follower._ENOUGH", 10)
+    monkeypatch.setattr("scrapy_mandelbot.following.kept_progress._EVERY", 0)
+    web = shop(webs, 200, "/index.xml")
+    web.pages["/index.xml"] = index(f"{web.url}/a.xml", f"{web.url}/b.xml")
+    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(150)))
+    web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(150, 200)))
+    return web
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "job"
+
+
+class DiesLate(Noting):
+    """Dies when it has been called for so many pages."""
+
+    at = 0
+
+    def parse(self, response):
+        yield from super().parse(response)
+        if len(self.called) == self.at:
+            dies(self)
+
+
+class DiesReading(Noting):
+    """Dies when so much of a sitemap was read, and goes on as if it had not been."""
+
+    at = 0
+
+    def sitemap_filter(self, entries):
+        for number, entry in enumerate(entries):
+            if number == self.at:
+                dies(self)
+            yield entry
+
+
+@pytest.mark.parametrize(
+    ("dying", "at"),
+    [(DiesLate, 1), (DiesLate, 20), (DiesLate, 180), (DiesReading, 40)],
+)
+@ensureDeferred
+async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
+    """Each page's callback ends once, but for what was in flight; no sitemap is read twice."""
+    spider = type(dying.__name__, (dying,), {"at": at})
+    first = await run(spider, folder, [web.url + "/"], **SETTINGS)
+    before = first.crawler.spider.called_then
+    asked = Counter({path: web.asked(path) for path in MAPS})
+    again = await run_after(folder, Noting, [web.url + "/"], **SETTINGS)
+    after = again.crawler.spider.called
+    assert set(before) | set(after) >= set(urls(web, *range(200)))
+    assert len(before) + len(after) <= 201 + AGAIN
+    assert sum(web.asked(path) - asked[path] for path in MAPS) <= (3 if at == 1 else 2)
+    assert not list((folder.with_name("died") / "mandelbot.sitemaps").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("harm", ["deleted", "cut"])
+@ensureDeferred
+async def test_a_sitemap_whose_entries_are_gone_is_asked_for_again(web, folder, harm):
+    """As a power cut may leave it: what was fed of it is known, the rest comes."""
+    spider = type("DiesLate", (DiesLate,), {"at": 160})
+    first = await run(spider, folder, [web.url + "/"], **SETTINGS)
+    for file in (folder.with_name("died") / "mandelbot.sitemaps").glob("*.jsonl"):
+        if harm == "deleted":
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[:-100])
+    again = await run_after(folder, Noting, **SETTINGS)
+    both = set(first.crawler.spider.called_then) | set(again.crawler.spider.called)
+    assert both >= set(urls(web, *range(200)))

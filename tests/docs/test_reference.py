@@ -1,0 +1,108 @@
+"""The pages of settings, meta keys, hooks and stats say what is there, and all of it."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import textwrap
+
+import scrapy
+from pages import ROOT, names, page
+from scrapy.settings import Settings
+
+from scrapy_mandelbot import signals
+from scrapy_mandelbot.config import Config, setting_defaults
+from scrapy_mandelbot.events import EVENTS
+from scrapy_mandelbot.extensions import HOOKS
+from scrapy_mandelbot.politeness import outcome
+
+MODULES = {path: path.read_text() for path in (ROOT / "scrapy_mandelbot").rglob("*.py")}
+PACKAGE = "\n".join(MODULES.values())
+
+
+def test_every_setting_is_in_the_table_with_its_default():
+    """A setting exists only if docs/settings.rst lists it."""
+    table = page("settings").partition("\n\n\n")[0]
+    defaults = setting_defaults()
+    assert names(table, "(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+") == list(defaults)
+    rows = dict(re.findall(r"^``([A-Z_]+)`` +(\S.*?)  ", table, flags=re.MULTILINE))
+    told = {name: str(default) for name, default in defaults.items()}
+    assert rows == told
+
+
+ENTRY = re.compile(
+    r"^([A-Z_]+)\n~+\n\n:default: (.+)\n:takes: (.+)\n\n((?:.+\n)+)\n"
+    r"\.\. code-block:: python\n\n((?: {4}.*\n)+)",
+    re.MULTILINE,
+)
+
+
+def test_every_setting_has_an_entry():
+    """After the table: default, what it takes, when to change it, and an example of it alone."""
+    entries = {name: rest for name, *rest in ENTRY.findall(page("settings"))}
+    assert list(entries) == list(setting_defaults()), "in the table's order"
+    for name, (default, _takes, _why, example) in entries.items():
+        told = default.strip("`").partition(":")[0].partition(" (")[0].partition(", by")[0]
+        assert told == repr(setting_defaults()[name]).replace("'", '"'), name
+        assert set(re.findall("(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+", example)) == {name}
+
+
+def test_the_examples_of_settings_are_taken():
+    """What an entry shows can be written as it stands, and is not the default."""
+    for name, *_, example in ENTRY.findall(page("settings")):
+        written: dict[str, object] = {"scrapy": scrapy}
+        exec(textwrap.dedent(example), written)
+        spider = written.get("MySpider")
+        value = spider.custom_settings[name] if spider else written[name]
+        Config.from_settings(Settings({name: value}))
+        assert value != setting_defaults()[name]
+
+
+def test_every_stat_is_in_the_table():
+    """A stat exists only if docs/stats.rst lists it."""
+    counted = {stat for event in EVENTS.values() for stat in event.stats}
+    counted |= {stat for event in EVENTS.values() for stat, _ in event.sums}
+    cases = [row.case for row in outcome._TABLE]
+    families = [one for event in EVENTS.values() for one in event.families]
+    counted |= {f"{start}{case}" for start, value in families if value == "case" for case in cases}
+    ours = {stat for stat in counted if stat.startswith("mandelbot/")}
+    assert sorted(names(page("stats"), "mandelbot/[a-z0-9_/]+")) == sorted(ours)
+    others = "\n".join(text for path, text in MODULES.items() if path.name != "events.py")
+    assert not re.findall(r'"mandelbot/[a-z_/]+"', others), "nothing else counts"
+
+
+def test_every_hook_and_signal_is_in_the_table():
+    """A hook exists only if docs/hooks.rst lists it, and each is a signal."""
+    listed = names(page("hooks"), "[a-z_]+")
+    assert listed == list(HOOKS)
+    ours = {name: one for name, one in vars(signals).items() if not name.startswith("_")}
+    assert set(listed) == set(ours)
+    of_events = {event.signal for event in EVENTS.values()} - {None}
+    assert of_events == set(ours.values()), "each is sent, and none that is not ours"
+    of_others = re.findall(r"send(?:_catch_log)?\(\s*signals\.[a-z_]+", PACKAGE)
+    assert not of_others, "what the table of events sends is sent nowhere else"
+
+
+def test_every_meta_key_is_in_the_table():
+    """A meta key that the package reads or sets is in docs/meta.rst, or is Scrapy's own."""
+    read = set(re.findall(r'meta(?:\.get\(\s*|=\{)"([a-z_]+)"', PACKAGE))
+    scrapys = {
+        "handle_httpstatus_list",
+        "handle_httpstatus_all",
+        "download_latency",
+        "download_slot",
+        "is_start_request",
+    }
+    assert set(names(page("meta"), "[a-z_]+")) == read - scrapys
+
+
+def test_the_layers_are_those_that_import_linter_holds():
+    """The table of modules lists every module, in the order of the contract."""
+    listed = re.findall(r"^((?:``[a-z]+``(?:, )?)+) ", page("design"), flags=re.MULTILINE)
+    modules = [module for row in listed for module in row.replace("`", "").split(", ")]
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    layers = setup["importlinter:contract:layers"]["layers"].split("\n")
+    floor_of = {name: n for n, layer in enumerate(layers) for name in layer.split(" | ")}
+    assert set(modules) == set(floor_of) - {""}
+    assert sorted(modules, key=floor_of.__getitem__) == modules

@@ -1,0 +1,20 @@
+"""The project's documents, as tests read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+README = (ROOT / "README.rst").read_text(encoding="utf-8")
+
+
+def page(name: str) -> str:
+    """Return the text of a page of the documentation, given its path without ``.rst``."""
+    return (DOCS / f"{name}.rst").read_text(encoding="utf-8")
+
+
+def names(text: str, pattern: str) -> list[str]:
+    """Return what stands in the first column of the text's tables."""
+    return re.findall(rf"^``({pattern})``", text, flags=re.MULTILINE)

@@ -1,0 +1,129 @@
+"""Debian's redis-server, on loopback for tests: one of our own, which can be killed and come back.
+
+It keeps nothing on disk unless asked to. In a test module::
+
+    from redis_server import NEEDS_REDIS, RedisServer
+
+    pytestmark = NEEDS_REDIS
+
+    @pytest.fixture(scope="module")
+    def redis_server(tmp_path_factory):
+        with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+            yield server
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IS_THERE = shutil.which("redis-server") is not None
+NEEDS_REDIS = pytest.mark.skipif(
+    not IS_THERE, reason="redis-server is not installed (Debian: redis-server)"
+)
+
+_PATIENCE = 10.0  # seconds until it must have started, or ended
+
+
+class RedisServer:
+    """A redis-server on a free port of loopback, stopped at the end of a ``with`` block.
+
+    Args:
+        folder: where it keeps what it writes; of its own, for this server alone.
+        appendonly: whether it keeps its data over :meth:`kill` and :meth:`stop`, synced at each
+            write. Else it starts empty each time.
+        arguments: further settings as redis-server takes them, as ``"--maxmemory", "2mb"``.
+    """
+
+    def __init__(self, folder: Path, *arguments: str, appendonly: bool = False) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.unix_url = f"unix://{folder}/redis.sock?db=0"
+        self._folder = folder
+        self._command = [
+            *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
+            *("--unixsocket", str(folder / "redis.sock"), "--dir", str(folder)),
+            *("--logfile", str(folder / "redis.log"), "--daemonize", "no", "--save", ""),
+            *("--appendonly", "yes" if appendonly else "no", "--appendfsync", "always"),
+            *arguments,
+        ]
+        self._process: subprocess.Popen | None = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it, again after :meth:`stop` or :meth:`kill` too, and wait till it answers."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            if self._answers():
+                return
+        self.kill()
+        raise TimeoutError((self._folder / "redis.log").read_text())
+
+    def stop(self) -> None:
+        """End it as an administrator does; nothing happens where it does not run."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a crash does: ``kill -9``."""
+        self._end(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Have it take connections and answer nothing, until :meth:`thaw`."""
+        self._running().send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Have it go on where :meth:`freeze` held it."""
+        self._running().send_signal(signal.SIGCONT)
+
+    def clear(self) -> None:
+        """Drop all that it holds, for the next test."""
+        self._ask(b"FLUSHALL\r\n")
+
+    def _running(self) -> subprocess.Popen:
+        assert self._process is not None
+        return self._process
+
+    def _end(self, by: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGCONT)  # a frozen one hears nothing but SIGKILL
+        process.send_signal(by)
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(_PATIENCE)
+            raise
+
+    def _answers(self) -> bool:
+        try:
+            return self._ask(b"PING\r\n").startswith(b"+PONG")
+        except OSError:
+            time.sleep(0.01)
+            return False
+
+    def _ask(self, command: bytes) -> bytes:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=_PATIENCE) as connection:
+            connection.sendall(command)
+            return connection.recv(1_000)

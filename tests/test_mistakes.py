@@ -1,0 +1,457 @@
+"""Mistakes in a project's settings are told, each in one line; who makes none hears nothing."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from crawling import SETTINGS, crawl, ensureDeferred
+from scrapy import Spider
+from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
+from scrapy.settings import Settings
+
+from scrapy_mandelbot import Addon, MandelbotRobotParser, RobotsTxtMiddleware, SettingsError
+from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.mistakes import Project, mistakes_in
+
+STOCK = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+BY_HAND: dict[str, Any] = {
+    "ADDONS": {},
+    "ROBOTSTXT_OBEY": True,
+    "ROBOTSTXT_PARSER": "scrapy_mandelbot.MandelbotRobotParser",
+    "DOWNLOADER_MIDDLEWARES": {
+        STOCK: None,
+        "scrapy_mandelbot.RobotsTxtMiddleware": 100,
+        "scrapy_mandelbot.PauseMiddleware": 950,
+    },
+    "SPIDER_MIDDLEWARES": {"scrapy_mandelbot.RobotTagsMiddleware": 40},
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy_mandelbot.SiteQueue",
+    "EXTENSIONS": {
+        "scrapy_mandelbot.SpiderHooks": 500,
+        "scrapy_mandelbot.PauseConsole": 500,
+        "scrapy_mandelbot.SitemapFollower": 500,
+    },
+}
+
+
+class EmptySpider(Spider):
+    name = "empty"
+
+
+class HookedSpider(EmptySpider):
+    def site_paused(self, site, until, reason): ...
+
+
+class OwnRobotsMiddleware(StockMiddleware):
+    """A project's own, as many have."""
+
+
+class OursOnceMore(RobotsTxtMiddleware):
+    """A project's own, of ours."""
+
+
+class AnotherRobotsTxtMiddleware:
+    """A project's own that is like none."""
+
+
+class OwnParser(MandelbotRobotParser):
+    """A project's own, of ours."""
+
+
+class OwnScheduler(Scheduler):
+    """A project's own that is Scrapy's."""
+
+
+class OtherScheduler:
+    """A project's own that is none of Scrapy's."""
+
+    def has_pending_requests(self): ...
+    def enqueue_request(self, request): ...
+    def next_request(self): ...
+
+
+def by_hand(name: str = "", **changed: int | None) -> dict[str, Any]:
+    """Return the README's settings for who uses no add-on, with changed places of a setting.
+
+    A component that is set to -1 is left out.
+    """
+    if not name:
+        return BY_HAND
+    paths = {path.rpartition(".")[2]: path for path in BY_HAND[name] if path != STOCK}
+    places = BY_HAND[name] | {paths[component]: place for component, place in changed.items()}
+    return BY_HAND | {name: {path: place for path, place in places.items() if place != -1}}
+
+
+def told(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[tuple[int, str]]:
+    """Return what a project with these settings is told, as the spider opens."""
+    crawler = Crawler(spider, Settings({**SETTINGS, **settings}))
+    crawler._apply_settings()
+    config = Config.from_settings(crawler.settings)
+    return list(mistakes_in(Project(crawler.settings, config, spider)))
+
+
+RIGHT = [
+    {},
+    by_hand(),
+    {"MANDELBOT_PACE": "obey", "MANDELBOT_CRAWL_DELAYS": {".example.com": 5, "*.example.org": 1}},
+    {"MANDELBOT_SITEMAPS": "follow", "MANDELBOT_DIALECT": "google"},
+    {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"},
+    {"MANDELBOT_PAUSE_CLOSE": True},  # a deprecated name has a warning of its own
+    {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser"},
+    {"ROBOTSTXT_PARSER": OwnParser, "MANDELBOT_DIALECT": "google"},
+    {"SCHEDULER": OwnScheduler},
+    {"SCHEDULER": OtherScheduler},
+    {"JOBDIR": "JOBDIR"},
+    {"DOWNLOADER_MIDDLEWARES": {"scrapy_mandelbot.RobotsTxtMiddleware": 120}},
+    {
+        "DOWNLOADER_MIDDLEWARES": {
+            "scrapy_mandelbot.RobotsTxtMiddleware": None,
+            OursOnceMore: 100,
+        }
+    },
+    {"MANDELBROT_DEPTH": 5},  # somebody else's
+]
+
+
+@pytest.mark.parametrize("settings", RIGHT, ids=lambda settings: ", ".join(settings) or "nothing")
+@pytest.mark.parametrize("spider", [EmptySpider, HookedSpider])
+def test_a_project_that_is_right_is_told_nothing(settings, spider, tmp_path, monkeypatch):
+    """Neither with the add-on nor wired by hand, with whatever may be set."""
+    monkeypatch.chdir(tmp_path)
+    assert told(settings, spider) == []
+
+
+MISTAKES = [
+    (
+        {"MANDELBOT_CRAWL_DELAY": 5},
+        "MANDELBOT_CRAWL_DELAY is no setting of scrapy-mandelbot: is MANDELBOT_CRAWL_DELAYS meant?",
+    ),
+    (
+        {"MANDELBOT_PACES": "obey"},
+        "MANDELBOT_PACES is no setting of scrapy-mandelbot: is MANDELBOT_PACE meant?",
+    ),
+    (
+        {"MANDLEBOT_PACE": "obey"},
+        "MANDLEBOT_PACE is no setting of scrapy-mandelbot: is MANDELBOT_PACE meant?",
+    ),
+    (
+        {"MANDELBOT_ENABLE": False},
+        "MANDELBOT_ENABLE is no setting of scrapy-mandelbot: is MANDELBOT_ENABLED meant?",
+    ),
+    (
+        {"MANDELBOT_XYZZY": 1},
+        "MANDELBOT_XYZZY is no setting of scrapy-mandelbot, and none has a name like it.",
+    ),
+    (
+        {"ROBOTSTXT_OBEY": False, "MANDELBOT_SITEMAPS": "follow"},
+        (
+            "ROBOTSTXT_OBEY is off: robots.txt is not asked for, so that MANDELBOT_SITEMAPS ="
+            " 'follow' does nothing."
+        ),
+    ),
+    (
+        {"ROBOTSTXT_OBEY": False, "MANDELBOT_PACE": "obey", "MANDELBOT_DIALECT": "google"},
+        (
+            "ROBOTSTXT_OBEY is off: robots.txt is not asked for, so that MANDELBOT_PACE = 'obey'"
+            " and MANDELBOT_DIALECT = 'google' do nothing."
+        ),
+    ),
+    (
+        by_hand() | {"ROBOTSTXT_OBEY": False, "MANDELBOT_PACE": "obey"},
+        (
+            "ROBOTSTXT_OBEY is off: robots.txt is not asked for, so that MANDELBOT_PACE = 'obey'"
+            " does nothing."
+        ),
+    ),
+    (
+        {name: value for name, value in BY_HAND.items() if name != "ROBOTSTXT_OBEY"},
+        (
+            "ROBOTSTXT_OBEY is off: robots.txt is not asked for. Without the add-on it has to be"
+            " set to True."
+        ),
+    ),
+    (
+        {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser", "MANDELBOT_DIALECT": "google"},
+        (
+            "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser, which decides what is"
+            " allowed: MANDELBOT_DIALECT = 'google' does not."
+        ),
+    ),
+    (
+        {name: value for name, value in BY_HAND.items() if name != "ROBOTSTXT_PARSER"},
+        (
+            "ROBOTSTXT_PARSER is scrapy.robotstxt.ProtegoRobotParser, which decides what is"
+            " allowed. Without the add-on it has to be set to"
+            " scrapy_mandelbot.MandelbotRobotParser."
+        ),
+    ),
+    (
+        {"DOWNLOADER_MIDDLEWARES": {OwnRobotsMiddleware: 100}},
+        (
+            f"{__name__}.OwnRobotsMiddleware stands beside scrapy_mandelbot.RobotsTxtMiddleware"
+            " in DOWNLOADER_MIDDLEWARES: each asks for robots.txt and forbids by itself. Set one"
+            " of them to None."
+        ),
+    ),
+    (
+        {"DOWNLOADER_MIDDLEWARES": {OursOnceMore: 100}},
+        (
+            f"{__name__}.OursOnceMore stands beside scrapy_mandelbot.RobotsTxtMiddleware in"
+            " DOWNLOADER_MIDDLEWARES: each asks for robots.txt and forbids by itself. Set one of"
+            " them to None."
+        ),
+    ),
+    (
+        {"DOWNLOADER_MIDDLEWARES": {AnotherRobotsTxtMiddleware: 700}},
+        (
+            f"{__name__}.AnotherRobotsTxtMiddleware stands beside"
+            " scrapy_mandelbot.RobotsTxtMiddleware in DOWNLOADER_MIDDLEWARES: each asks for"
+            " robots.txt and forbids by itself. Set one of them to None."
+        ),
+    ),
+    (
+        BY_HAND
+        | {
+            "DOWNLOADER_MIDDLEWARES": {
+                "scrapy_mandelbot.RobotsTxtMiddleware": 100,
+                "scrapy_mandelbot.PauseMiddleware": 950,
+            }
+        },
+        (
+            f"{STOCK} stands beside scrapy_mandelbot.RobotsTxtMiddleware in"
+            " DOWNLOADER_MIDDLEWARES: each asks for robots.txt and forbids by itself. Set one of"
+            " them to None."
+        ),
+    ),
+    (
+        by_hand("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware=-1),
+        (
+            "scrapy_mandelbot.RobotsTxtMiddleware is missing in DOWNLOADER_MIDDLEWARES:"
+            " robots.txt is not asked for."
+        ),
+    ),
+    (
+        by_hand("DOWNLOADER_MIDDLEWARES", PauseMiddleware=-1),
+        (
+            "scrapy_mandelbot.PauseMiddleware is missing in DOWNLOADER_MIDDLEWARES: a site that"
+            " answers 503 is not paused."
+        ),
+    ),
+    (
+        by_hand("SPIDER_MIDDLEWARES", RobotTagsMiddleware=-1),
+        (
+            "scrapy_mandelbot.RobotTagsMiddleware is missing in SPIDER_MIDDLEWARES: robot tags"
+            " of pages are not read."
+        ),
+    ),
+    (
+        by_hand("EXTENSIONS", SitemapFollower=-1) | {"MANDELBOT_SITEMAPS": "follow"},
+        (
+            "scrapy_mandelbot.SitemapFollower is missing in EXTENSIONS: MANDELBOT_SITEMAPS ="
+            " 'follow' does nothing."
+        ),
+    ),
+    (
+        by_hand("EXTENSIONS", SpiderHooks=-1),
+        (
+            "scrapy_mandelbot.SpiderHooks is missing in EXTENSIONS: the spider's hook methods"
+            " are not called."
+        ),
+    ),
+    (
+        by_hand() | {"MANDELBOT_PURPOSE": "train-ai"},
+        (
+            "scrapy_mandelbot.purposes.UsageMiddleware is missing in DOWNLOADER_MIDDLEWARES:"
+            " what owners say of MANDELBOT_PURPOSE is not read."
+        ),
+    ),
+    (
+        by_hand() | {"SCHEDULER": "scrapy_mandelbot.JobScheduler"},
+        (
+            "scrapy_mandelbot.JobMiddleware is missing in SPIDER_MIDDLEWARES: what a page yields"
+            " is not kept in one step with that it is done."
+        ),
+    ),
+    (
+        {name: value for name, value in BY_HAND.items() if name != "SCHEDULER_PRIORITY_QUEUE"},
+        (
+            "SCHEDULER_PRIORITY_QUEUE is not scrapy_mandelbot.SiteQueue: requests of a paused"
+            " site hold places of the downloader, and slow other sites."
+        ),
+    ),
+    (
+        by_hand() | {"SCHEDULER": OtherScheduler},
+        (
+            f"SCHEDULER is {__name__}.OtherScheduler, and no add-on puts a ParkingScheduler"
+            " around it: requests of a paused site hold places of the downloader, and slow other"
+            " sites."
+        ),
+    ),
+    (
+        by_hand("DOWNLOADER_MIDDLEWARES", PauseMiddleware=560),
+        (
+            "scrapy_mandelbot.PauseMiddleware (560) in DOWNLOADER_MIDDLEWARES stands before"
+            " scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware (900): a 503 is retried"
+            " or cached before it is seen. Its place is 950."
+        ),
+    ),
+    (
+        {"DOWNLOADER_MIDDLEWARES": {"scrapy_mandelbot.RobotsTxtMiddleware": 905}},
+        (
+            "scrapy_mandelbot.RobotsTxtMiddleware (905) in DOWNLOADER_MIDDLEWARES stands behind"
+            " scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware (900): a request is"
+            " answered before its rules are asked for. Its place is 100."
+        ),
+    ),
+    (
+        by_hand("SPIDER_MIDDLEWARES", RobotTagsMiddleware=60),
+        (
+            "scrapy_mandelbot.RobotTagsMiddleware (60) in SPIDER_MIDDLEWARES stands behind"
+            " scrapy.spidermiddlewares.httperror.HttpErrorMiddleware (50): tags of error pages"
+            " are not read. Its place is 40."
+        ),
+    ),
+    (
+        {"MANDELBOT_USAGE": "obey"},
+        (
+            "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
+            " nothing is dropped."
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "line"), MISTAKES, ids=lambda it: str(it)[:60])
+def test_a_mistake_is_told_in_one_line(settings, line):
+    """By a warning, and by no second one."""
+    assert told(settings, HookedSpider) == [(logging.WARNING, line)]
+
+
+SWITCHED_OFF = [
+    (
+        {"ROBOTSTXT_OBEY": False},
+        "ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.",
+    ),
+    (
+        {"DOWNLOADER_MIDDLEWARES": {"scrapy_mandelbot.PauseMiddleware": None}},
+        (
+            "scrapy_mandelbot.PauseMiddleware is switched off in DOWNLOADER_MIDDLEWARES: a site"
+            " that answers 503 is not paused."
+        ),
+    ),
+    (
+        by_hand("EXTENSIONS", SpiderHooks=None),
+        (
+            "scrapy_mandelbot.SpiderHooks is switched off in EXTENSIONS: the spider's hook"
+            " methods are not called."
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "line"), SWITCHED_OFF, ids=lambda it: str(it)[:60])
+def test_what_a_project_switches_off_is_told_too(settings, line):
+    """As no mistake: it is meant so."""
+    assert told(settings, HookedSpider) == [(logging.INFO, line)]
+
+
+def test_a_name_in_which_several_are_wrong_is_told_of_each():
+    """One line for each."""
+    assert len(told({"MANDELBOT_PACES": 1, "MANDELBOT_ENABLE": 1, "MANDELBOT_DIALECTS": 1})) == 3
+
+
+@ensureDeferred
+async def test_a_crawl_tells_its_mistakes_once(caplog):
+    """As the spider opens, whichever of the package's components come first."""
+    crawled = await crawl(EmptySpider, {"MANDELBOT_PACES": "obey"})
+    assert len(crawled.logged("MANDELBOT_PACES is no setting")) == 1
+    assert crawled.stats["finish_reason"] == "finished"
+    by_hand_too = await crawl(EmptySpider, by_hand() | {"MANDELBOT_PACES": "obey"})
+    assert len(by_hand_too.logged("MANDELBOT_PACES is no setting")) == 1
+
+
+@ensureDeferred
+async def test_who_has_it_off_is_told_nothing():
+    """MANDELBOT_ENABLED = False is exactly stock Scrapy."""
+    crawled = await crawl(EmptySpider, {"MANDELBOT_ENABLED": False, "MANDELBOT_PACES": "obey"})
+    assert not crawled.logged("MANDELBOT_PACES")
+
+
+SPIDER = """
+from scrapy import Spider
+
+class EmptySpider(Spider):
+    name = "empty"
+    start_urls = ["data:,"]
+
+    def parse(self, response): ...
+"""
+WRONG = "MANDELBOT_DIALECT = 'googel': it takes a Dialect or one of "
+ADDON = {"ADDONS": '{"scrapy_mandelbot.Addon": 500}'}
+WIRED = {"DOWNLOADER_MIDDLEWARES": '{"scrapy_mandelbot.PauseMiddleware": 950}'}
+
+
+@pytest.mark.parametrize("command", [["crawl", "empty"], ["runspider", "project/spiders.py"]])
+@pytest.mark.parametrize("settings", [ADDON, WIRED], ids=["add-on", "by hand"])
+def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, command, settings):
+    """The last line of the log, with no traceback anywhere; the command fails."""
+    _write_project(tmp_path, settings)
+    run = _scrapy(tmp_path, *command, "-s", "MANDELBOT_DIALECT=googel")
+    assert run.returncode == 1
+    assert "Traceback" not in run.stdout + run.stderr
+    *before, last = run.stderr.splitlines()
+    assert f" CRITICAL: {WRONG}" in last
+    assert not any(WRONG in line for line in before)
+
+
+def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path):
+    """With Twisted's own reactor too; what Twisted writes past the log is not ours to take."""
+    _write_project(tmp_path, ADDON)
+    options = ["MANDELBOT_DIALECT=googel", "FORCE_CRAWLER_PROCESS=1", "LOG_FILE=log"]
+    run = _scrapy(tmp_path, "crawl", "empty", *(word for one in options for word in ("-s", one)))
+    assert run.returncode == 1
+    log = (tmp_path / "log").read_text()
+    assert log.count(WRONG) == 1
+    assert "Traceback" not in log
+
+
+def test_whoever_awaits_a_crawl_gets_the_error():
+    """As from any other start that fails; and it is told once, however often it is refused."""
+    crawler = Crawler(EmptySpider, Settings({**SETTINGS, "MANDELBOT_DIALECT": "googel"}))
+    with pytest.raises(SettingsError, match="googel"):
+        crawler._apply_settings()
+
+
+def test_the_add_on_works_without_a_crawler():
+    """Scrapy builds it for one; who applies it to settings by itself need have none."""
+    settings = Settings()
+    Addon().update_settings(settings)
+    assert settings.getbool("ROBOTSTXT_OBEY")
+    with pytest.raises(SettingsError, match="googel"):
+        Addon().update_settings(Settings({"MANDELBOT_DIALECT": "googel"}))
+
+
+def _write_project(folder, settings):
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project.settings\n")
+    (folder / "project").mkdir()
+    (folder / "project" / "__init__.py").write_text("")
+    (folder / "project" / "spiders.py").write_text(SPIDER)
+    lines = [f"{name} = {value}" for name, value in settings.items()]
+    lines += ['SPIDER_MODULES = ["project.spiders"]', "TELNETCONSOLE_ENABLED = False", ""]
+    (folder / "project" / "settings.py").write_text("\n".join(lines))
+
+
+def _scrapy(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )

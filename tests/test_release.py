@@ -1,0 +1,205 @@
+"""What is released is complete, says what is so, and is told from what is not to be released."""
+
+from __future__ import annotations
+
+import configparser
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.settings import Settings
+
+import scrapy_mandelbot
+from scrapy_mandelbot.config import DEPRECATED, Config, check_settings
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.rst").read_text()
+CI = (ROOT / ".ci" / "run").read_text()
+VERSIONS = (ROOT / "docs" / "versions.rst").read_text()
+WORKFLOWS = {path.name: path.read_text() for path in (ROOT / ".github").rglob("*.yml")}
+SETUP = configparser.ConfigParser()
+SETUP.read(ROOT / "setup.cfg")
+HOME = SETUP["metadata"]["url"]
+
+
+def program(path: str):
+    """Return a script of the repository as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def table(title: str) -> list[list[str]]:
+    """Return the rows of the table below a title of the page of versions."""
+    below = VERSIONS.partition(f"\n{title}\n---")[2].partition(":header-rows: 1")[2]
+    below = re.split(r"\n\n(?=\S)", below)[0]
+    rows = [re.split(r"\n     - ", row) for row in below.split("\n   * - ")[1:]]
+    return [[" ".join(cell.split()) for cell in row] for row in rows[1:]]
+
+
+def listed(section: str, option: str) -> list[str]:
+    """Return the lines of an option of setup.cfg."""
+    return SETUP[section][option].strip().splitlines()
+
+
+def pythons() -> set[str]:
+    """Return the versions of Python that the classifiers name."""
+    of = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+    return {found[1] for found in map(of.fullmatch, listed("metadata", "classifiers")) if found}
+
+
+def test_every_python_that_is_named_was_run():
+    """The classifiers, the table of what was run, and the lowest that is taken agree."""
+    run = {row[0] for row in table("What was run")}
+    assert pythons() <= {re.match(r"3\.\d+", version)[0] for version in run}
+    lowest = min(pythons(), key=lambda version: int(version.split(".")[1]))
+    assert SETUP["options"]["python_requires"] == f">={lowest}"
+
+
+def test_both_ends_of_scrapy_were_run():
+    """The oldest that setup.cfg takes is in the table."""
+    oldest = dict(line.split(" >= ") for line in listed("options", "install_requires"))["scrapy"]
+    assert oldest in {row[1] for row in table("What was run")}
+
+
+def test_workflows_and_tox_test_every_python_that_is_named():
+    """What is promised is run again with each change."""
+    assert pythons() <= set(re.findall(r'"(3\.\d+)"', WORKFLOWS["tests.yml"]))
+    tox = (ROOT / "tox.ini").read_text()
+    envs = re.search(r"py3\{([\d,]+)\}", tox)[1].split(",")
+    assert {f"3.{minor}" for minor in envs} == pythons()
+
+
+def test_tox_has_the_oldest_as_setup_cfg_has_it():
+    """The lower end is one and the same."""
+    tox = configparser.ConfigParser()
+    tox.read(ROOT / "tox.ini")
+    oldest = tox["testenv:py310-oldest"]["deps"].strip().splitlines()
+    lowest = [line.replace(">=", "==") for line in listed("options", "install_requires")]
+    assert sorted(oldest) == sorted(lowest)
+
+
+def test_a_step_of_a_workflow_is_a_part_of_ci():
+    """What fails there can be run by its name at home; and nothing is tested there alone."""
+    parts = set(re.findall(r"^(\w+)\(\) \{", CI, re.MULTILINE))
+    for name, text in WORKFLOWS.items():
+        steps = re.findall(r"- run: \.ci/run (.*)", text)
+        matrix = {part for row in re.findall(r"part: \[(.*)\]", text) for part in row.split(", ")}
+        named = {part for step in steps for part in step.split() if re.fullmatch(r"\w+", part)}
+        assert steps, name
+        assert (named | matrix) <= parts, name
+    tests = re.findall(r"^ +- run: (.*)$", WORKFLOWS["tests.yml"], re.MULTILINE)
+    assert all(step.startswith(".ci/run ") for step in tests)
+
+
+def test_every_part_of_ci_is_run_by_a_workflow():
+    """All that must hold before anything lands must hold before a release."""
+    all_of_it = {"tests", "oldest", *re.search(r"^beside=\((.*)\)$", CI, re.MULTILINE)[1].split()}
+    for part in all_of_it:
+        assert re.search(rf"(?:\.ci/run|part:).*\b{part}\b", WORKFLOWS["tests.yml"]), part
+
+
+def test_a_release_waits_for_the_tests_and_has_no_password():
+    """Nothing is published that was not looked at, built, tested and attested."""
+    release = WORKFLOWS["release.yml"]
+    assert "uses: ./.github/workflows/tests.yml" in release
+    assert "needs: [build, test]" in release
+    assert "needs: attest" in release
+    assert "secrets." not in release
+    for text in WORKFLOWS.values():
+        assert text.count("permissions:\n  contents: read\n") == 1, "and no more by default"
+
+
+def test_every_old_name_is_in_the_table():
+    """With what to write in its place, and until when it works."""
+    rows = [[cell.replace("``", "") for cell in row] for row in table("Old names")]
+    assert rows == [[one.name, one.since, one.instead, one.gone_in] for one in DEPRECATED]
+
+
+@pytest.mark.parametrize("one", DEPRECATED, ids=lambda one: one.name)
+def test_an_old_name_works_with_a_warning(one):
+    """It is read, and the warning says what to write in its place."""
+    settings = Settings({one.name: 1})
+    with pytest.warns(ScrapyDeprecationWarning, match=re.escape(one.instead)):
+        assert check_settings(settings)
+    assert Config.from_settings(settings) != Config.from_settings(Settings())
+
+
+def test_links_of_the_readme_work_on_the_package_index():
+    """Those to files of the repository are made whole, and lead to files that are there."""
+    setup = program("setup.py")
+    relative = [link["path"] for link in setup.RELATIVE.finditer(README)]
+    assert all((ROOT / path).is_file() for path in relative), relative
+    whole = setup.with_whole_links(README, HOME, "1.2.3")
+    assert not setup.RELATIVE.search(whole)
+    targets = re.findall(r"(?:image|figure):: (\S+)|^\.\. _[^:\n]+: (\S+)|`[^`<]+<(\S+)>`_", whole)
+    assert all("://" in link or "@" in link for pair in targets for link in pair if link), targets
+
+
+LINKS = [
+    (".. image:: docs/page.png", ".. image:: HOME/raw/v1.2/docs/page.png"),
+    (".. |p| image:: docs/page.png", ".. |p| image:: HOME/raw/v1.2/docs/page.png"),
+    ("   .. figure:: docs/a.svg", "   .. figure:: HOME/raw/v1.2/docs/a.svg"),
+    ("`start <docs/start.rst>`_", "`start <HOME/blob/v1.2/docs/start.rst>`_"),
+    (".. _changes: CHANGES.rst", ".. _changes: HOME/blob/v1.2/CHANGES.rst"),
+    ("``docs/start.rst`` says so", "``docs/start.rst`` says so"),
+    ("`x <https://example.com/docs/a.rst>`_", "`x <https://example.com/docs/a.rst>`_"),
+]
+
+
+@pytest.mark.parametrize(("line", "whole"), LINKS)
+def test_a_link_is_made_whole(line, whole):
+    """A picture by its bytes, a page as it is shown; nothing else is touched."""
+    assert program("setup.py").with_whole_links(line, "HOME", "1.2") == whole
+
+
+def test_the_projects_address_stands_in_one_place():
+    """Who sets it up changes one line."""
+    name = re.sub(r"^https://([^/]+)/.*", r"\1", HOME)
+    kept = {".venv", "venv", "build", "dist", ".git", ".hypothesis"}
+    texts = [
+        path
+        for pattern in ("*.py", "*.rst", "*.cfg", "*.toml", "*.yml", "*.yaml", "*.ini")
+        for path in ROOT.rglob(pattern)
+        if not {*path.relative_to(ROOT).parts[:2]} & kept and "egg-info" not in str(path)
+    ]
+    assert [path.name for path in texts if name in path.read_text()] == ["setup.cfg"]
+
+
+CHANGES = "Changes\n=======\n\n1.2.3 (2026-11-22)\n------------------\n\n- New.\n\n"
+OLDER = "1.2.2 (2026-10-01)\n------------------\n\n- Old.\n"
+ADDRESS = "https://example.com/code"
+PROBLEMS = [
+    ("v1.2.3", "1.2.3", CHANGES + OLDER, ADDRESS, ""),
+    ("1.2.3", "1.2.3", CHANGES, ADDRESS, "the tag is 1.2.3, and the version v1.2.3"),
+    ("v1.2.4", "1.2.3", CHANGES, ADDRESS, "the tag is v1.2.4"),
+    ("v1.2.4", "1.2.4", CHANGES + OLDER, ADDRESS, "is 1.2.3, not 1.2.4"),
+    ("v1.2.3", "1.2.3", CHANGES.replace("2026-11-22", "unreleased"), ADDRESS, "no date"),
+    ("v1.2.3", "1.2.3", CHANGES.replace("- New.", ""), ADDRESS, "says nothing of 1.2.3"),
+    ("v1.2.3", "1.2.3", "", ADDRESS, "is none, not 1.2.3"),
+    ("v1.2.3", "1.2.3", CHANGES, "https://scrapy.example/code", "is a placeholder"),
+]
+
+
+@pytest.mark.parametrize(("tag", "built", "changes", "address", "problem"), PROBLEMS)
+def test_what_is_not_ready_is_not_published(tag, built, changes, address, problem):
+    """Each thing that is missing is named."""
+    found = program(".ci/release.py").problems(tag, built, changes, address)
+    assert found == [] if not problem else any(problem in one for one in found)
+
+
+def test_the_notes_of_a_release_are_its_section_of_the_changes():
+    """And the version that is built is the newest there."""
+    command = [sys.executable, ROOT / ".ci" / "release.py"]
+    run = subprocess.run([*command, "notes"], capture_output=True, text=True, check=True)
+    release = program(".ci/release.py")
+    changes = (ROOT / "CHANGES.rst").read_text()
+    version, _date, text = release.newest(changes)
+    assert run.stdout == f"{text}\n"
+    assert version == scrapy_mandelbot.__version__ == release.version()
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
