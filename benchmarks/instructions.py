@@ -7,6 +7,7 @@ Usage::
     python benchmarks/instructions.py calls [--by-function] [--gate CALLS]
     python benchmarks/instructions.py usage [--full-collections]
     python benchmarks/instructions.py job [--gate RATIO] [--full-collections]
+    python benchmarks/instructions.py report [--full-collections]
     python benchmarks/instructions.py refusal [--by-function] [--gate CALLS]
 
 page     thousand instructions a page of one site: stock Scrapy obeying robots.txt, all of the
@@ -18,6 +19,7 @@ usage    what it costs a page to ask its owner for what it may be used: thousand
          calls of the package without a purpose, with one, with a ledger
 job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
          with the links that the other modes have, and with twenty new ones; the greater ratio
+report   the same without MANDELBOT_REPORT and with it
 refusal  functions of the package called for a 503, from the download handler until the scheduler
          has the request again; a stop is a step into another module
 
@@ -124,10 +126,23 @@ def job(arguments: argparse.Namespace) -> float:
 
 def usage(arguments: argparse.Namespace) -> float:
     """Print what a page costs without a purpose and with one; return the ratio of these."""
+    names = ("no purpose", "train-ai, annotate", "train-ai, obey", "train-ai, annotate, ledger")
     variants = ("package", "annotate", "obey", "ledger")
+    return beside(dict(zip(names, variants, strict=True)), arguments.count)
+
+
+def report(arguments: argparse.Namespace) -> float:
+    """Print what a page costs without a report and with one; return the ratio."""
+    variants = {"no report": "package", "a report": "report"}
+    return beside(variants, arguments.count)
+
+
+def beside(named: dict[str, str], count: str) -> float:
+    """Print the cost of a page of each variant; return the ratio of the second to the first."""
+    names, variants = tuple(named), tuple(named.values())
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is needed: apt-get install valgrind")
-    runs = [(variant, "page", pages, arguments.count) for variant in variants for pages in SIZES]
+    runs = [(variant, "page", pages, count) for variant in variants for pages in SIZES]
     for variant in variants:
         crawl(variant, "page", 1)
     with ThreadPoolExecutor(max_workers=2) as pool:
@@ -137,7 +152,6 @@ def usage(arguments: argparse.Namespace) -> float:
         for few, many in zip(counted[::2], counted[1::2], strict=True)
     ]
     print("a page of one site              thousand instructions  ratio   calls")
-    names = ("no purpose", "train-ai, annotate", "train-ai, obey", "train-ai, annotate, ledger")
     for variant, name, cost in zip(variants, names, costs, strict=True):
         few, many = (sum(json.loads(crawl(variant, "page", n, "calls")).values()) for n in SIZES)
         each = (many - few) / (MANY - FEW)
@@ -188,7 +202,15 @@ def refusal(arguments: argparse.Namespace) -> float:
     return len(called)
 
 
-MODES = {"page": page, "site": site, "calls": calls, "usage": usage, "job": job, "refusal": refusal}
+MODES = {
+    "page": page,
+    "site": site,
+    "calls": calls,
+    "usage": usage,
+    "report": report,
+    "job": job,
+    "refusal": refusal,
+}
 
 
 def main() -> None:
