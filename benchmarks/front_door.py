@@ -168,7 +168,7 @@ def main() -> None:
             for one in results.values()
         ]
         rows.append((case, *cells))
-    rows.insert(0, ("", *VARIANTS))
+    rows.insert(0, ("trouble", *VARIANTS))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     line = "  ".join("=" * width for width in widths)
     printed = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

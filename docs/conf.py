@@ -25,6 +25,8 @@ nitpick_ignore_regex = [
 
 add_module_names = False
 autodoc_member_order = "bysource"
+autodoc_class_signature = "separated"
+autodoc_default_options = {"undoc-members": True, "exclude-members": "__init__"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
@@ -40,15 +42,17 @@ html_show_sphinx = False
 # Text drawings and sessions are shown as they are.
 highlight_language = "text"
 pygments_style = "friendly"
-pygments_dark_style = "monokai"
+pygments_dark_style = "github-dark"
 html_theme_options = {
     "sidebar_hide_name": False,
     "light_css_variables": {
         "color-brand-primary": "#0b5c8a",
         "color-brand-content": "#0b5c8a",
+        "color-api-name": "#0b5c8a",
     },
     "dark_css_variables": {
         "color-brand-primary": "#7cc4f0",
         "color-brand-content": "#7cc4f0",
+        "color-api-name": "#7cc4f0",
     },
 }

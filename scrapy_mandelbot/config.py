@@ -108,9 +108,9 @@ def _seconds_or_none(name: str, value: object) -> float | None:
     return None if value in (None, "") else _seconds(name, value)
 
 
-def _idle(name: str, value: object) -> bool | str:
-    if value == CLOSE:
-        return CLOSE
+def _idle(name: str, value: object) -> bool | str | None:
+    if value is None or value == CLOSE:
+        return value
     try:
         return _flag(name, value)
     except SettingsError:
@@ -315,13 +315,14 @@ def _site_or_host(name: str, text: str, key: str) -> str:
     return site if is_site else site.removeprefix("http://")
 
 
-def _setting(
+def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name
     name: str,
     read: Callable[[str, object], object],
     default: object = None,
     *,
     loads: bool = False,
     told: bool = True,
+    takes_none: bool = False,
 ) -> dict[str, object]:
     """Describe a setting.
 
@@ -331,8 +332,16 @@ def _setting(
         default: its value where the project sets none.
         loads: whether a component of the project is imported to read it.
         told: whether it is for projects; others are old names, or of the add-on's own.
+        takes_none: whether None, set by the project, is a value and not the default.
     """
-    return {"name": name, "read": read, "default": default, "loads": loads, "told": told}
+    return {
+        "name": name,
+        "read": read,
+        "default": default,
+        "loads": loads,
+        "told": told,
+        "takes_none": takes_none,
+    }
 
 
 @dataclass(frozen=True)
@@ -369,7 +378,7 @@ class Config:
     pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 9))
     pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
     pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
-    pause_idle: bool | str = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle, default=False))
+    pause_idle: bool | str | None = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle))
     pause_close: bool = field(
         metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False, told=False)
     )
@@ -409,7 +418,7 @@ class Config:
         metadata=_setting("MANDELBOT_SITEMAP_MAX_BYTES", _count(1), 52_428_800)
     )
     sitemap_max_entries: int | None = field(
-        metadata=_setting("MANDELBOT_SITEMAP_MAX_ENTRIES", _count_or_none, 50_000)
+        metadata=_setting("MANDELBOT_SITEMAP_MAX_ENTRIES", _count_or_none, 50_000, takes_none=True)
     )
     robot_tags: str = field(
         metadata=_setting("MANDELBOT_ROBOT_TAGS", _one_of(*ROBOT_TAG_MODES), "annotate")
@@ -473,6 +482,16 @@ class Config:
         return self.pause_idle == CLOSE or self.pause_close
 
     @property
+    def tells_idle(self) -> bool:
+        """Whether ``spider_idle`` is sent while only paused sites are left.
+
+        Unless told, it is where requests are kept elsewhere: what feeds such a crawl waits for it.
+        """
+        if self.pause_idle is None:
+            return self.inner_scheduler is not None and not self.pause_close
+        return self.pause_idle is True
+
+    @property
     def obeys_pace(self) -> bool:
         """Whether sites are asked at the pace that their robots.txt asks for."""
         return self.obey and self.pace == "obey"
@@ -527,7 +546,10 @@ def read_setting(settings: BaseSettings, attribute: str) -> Any:
 
 
 def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
-    return setting["read"](setting["name"], settings.get(setting["name"], setting["default"]))
+    name = setting["name"]
+    is_none = setting["takes_none"] and name in settings and settings[name] is None
+    value = None if is_none else settings.get(name, setting["default"])  # which takes None as unset
+    return setting["read"](name, value)
 
 
 def setting_defaults() -> dict[str, object]:

@@ -154,6 +154,23 @@ def take_place(crawler: Crawler, request: Request) -> None:
         active.add(request)
 
 
+def room(crawler: Crawler) -> float:
+    """Return how many requests more the downloader takes; ``inf``: any number.
+
+    A custom one that does not tell: CONCURRENT_REQUESTS, less what the engine has in its slot.
+    Without that as well: CONCURRENT_REQUESTS.
+    """
+    engine = cast("Any", crawler.engine)
+    most: int | None = getattr(engine.downloader, "total_concurrency", None)
+    if most is None:
+        most = crawler.settings.getint("CONCURRENT_REQUESTS")
+    try:
+        under_way = len(engine.downloader.active)
+    except (AttributeError, TypeError):
+        under_way = len(getattr(getattr(engine, "_slot", None), "inprogress", ()))
+    return most - under_way if most else inf
+
+
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     """Return whether its download slot holds the request, and has not sent it: DOWNLOAD_DELAY.
 
@@ -225,6 +242,11 @@ def scheduler_length(crawler: Crawler) -> int:
         return len(scheduler)  # type: ignore[arg-type]  # Scrapy asks it of none
     except TypeError:
         return int(scheduler.has_pending_requests())
+
+
+def scheduler_only_waits(crawler: Crawler) -> bool:
+    """Return whether the scheduler says that what it cannot look through has to wait as well."""
+    return bool(getattr(_scheduler(crawler), "only_waits", False))
 
 
 def path_safe(name: str) -> str:

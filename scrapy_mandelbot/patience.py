@@ -28,7 +28,7 @@ class Patience:
         self._crawler = crawler
         self._throttle = throttle
         self._clock = clock
-        self._tells_idle = config.pause_idle is True
+        self._tells_idle = config.tells_idle
         self._closes = config.closes_when_paused and throttle.keeps_given_up
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
@@ -45,10 +45,11 @@ class Patience:
             return
         held = engine.scheduler_length(self._crawler)
         shut, given_up = self._throttle.held() if held else (0, 0)
-        if not held or held != shut:
+        only_waits = held == shut or (shut and engine.scheduler_only_waits(self._crawler))
+        if not held or not only_waits:
             self._go_on()
             return
-        if self._closes or (self._throttle.keeps_given_up and held == given_up):
+        if self._closes or (self._throttle.keeps_given_up and shut == given_up):
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:

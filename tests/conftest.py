@@ -24,6 +24,18 @@ def pytest_make_parametrize_id(val):
     return f"{len(val)} bytes" if is_long else None
 
 
+@pytest.hookimpl(optionalhook=True)  # xdist's
+def pytest_xdist_make_scheduler(config, log):
+    """Give each process one run of neighbouring tests, and what others have left when it is done.
+
+    So a module's server, browser or corpus is made ready once, and no process waits at the end for
+    one that has several long tests left.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 @pytest.fixture
 def clock() -> TurnedClock:
     """Time that the test turns."""

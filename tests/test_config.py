@@ -243,6 +243,8 @@ GOOD = [
     ("MANDELBOT_SITEMAP_SINCE", "2026-11-20T01:00:00+01:00", "sitemap_since", 1795132800.0),
     ("MANDELBOT_SITEMAP_SINCE", "last_run", "sitemap_since", "last_run"),
     ("MANDELBOT_SITEMAP_MAX_ENTRIES", "", "sitemap_max_entries", None),
+    ("MANDELBOT_SITEMAP_MAX_ENTRIES", None, "sitemap_max_entries", None),
+    ("MANDELBOT_ROBOTS_MAX_BYTES", None, "robots_max_bytes", 512_000),
     ("ROBOTSTXT_USER_AGENT", "", "agent", None),
     ("ROBOTSTXT_USER_AGENT", ["a", "b"], "agent", ("a", "b")),
 ]
@@ -266,19 +268,26 @@ def test_every_setting_has_a_name_and_a_default_that_is_taken():
     config(**defaults)
 
 
+ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
+
+
 @pytest.mark.parametrize(
     ("settings", "tells", "closes"),
     [
         ({}, False, False),
         ({"MANDELBOT_PAUSE_IDLE": "True"}, True, False),
-        ({"MANDELBOT_PAUSE_IDLE": "close"}, "close", True),
+        ({"MANDELBOT_PAUSE_IDLE": "close"}, False, True),
         ({"MANDELBOT_PAUSE_CLOSE": True}, False, True),
+        (ELSEWHERE, True, False),
+        ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": False}, False, False),
+        ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": "close"}, False, True),
+        ({**ELSEWHERE, "MANDELBOT_PAUSE_CLOSE": True}, False, True),
     ],
 )
 def test_what_a_run_does_while_only_paused_sites_are_left(settings, tells, closes):
-    """One setting says it; the old one for closing is still read."""
+    """One setting says it; unless it does, spider_idle is sent around a scheduler of others."""
     read = config(**settings)
-    assert (read.pause_idle, read.closes_when_paused) == (tells, closes)
+    assert (read.tells_idle, read.closes_when_paused) == (tells, closes)
 
 
 def test_an_old_name_is_told_of():

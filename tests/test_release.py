@@ -72,7 +72,7 @@ def test_workflows_and_tox_test_every_python_that_is_named():
     assert pythons() <= set(re.findall(r'"(3\.\d+)"', WORKFLOWS["tests.yml"]))
     tox = (ROOT / "tox.ini").read_text()
     envs = re.search(r"py3\{([\d,]+)\}", tox)[1].split(",")
-    assert {f"3.{minor}" for minor in envs} == pythons()
+    assert pythons() <= {f"3.{minor}" for minor in envs}
 
 
 def test_tox_has_the_oldest_as_setup_cfg_has_it():

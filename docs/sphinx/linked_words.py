@@ -8,6 +8,7 @@ described. One that is described nowhere is a warning, and with ``-W`` the build
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from docutils import nodes
@@ -17,7 +18,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 import scrapy_mandelbot
-from scrapy_mandelbot.config import setting_defaults
+from scrapy_mandelbot.config import Config, setting_defaults
 from scrapy_mandelbot.extensions import HOOKS
 
 if TYPE_CHECKING:
@@ -27,12 +28,16 @@ log = logging.getLogger(__name__)
 
 PAGE = re.compile(r"docs/([\w/]+)\.rst")
 FILE = re.compile(r"([\w/.]+)\.rst(#[\w-]+)?")
-SETTING = re.compile(r"((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)( = .*)?", re.DOTALL)
+SETTING = re.compile(r"((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)(\s=\s.*)?", re.DOTALL)
 STAT = re.compile(r"mandelbot/[a-z0-9_/]+")
 # Words that have a row, and with it an anchor, in the tables of a page.
 ROWS = {"stats": STAT, "hooks": re.compile("|".join(HOOKS)), "meta": re.compile(r"[a-z_]+")}
 SETTINGS = set(setting_defaults())
-NAMES = set(scrapy_mandelbot.__all__)
+OLD = {one.metadata["name"] for one in fields(Config)} - SETTINGS
+OTHERS = {"ROBOTSTXT_PARSER", "MANDELBOT_CORPUS"}  # Scrapy's, and one of the tests' shell
+# Public names, but for those that are words of other meaning besides, as ``status`` is.
+NAMES = {name for name in scrapy_mandelbot.__all__ if re.search("[A-Z]|[a-z]_[a-z]", name)}
+META_KEY = re.compile(r"dont_(?:pause|obey_\w+)|sitemap_entry")
 
 
 def anchor_of(word: str) -> str:
@@ -88,12 +93,14 @@ class Links(SphinxPostTransform):
         text = literal.astext()
         if page := PAGE.fullmatch(text):
             self._link_to_page(literal, page[1])
-        elif (setting := SETTING.fullmatch(text)) and setting[1] in SETTINGS:
-            self._replace(literal, "settings", anchor_of(setting[1]))
+        elif setting := SETTING.fullmatch(text):
+            self._link_to_setting(literal, setting[1])
         elif STAT.fullmatch(text):
             self._replace(literal, "stats", anchor_of(text))
         elif text in HOOKS:
             self._replace(literal, "hooks", anchor_of(text))
+        elif META_KEY.fullmatch(text):
+            self._replace(literal, "meta", anchor_of(text))
         elif text in NAMES and self.env.docname != "api":
             target = f"scrapy_mandelbot.{text}"
             link = pending_xref(
@@ -110,6 +117,12 @@ class Links(SphinxPostTransform):
         title = self.env.titles[name].astext()
         link = nodes.reference("", title, internal=True, refuri=self._uri(name))
         literal.replace_self(link)
+
+    def _link_to_setting(self, literal: nodes.literal, name: str) -> None:
+        if name in SETTINGS:
+            self._replace(literal, "settings", anchor_of(name))
+        elif name not in OLD | OTHERS:
+            log.warning("%s is no setting", name, location=literal)
 
     def _replace(self, literal: nodes.literal, docname: str, anchor: str) -> None:
         if docname == self.env.docname and docname != "settings":

@@ -164,6 +164,17 @@ class SiteState:
         due = now if self._routes is None else self._routes.due(route, now)
         return max(self.held_until, due)
 
+    def holds_back(self, now: float, route: str = "", section: str = "") -> bool:
+        """Return whether its requests wait for a time: a pause, a turn, the rate of a recovery.
+
+        One that waits for another to find out the rules, or for a place to be sent from, does not.
+        """
+        if self.is_plain:
+            return False
+        if max(self.pause_due(now, route), self.section_due(section, now)) > now:
+            return True
+        return self._turns is not None and self._turns.due(now) > now
+
     def has_given_up(self, route: str = "") -> bool:
         """Return whether the site is not asked again in this run."""
         return self._routes is not None and self._routes.has_given_up(route)

@@ -4,6 +4,7 @@ How a site is to be asked is not decided here: ``throttle`` says whether it may 
 again.
 """
 
+from scrapy_mandelbot.queue.parked import ParkedRequests
 from scrapy_mandelbot.queue.site_queue import SiteQueue
 
-__all__ = ["SiteQueue"]
+__all__ = ["ParkedRequests", "SiteQueue"]

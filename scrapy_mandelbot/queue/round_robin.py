@@ -95,6 +95,10 @@ class RoundRobin:
         least = 0 if 0 in standing else min(standing)
         return next(iter(standing[least]))
 
+    def lines_of(self, slot: str) -> Iterable[Line]:
+        """Return the lines of a download slot that take part, whether they have to wait or not."""
+        return self._by_slot.get(slot, ())
+
     def take(self, line: Line) -> None:
         """Note that a line takes its turn: of those that share its slot it is the last now."""
         lines = self._by_slot[line.slot]

@@ -218,6 +218,28 @@ class SiteQueue:
         self._warn_of(self._storage.put_down())
         return self._storage.close()
 
+    def count_ready(self) -> int:
+        """Return how many requests wait for no time of their site, where :meth:`pop` finds none.
+
+        They wait for one in flight: for a place in its download slot, or for what it learns of the
+        site's rules. It costs as much as there is in flight, however many requests are held.
+        """
+        return sum(
+            self._storage.length(line.name)
+            for slot in self._in_flight.slots()
+            for line in self._round_robin.lines_of(slot)
+            if not self._throttle.holds_back(line.site, line.route, line.section)
+        )
+
+    def holds_back(self, request: Request) -> bool:
+        """Return whether a request would have to wait for a time of its site."""
+        site = self._throttle.site_of(request)
+        if site.is_plain:
+            return False
+        section = site.section_of(request.url)
+        path = "" if section is None else section.path
+        return self._throttle.holds_back(site, self._throttle.route_of(request), path)
+
     # Asked and told by the throttle.
 
     def waiting(self, site: SiteState) -> int:

@@ -16,7 +16,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.politeness import Flight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -97,6 +97,10 @@ class InFlight:
     def in_slot(self, slot: str) -> int:
         """Return how many requests were handed out to the slot and are not back or done."""
         return len(self._in_slots.get(slot, ()))
+
+    def slots(self) -> Iterable[str]:
+        """Return the download slots that have any."""
+        return self._in_slots.keys()
 
     def is_full(self, slot: str) -> bool:
         """Return whether the slot has as many requests as it may transfer at once."""

@@ -167,6 +167,12 @@ class Throttle:
         self._alarm.set(site, due)
         return False
 
+    def holds_back(self, site: SiteState, route: str, section: str = "") -> bool:
+        """Return whether requests of a site have to wait for a time, not for another one."""
+        if site.has_given_up(route) and not self.keeps_given_up:
+            return False
+        return site.holds_back(self._now(), route, section)
+
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
         site = flight.site

@@ -38,5 +38,7 @@ def test_a_crawl_of_sites_takes_all_their_pages():
 def test_the_way_of_a_503_ends_at_the_scheduler():
     """It is followed from the download handler to the queue, and no further."""
     functions = [name for name, _ in crawl("package", "refusal", 1, "trace")]
-    assert sum(name.endswith(":SiteQueue.push") for name in functions) == 1
-    assert not [name for name in functions if name.endswith(":SiteQueue.pop")]
+    # Python 3.10 does not tell of which class a method is.
+    functions = [name.replace(":SiteQueue.", ":") for name in functions]
+    assert functions.count("queue.site_queue:push") == 1
+    assert "queue.site_queue:pop" not in functions

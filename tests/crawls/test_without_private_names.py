@@ -32,6 +32,7 @@ ENGINE_NAMES = [
     "downloader.slots.*.queue",
     "downloader.slots.*.concurrency",
     "downloader.domain_concurrency",
+    "downloader.total_concurrency",
     "downloader.get_slot_key",
     "scraper.slot",
     "scraper.start_itemproc_async",

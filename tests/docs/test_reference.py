@@ -10,6 +10,7 @@ import scrapy
 from pages import ROOT, names, page
 from scrapy.settings import Settings
 
+import scrapy_mandelbot
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.config import Config, setting_defaults
 from scrapy_mandelbot.events import EVENTS
@@ -106,3 +107,9 @@ def test_the_layers_are_those_that_import_linter_holds():
     floor_of = {name: n for n, layer in enumerate(layers) for name in layer.split(" | ")}
     assert set(modules) == set(floor_of) - {""}
     assert sorted(modules, key=floor_of.__getitem__) == modules
+
+
+def test_every_public_name_is_in_the_reference():
+    """What can be imported from the package is in docs/api.rst."""
+    told = re.findall(r"^\.\. auto\w+:: (\w+)$", page("api"), flags=re.MULTILINE)
+    assert set(told) == set(scrapy_mandelbot.__all__) - {"__version__"}

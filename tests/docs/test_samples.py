@@ -1,14 +1,28 @@
-"""What the documents show in Python sessions is so."""
+"""What the documents show in Python is so, or at least can be written as it stands."""
 
 from __future__ import annotations
 
+import ast
 import doctest
+import re
+import textwrap
 
 import pytest
 from pages import DOCS, ROOT
+from scrapy.settings import Settings
+
+from scrapy_mandelbot.config import Config
 
 DOCUMENTS = [ROOT / "README.rst", *sorted(DOCS.rglob("*.rst"))]
 WITH_SESSIONS = [path for path in DOCUMENTS if "\n    >>> " in path.read_text(encoding="utf-8")]
+
+BLOCK = re.compile(r"\.\. code-block:: python\n\n((?: {4}.*\n|\n)+)")
+BLOCKS = [
+    pytest.param(textwrap.dedent(block), id=f"{path.stem}-{number}")
+    for path in DOCUMENTS
+    for number, block in enumerate(BLOCK.findall(path.read_text(encoding="utf-8")))
+    if ">>>" not in block
+]
 
 
 @pytest.mark.parametrize("path", WITH_SESSIONS, ids=lambda path: path.stem)
@@ -18,3 +32,20 @@ def test_the_sessions_do_what_they_show(path):
     test = doctest.DocTestParser().get_doctest(text, {}, path.name, str(path), 0)
     runner = doctest.DocTestRunner(verbose=False)
     assert runner.run(test).failed == 0
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_code_can_be_written_as_it_stands(block):
+    """It is Python, and what it sets of ours are settings, with values that they take."""
+    for line in ast.parse(block).body:
+        name = ast.unparse(line.targets[0]) if isinstance(line, ast.Assign) else ""
+        if name.startswith(("MANDELBOT_", "ROBOTSTXT_")):
+            value = eval(ast.unparse(line.value))
+            before = Config.from_settings(Settings())
+            assert (
+                Config.from_settings(Settings({name: value})) != before or name in TOLD_AS_THEY_ARE
+            )
+
+
+TOLD_AS_THEY_ARE = {"ROBOTSTXT_PARSER", "ROBOTSTXT_OBEY", "MANDELBOT_USAGE_UNKNOWN"}
+"""Scrapy's, and those of which an example shows the default."""

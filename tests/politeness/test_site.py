@@ -179,6 +179,24 @@ def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
     assert not site.is_shut(3600)
 
 
+def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
+    """Turns and pauses hold requests back; a site whose rules are being found out does not."""
+    assert not site.holds_back(100)
+    hand_out(site, 100, scout=True)
+    assert site.due(100) == inf
+    assert not site.holds_back(100)
+    site.end_scout()
+    site.keep_to(Pace(5.0), inf, 102)
+    flight = send(site, hand_out(site, 103), 103)
+    assert site.holds_back(104)
+    site.ended(flight, 104)
+    assert site.holds_back(105)
+    assert not site.holds_back(110, section="/none-is-set-aside/")
+    refuse(site, 110, retry_after=30)
+    assert site.holds_back(139)
+    assert not site.holds_back(141)
+
+
 def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
     """Until the pace is known again; of a delay that is shorter now no more is waited."""
     site.resumes_at = 160.0

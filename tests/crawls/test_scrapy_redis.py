@@ -1,0 +1,135 @@
+"""scrapy-redis over a real Redis: what the workers share stays shared, as without the package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import redis
+from crawling import LinksSpider, crawl, ensureDeferred
+from redis_server import NEEDS_REDIS, RedisServer
+from scrapy.core.engine import ExecutionEngine
+from scrapy.exceptions import CloseSpider
+from twisted.internet.threads import deferToThread
+from webs import Closed, site
+
+pytestmark = NEEDS_REDIS
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "parking.py"
+REQUESTS = "links:requests"
+START_URLS = "links:start_urls"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with RedisServer(tmp_path_factory.mktemp("redis")) as started:
+        yield started
+
+
+@pytest.fixture
+def shared(server):
+    """Talk to the server, which holds nothing yet."""
+    server.clear()
+    with redis.Redis.from_url(server.url) as client:
+        yield client
+
+
+def settings(server: RedisServer, **more: object) -> dict[str, object]:
+    return {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "SCHEDULER_PERSIST": True,
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "REDIS_URL": server.url,
+        "ROBOTSTXT_OBEY": False,
+        **more,
+    }
+
+
+def lengths_of(shared):
+    """Return a spider that notes how long the shared queue is at each answer, and the notes."""
+    lengths: list[int] = []
+
+    class Spider(LinksSpider):
+        def parse(self, response):
+            lengths.append(shared.zcard(REQUESTS))
+            return super().parse(response)
+
+    return Spider, lengths
+
+
+@ensureDeferred
+async def test_the_shared_queue_is_as_long_as_without_us(webs, server, shared):
+    """At each answer, of one site with 80 pages: what one worker holds another could not have."""
+    told = {}
+    for is_ours in (False, True):
+        web = site(webs, 80)
+        spider, lengths = lengths_of(shared)
+        result = await crawl(
+            spider, settings(server, MANDELBOT_ENABLED=is_ours), start_urls=[web.url + "/"]
+        )
+        assert len(result.items) == len(set(result.urls())) == 81
+        told[is_ours] = lengths
+        server.clear()
+    assert max(told[True]) >= max(told[False]) - 16
+    assert sum(told[True]) >= 0.98 * sum(told[False])
+
+
+@ensureDeferred
+async def test_start_urls_are_read_and_all_goes_back_while_a_site_is_paused(
+    webs, server, shared, monkeypatch
+):
+    """The new site is asked in the pause; closed then, the paused one's requests are in Redis."""
+    from scrapy_redis.spiders import RedisMixin
+
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.2, raising=False)
+    paused, new = site(webs, 140), site(webs, 8, "127.0.0.2")
+    paused.refuse = closed = Closed(seconds=1_000, after=3, retry_after="1000")
+
+    class Fed(RedisMixin, LinksSpider):
+        redis_key = START_URLS
+
+        @classmethod
+        def from_crawler(cls, crawler, *args, **kwargs):
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            spider.setup_redis(crawler)
+            spider.left = 9
+            return spider
+
+        async def start(self):
+            for request in self.next_requests():
+                yield request
+
+        def site_paused(self, site, until, reason):
+            shared.lpush(START_URLS, json.dumps({"url": new.url + "/"}))
+
+        def parse(self, response):
+            yield from super().parse(response)
+            self.left -= response.url.startswith(new.url)
+            if not self.left:
+                raise CloseSpider("seen")
+
+    shared.lpush(START_URLS, json.dumps({"url": paused.url + "/"}))
+    result = await crawl(Fed, settings(server))
+    assert result.stats["finish_reason"] == "seen"
+    done = [url for url in result.urls() if url.startswith(paused.url)]
+    assert len(result.items) == len(done) + 9
+    assert len(done) + shared.zcard(REQUESTS) == 141
+    assert paused.statuses().count(503) <= 8
+
+    closed.seconds = 0
+    rest = await crawl(LinksSpider, settings(server, MANDELBOT_STORE="memory"), start_urls=[])
+    assert sorted(done + rest.urls()) == paused.urls(140)
+
+
+@pytest.mark.slow
+@ensureDeferred
+async def test_a_killed_worker_loses_what_was_in_flight():
+    """The short form of the benchmark: no more is lost than one without the package may lose."""
+    command = [sys.executable, BENCHMARK, "kill", "60", "ours"]
+    run = await deferToThread(
+        subprocess.run, command, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
