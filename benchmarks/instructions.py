@@ -6,8 +6,9 @@ Usage::
     python benchmarks/instructions.py site [--gate THOUSAND] [--full-collections]
     python benchmarks/instructions.py calls [--by-function] [--gate CALLS]
     python benchmarks/instructions.py usage [--full-collections]
-    python benchmarks/instructions.py job [--gate RATIO] [--full-collections]
     python benchmarks/instructions.py report [--full-collections]
+    python benchmarks/instructions.py watched [--full-collections]
+    python benchmarks/instructions.py job [--gate RATIO] [--full-collections]
     python benchmarks/instructions.py refusal [--by-function] [--gate CALLS]
 
 page     thousand instructions a page of one site: stock Scrapy obeying robots.txt, all of the
@@ -19,7 +20,8 @@ usage    what it costs a page to ask its owner for what it may be used: thousand
          calls of the package without a purpose, with one, with a ledger
 job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
          with the links that the other modes have, and with twenty new ones; the greater ratio
-report   the same without MANDELBOT_REPORT and with it
+report   the same without a summary, with one, and with metrics
+watched  the same with a summary, and with a report besides
 refusal  functions of the package called for a 503, from the download handler until the scheduler
          has the request again; a stop is a step into another module
 
@@ -46,8 +48,12 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from without_network import PAGES_OF_A_SITE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HERE = Path(__file__).parent
 CRAWL = HERE / "without_network.py"
@@ -127,22 +133,25 @@ def job(arguments: argparse.Namespace) -> float:
 def usage(arguments: argparse.Namespace) -> float:
     """Print what a page costs without a purpose and with one; return the ratio of these."""
     names = ("no purpose", "train-ai, annotate", "train-ai, obey", "train-ai, annotate, ledger")
-    variants = ("package", "annotate", "obey", "ledger")
-    return beside(dict(zip(names, variants, strict=True)), arguments.count)
+    return beside(("package", "annotate", "obey", "ledger"), names, arguments)
 
 
 def report(arguments: argparse.Namespace) -> float:
-    """Print what a page costs without a report and with one; return the ratio."""
-    variants = {"no report": "package", "a report": "report"}
-    return beside(variants, arguments.count)
+    """Print what a page costs with nothing told of it, and more; return the first ratio."""
+    names = ("no summary", "summary", "summary, metrics")
+    return beside(("silent", "package", "metrics"), names, arguments)
 
 
-def beside(named: dict[str, str], count: str) -> float:
-    """Print the cost of a page of each variant; return the ratio of the second to the first."""
-    names, variants = tuple(named), tuple(named.values())
+def watched(arguments: argparse.Namespace) -> float:
+    """Print what a page costs with a summary, and with a report besides; return the ratio."""
+    return beside(("package", "watched"), ("summary", "summary, report"), arguments)
+
+
+def beside(variants: Sequence[str], names: Sequence[str], arguments: argparse.Namespace) -> float:
+    """Print what a page costs in each variant; return the ratio of the second to the first."""
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is needed: apt-get install valgrind")
-    runs = [(variant, "page", pages, count) for variant in variants for pages in SIZES]
+    runs = [(variant, "page", pages, arguments.count) for variant in variants for pages in SIZES]
     for variant in variants:
         crawl(variant, "page", 1)
     with ThreadPoolExecutor(max_workers=2) as pool:
@@ -207,8 +216,9 @@ MODES = {
     "site": site,
     "calls": calls,
     "usage": usage,
-    "report": report,
     "job": job,
+    "report": report,
+    "watched": watched,
     "refusal": refusal,
 }
 

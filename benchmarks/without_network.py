@@ -46,7 +46,9 @@ VARIANTS = {
 VARIANTS["annotate"] = {**VARIANTS["package"], "MANDELBOT_PURPOSE": "train-ai"}
 VARIANTS["obey"] = {**VARIANTS["annotate"], "MANDELBOT_USAGE": "obey"}
 VARIANTS["ledger"] = VARIANTS["annotate"]
-VARIANTS["report"] = VARIANTS["package"]
+VARIANTS["watched"] = VARIANTS["package"]
+VARIANTS["silent"] = {**VARIANTS["package"], "MANDELBOT_SUMMARY": 0}
+VARIANTS["metrics"] = {**VARIANTS["package"], "MANDELBOT_METRICS": True}
 VARIANTS["stock-job"], VARIANTS["package-job"] = VARIANTS["stock"], VARIANTS["package"]
 SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
@@ -210,7 +212,7 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
     folder = tempfile.TemporaryDirectory()
     if variant == "ledger":
         settings["MANDELBOT_LEDGER"] = f"{folder.name}/ledger.jsonl"
-    elif variant == "report":
+    elif variant == "watched":
         settings["MANDELBOT_REPORT"] = f"{folder.name}/report.json"
     elif variant.endswith("-job"):
         settings["JOBDIR"] = f"{folder.name}/job"

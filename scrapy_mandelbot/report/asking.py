@@ -104,14 +104,14 @@ class _Waiting:
         self._delayed: defaultdict[SiteState, list[float]] = defaultdict(list)
         for site, route, section, count in throttle.lines():
             self._waiting[site, route] += count
-            self._sections[site, route][section] += count
+            if section:
+                self._sections[site, route][section] += count
         self.in_queues = sum(self._waiting.values())
         for site, at in throttle.delayed():
             self._delayed[site].append(at)
         for flight in throttle.in_flight.flights():
             if flight.is_waiting:
                 self._waiting[flight.site, flight.route] += 1
-                self._sections[flight.site, flight.route][""] += 1
             else:
                 self._under_way[flight.site] += 1
         known = {*self._waiting, *((site, "") for site in self._under_way)}
@@ -141,15 +141,17 @@ class _Waiting:
 
     def _of_parts(self, site: SiteState, route: str, waiting: int) -> Why | None:
         """Return why all of a site's requests wait, where the site itself is well."""
+        if not waiting or not (site.has_refused or site in self._delayed):
+            return None
         held = {
             section.path: section.pause
             for section in site.sections()
             if section.pause is not None and site.section_due(section.path, self._now) > self._now
         }
-        lines = self._sections[site, route]
+        lines = self._sections.get((site, route), Counter())
         in_sections = sum(count for path, count in lines.items() if path in held)
-        delayed = self._delayed[site]
-        if not waiting or in_sections + len(delayed) < waiting:
+        delayed = self._delayed.get(site, [])
+        if in_sections + len(delayed) < waiting:
             return None
         if in_sections:
             path = max((one for one in lines if one in held), key=lines.__getitem__)
