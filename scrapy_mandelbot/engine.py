@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from contextlib import suppress
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, cast
 
@@ -335,9 +336,10 @@ def watch_downloads(
 def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None:
     """Have a function called when a crawl ends, before its scheduler lets go of what is left.
 
-    No signal of Scrapy says it. Without the engine's slot: it is not called.
+    No signal of Scrapy says it. Without the scheduler, or where it takes no other ``close()``: the
+    function is not called.
     """
-    scheduler: Any = getattr(getattr(crawler.engine, "_slot", None), "scheduler", None)
+    scheduler: Any = _scheduler(crawler)
     close = getattr(scheduler, "close", None)
     if close is None:
         return
@@ -350,7 +352,8 @@ def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None
             logger.exception("It cannot be told what waits")
         return close(reason)
 
-    scheduler.close = first_call
+    with suppress(AttributeError):
+        scheduler.close = first_call
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:

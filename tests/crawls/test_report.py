@@ -71,6 +71,37 @@ async def test_what_waits_at_the_end_is_told(webs, tmp_path):
     assert report["sites"][0]["state"] in {"paused", "given up"}
 
 
+@pytest.mark.parametrize("gone", ["no scheduler", "a close that stays"])
+@ensureDeferred
+async def test_a_report_needs_no_private_name(webs, tmp_path, gone, monkeypatch):
+    """Where it cannot be asked before the end what waits, nothing is told of that, and no more."""
+    from scrapy_mandelbot import engine
+
+    class Closed:
+        __slots__ = ()
+
+        def close(self, reason):
+            raise AssertionError(reason)
+
+    scheduler = None if gone == "no scheduler" else Closed()
+    before = engine.before_requests_are_left
+
+    def without(crawler, call):
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, "_scheduler", lambda _: scheduler)
+            before(crawler, call)
+
+    monkeypatch.setattr(engine, "before_requests_are_left", without)
+    web = site(webs, 3)
+    path = tmp_path / "report.json"
+
+    result = await crawl(LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 4
+    assert json.loads(path.read_text())["waiting"] == []
+    assert "mandelbot/report/failed" not in result.stats
+
+
 @pytest.mark.parametrize("trouble", ["no folder", "full", "no spider attribute of ours"])
 @ensureDeferred
 async def test_a_report_that_cannot_be_written_costs_nothing_else(
