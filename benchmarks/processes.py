@@ -1,15 +1,15 @@
 """Several spiders at once on one site, each in a process of its own, as scrapyd runs them.
 
-They share nothing but the file of MANDELBOT_STORE. Prints what the site saw of them together:
-how often robots.txt was asked for, what was sent into a pause, how many probes there were, and the
-gaps between requests where its Crawl-delay is obeyed.
+They share nothing but the file of MANDELBOT_STORE, or the server, where the URL of one is given.
+Prints what the site saw of them together: how often robots.txt was asked for, what was sent into a
+pause, how many probes there were, and the gaps between requests where its Crawl-delay is obeyed.
 
 pause  each asks for its own pages; in the middle the site says 503 with Retry-After
 pace   each asks for its own pages, at a Crawl-delay
 
 Usage::
 
-    python benchmarks/processes.py [pause|pace|all [PROCESSES [PAGES [DELAY]]]]
+    python benchmarks/processes.py [pause|pace|all [PROCESSES [PAGES [DELAY [URL]]]]]
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class World:
         return status, "", self.robots if path == "/robots.txt" else "page"
 
 
-async def run(what: str, processes: int, pages: int, delay: float) -> World:
+async def run(what: str, processes: int, pages: int, delay: float, url: str) -> World:
     world = World(what, processes, delay)
     (sock,) = listen(1)
     host, port = sock.getsockname()[:2]
@@ -101,7 +101,8 @@ async def run(what: str, processes: int, pages: int, delay: float) -> World:
     with tempfile.TemporaryDirectory() as folder:
         children = []
         for number in range(processes):
-            arguments = (f"{folder}/store.db", f"http://{host}:{port}/", str(number), str(pages))
+            store = url or f"{folder}/store.db"
+            arguments = (store, f"http://{host}:{port}/", str(number), str(pages))
             children.append(
                 await asyncio.create_subprocess_exec(
                     sys.executable, str(Path(__file__)), "crawl", *arguments
@@ -138,13 +139,15 @@ def report(what: str, world: World, pages: int, delay: float) -> bool:
     return holds
 
 
-def main(what: str = "all", processes: int = 3, pages: int = 40, delay: float = 1.0) -> int:
+def main(
+    what: str = "all", processes: int = 3, pages: int = 40, delay: float = 1.0, url: str = ""
+) -> int:
     """Run, print, and return the exit code."""
     held = True
     for one in ("pause", "pace") if what == "all" else [what]:
         each = pages * 4 if one == "pause" else max(pages // 4, 4)
         print(f"{one}: {processes} processes, {each} pages each", flush=True)
-        world = asyncio.run(run(one, processes, each, delay))
+        world = asyncio.run(run(one, processes, each, delay, url))
         held &= report(one, world, processes * each, delay)
     return 0 if held else 1
 
@@ -154,4 +157,4 @@ if __name__ == "__main__":
         crawl(*sys.argv[2:])
     else:
         numbers = [int(one) for one in sys.argv[2:4]]
-        sys.exit(main(*sys.argv[1:2], *numbers, *map(float, sys.argv[4:5])))
+        sys.exit(main(*sys.argv[1:2], *numbers, *map(float, sys.argv[4:5]), *sys.argv[5:6]))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import call_later, is_asyncio_available
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,3 +32,11 @@ class Clock:
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> Call:
         """Have something called after so many seconds, on whichever loop or reactor Scrapy runs."""
         return call_later(seconds, call, *arguments)
+
+    def loop(self) -> Callable[[Callable[[], None]], object]:
+        """Return what has something called in the loop that runs now, from any thread."""
+        if is_asyncio_available():
+            return asyncio.get_event_loop().call_soon_threadsafe
+        from twisted.internet import reactor  # noqa: PLC0415 -- its import installs one
+
+        return reactor.callFromThread  # type: ignore[no-any-return]

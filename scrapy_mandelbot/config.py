@@ -30,6 +30,7 @@ from scrapy_mandelbot.politeness import (
 )
 from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.robotstxt.preferences import CATEGORIES
+from scrapy_mandelbot.shown import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 STORES = ("memory", "sqlite")
+_SERVERS = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
 _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 SITEMAP_MODES = ("off", "signal", "follow")
 LAST_RUN = "last_run"
@@ -118,15 +120,41 @@ def _idle(name: str, value: object) -> bool | str | None:
 
 
 def _store(name: str, value: object) -> str:
-    """Return the name of a kind of store, or the path of a file: what looks like neither is an
-    error, as "memroy" would be a file of that name.
+    """Return the name of a kind of store, the path of a file, or the URL of a server: what looks
+    like none of them is an error, as "memroy" would be a file of that name.
     """  # noqa: D205 -- one sentence
     text = str(value)
+    if is_server(text):
+        return _server(name, text)
     is_path = isinstance(value, Path) or Path(text).name != text
     if text in STORES or ("://" not in text and (is_path or Path(text).suffix in _FILE_SUFFIXES)):
         return text
     kinds = " or ".join(map(repr, STORES))
-    raise SettingsError(name, value, f"{kinds}, or the path of a file such as 'copies.db'")
+    where = "the path of a file such as 'copies.db', or a URL such as 'redis://localhost:6379/0'"
+    raise SettingsError(name, without_credentials(text), f"{kinds}, {where}")
+
+
+def is_server(text: str) -> bool:
+    """Return whether a setting names a Redis or Valkey server."""
+    return ":" in text and text.partition(":")[0] in _SERVERS
+
+
+def _server(name: str, url: str) -> str:
+    """Return the URL of a server.
+
+    The package ``redis`` reads it, and is imported for that where such a URL is set, and else not.
+    """
+    shown = without_credentials(url)
+    try:
+        from scrapy_mandelbot.stores.redis.address import checked  # noqa: PLC0415
+    except ImportError:
+        takes = "the package redis to be installed: pip install scrapy-mandelbot[redis]"
+        raise SettingsError(name, shown, takes) from None
+    try:
+        return checked(url)
+    except ValueError as error:
+        takes = f"a URL such as 'redis://localhost:6379/0' ({error})"
+        raise SettingsError(name, shown, takes) from None
 
 
 def _count(least: int) -> Callable[[str, object], int]:

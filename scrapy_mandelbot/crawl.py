@@ -15,12 +15,12 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.agents import Agents
 from scrapy_mandelbot.clock import Clock
-from scrapy_mandelbot.config import Config, SettingsError
+from scrapy_mandelbot.config import Config, SettingsError, is_server
 from scrapy_mandelbot.events import Events
-from scrapy_mandelbot.fetching import RobotsFetcher
+from scrapy_mandelbot.fetching import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.mistakes import Project, refuse, tell_mistakes
 from scrapy_mandelbot.patience import Patience
-from scrapy_mandelbot.stores import MemoryStore, SqliteStore
+from scrapy_mandelbot.stores import LiveStore, MemoryStore, SqliteStore
 from scrapy_mandelbot.throttle import Throttle, site_of_request
 
 if TYPE_CHECKING:
@@ -66,7 +66,18 @@ class Crawl:
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
         self.store = _store(crawler.settings, self.config, self.clock)
-        self.fetcher = RobotsFetcher(crawler, self.config, self.store, self.now, self.events)
+        self.shared_fetches: SharedFetches | None = None
+        """Tells who fetches a file, of all crawls that share the store, if it does."""
+        if isinstance(self.store, LiveStore):
+            self.shared_fetches = SharedFetches(
+                self.store,
+                self.clock,
+                self.config.robots_timeout,
+                lambda: engine.is_closing(crawler),
+            )
+        self.fetcher = RobotsFetcher(
+            crawler, self.config, self.store, self.now, self.events, self.shared_fetches
+        )
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
         self.patience = Patience(crawler, self.config, self.throttle, self.clock)
         self.job: KeptJob | None = None
@@ -178,10 +189,15 @@ class Crawl:
 def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:
     if not config.enabled:
         return MemoryStore()
+    longest = max(config.cache_stale, config.fresh_for)
+    if is_server(config.store):
+        # Imported only here: it takes the package of the extra.
+        from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415
+
+        return RedisStore(config.store, clock.loop, longest, clock.now)
     path = store_path(settings, config.store)
     if path is None:
         return MemoryStore()
-    longest = max(config.cache_stale, config.fresh_for)
     return SqliteStore(path, clock.call_later, forget_before=clock.now() - longest)
 
 

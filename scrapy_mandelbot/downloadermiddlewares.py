@@ -111,24 +111,36 @@ class RobotsTxtMiddleware:
                 )
             finally:
                 throttle.scouted(flight)
-            outcome = rules.outcome
-            if outcome.kind not in _NOT_KNOWN:
+            if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
                 return None, rules
             if self._crawl.is_for_a_person(request):
-                self._crawl.events.tell(ROBOTS_UNKNOWN, site=site.name, reason=outcome.reason)
+                if rules is not None:
+                    reason = rules.outcome.reason
+                    self._crawl.events.tell(ROBOTS_UNKNOWN, site=site.name, reason=reason)
                 return None, None
-            if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
-                flight.is_noticed = True  # it says of the site what is known
-                raise rules.error.with_traceback(None)
-            if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
+            if rules is not None and not self._refuses(flight, rules):
                 return None, None  # who sent it waits for it, and nobody else for the site
-            wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
-            throttle.refused(flight, outcome.reason, wait, rules.response)
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight, Admission.PAUSED):
                 return _refusal(self._crawl, flight), None
+
+    def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
+        """Tell that a site cannot say what its rules are; return whether it is asked again.
+
+        Raises:
+            Exception: the site has never answered, and its requests fail with what was raised.
+        """
+        outcome = rules.outcome
+        if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
+            flight.is_noticed = True  # it says of the site what is known
+            raise rules.error.with_traceback(None)
+        if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
+            return False
+        wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
+        self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response)
+        return True
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""

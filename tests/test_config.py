@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -42,8 +43,12 @@ BAD = [
     ("MANDELBOT_ENABLED", "maybe", "True or False"),
     ("MANDELBOT_DIALECT", "googel", "'mandelbot'"),
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
-    ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', or the path of a file"),
-    ("MANDELBOT_STORE", "redis://localhost", "'memory' or 'sqlite', or the path of a file"),
+    ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', the path of a file"),
+    ("MANDELBOT_STORE", "ftp://localhost", "'memory' or 'sqlite', the path of a file"),
+    ("MANDELBOT_STORE", "redis:/localhost/0", "a URL such as 'redis://localhost:6379/0'"),
+    ("MANDELBOT_STORE", "redis://localhost:port/0", "a URL such as 'redis://localhost:6379/0'"),
+    ("MANDELBOT_STORE", "redis://localhost/crawl", "crawl is no number of a database"),
+    ("MANDELBOT_STORE", "unix://", "a URL such as 'redis://localhost:6379/0'"),
     ("MANDELBOT_CACHE_STALE", "a month", "a number of seconds"),
     ("MANDELBOT_CACHE_TTL", -1, "0 or more"),
     ("MANDELBOT_CACHE_TTL", "two days", "a number of seconds"),
@@ -228,6 +233,11 @@ GOOD = [
     ("MANDELBOT_STORE", "copies.db", "store", "copies.db"),
     ("MANDELBOT_STORE", "/var/lib/crawl/copies", "store", "/var/lib/crawl/copies"),
     ("MANDELBOT_STORE", Path("copies"), "store", "copies"),
+    ("MANDELBOT_STORE", "redis://host:6379/0", "store", "redis://host:6379/0"),
+    ("MANDELBOT_STORE", "rediss://host/1?db=2", "store", "rediss://host/1?db=2"),
+    ("MANDELBOT_STORE", "unix:///redis.sock?db=2", "store", "unix:///redis.sock?db=2"),
+    ("MANDELBOT_STORE", "valkey://host", "store", "redis://host"),
+    ("MANDELBOT_STORE", "valkeys://host", "store", "rediss://host"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503, 500", "pause_statuses", {503, 500}),
     ("MANDELBOT_PAUSE_HTTP_CODES", [], "pause_statuses", set()),
     ("MANDELBOT_PAUSE_TOTAL", "600", "pause_total", 600.0),
@@ -302,3 +312,20 @@ def test_the_old_name_of_a_longer_pause_is_told_of_and_obeyed():
         check_settings(Settings({"MANDELBOT_PAUSE_BASE": 60}))
     law = config(MANDELBOT_PAUSE_BASE=60).pause_law
     assert [law.own_pause(step) for step in range(5)] == [1, 60, 120, 240, 480]
+
+
+def test_the_password_of_a_store_is_in_no_error():
+    """It would stand in the log of whoever runs the crawl."""
+    with pytest.raises(SettingsError) as error:
+        config(MANDELBOT_STORE="redis://robot:secret@localhost:port/0")
+    assert "secret" not in str(error.value)
+
+
+def test_a_store_on_a_server_without_the_package_says_what_to_install(monkeypatch):
+    """The extra is for those who want it; a project without it finds out at start."""
+    for name in [one for one in sys.modules if one.startswith("scrapy_mandelbot.stores.redis")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "redis", None)
+    with pytest.raises(SettingsError, match=r"pip install scrapy-mandelbot\[redis\]"):
+        config(MANDELBOT_STORE="redis://localhost:6379/0")
+    assert config(MANDELBOT_STORE="memory").store == "memory"

@@ -11,28 +11,30 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.commands.job import Result
 from scrapy_mandelbot.commands.reports import copies
 from scrapy_mandelbot.commands.sources import CannotBeHadError, robots_url_of
-from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.config import is_server, read_setting
 from scrapy_mandelbot.crawl import store_path
+from scrapy_mandelbot.shown import without_credentials
 from scrapy_mandelbot.stores import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_mandelbot.commands.job import Job
+    from scrapy_mandelbot.stores import Store
 
 
 def look_at_copies(job: Job) -> Result:
     """List, show or drop copies."""
-    path = store_path(job.settings, read_setting(job.settings, "store"))
+    setting = read_setting(job.settings, "store")
+    place = setting if is_server(setting) else store_path(job.settings, setting)
     ttl = read_setting(job.settings, "cache_ttl")
     fresh_for = job.dialect.fresh_for if ttl is None else float(ttl)
-    if path is None:
+    if place is None:
         raise CannotBeHadError("no copies are kept here: run it in a project, or say JOBDIR")
-    with _opened(Path(path)) as store:
+    with _opened(place) as store:
         if job.args[0] == "list":
-            report = copies.listed(
-                str(path), store.copies() if store else (), time.time(), fresh_for
-            )
+            kept = store.copies() if store else ()
+            report = copies.listed(_shown(place), kept, time.time(), fresh_for)
             return Result(0, report, copies.list_text(report, job.terminal.paint))
         if job.args[0] == "drop":
             return _drop(job, store)
@@ -44,9 +46,12 @@ def look_at_copies(job: Job) -> Result:
         return Result(0, {"copy": whole}, copies.whole_text(whole, job.terminal.paint))
 
 
-def _drop(job: Job, store: SqliteStore | None) -> Result:
-    kept = [site for site, _ in store.copies()] if store else []
-    gone = kept if job.opts.all else [site for site in kept if site == _site(job.args[1])]
+def _drop(job: Job, store: Store | None) -> Result:
+    if job.opts.all:
+        gone = [site for site, _ in store.copies()] if store else []
+    else:
+        site = _site(job.args[1])
+        gone = [site] if store and store.get_copy(site) else []
     for site in gone:
         if store:
             store.drop_copy(site)
@@ -55,21 +60,27 @@ def _drop(job: Job, store: SqliteStore | None) -> Result:
     return Result(1 if remarks else 0, {"dropped": gone}, text, remarks)
 
 
+def _shown(place: str | Path) -> str:
+    """Return where copies are kept; of a server's address what tells no password."""
+    text = str(place)
+    return without_credentials(text.partition("?")[0]) if is_server(text) else text
+
+
 def _site(url: str) -> str:
     return robots_url_of(url).removesuffix("/robots.txt")
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[SqliteStore | None]:
+def _opened(place: str | Path) -> Iterator[Store | None]:
     """Open the store, and raise what it complains of. None: there is no file yet."""
-    if not path.exists():
+    if not is_server(str(place)) and not Path(place).exists():
         yield None
         return
     complaints = _Complaints()
     logger = logging.getLogger("scrapy_mandelbot.stores")
     logger.addHandler(complaints)
     logger.propagate, propagated = False, logger.propagate
-    store = SqliteStore(path)
+    store = _store(place)
     try:
         yield store
     finally:
@@ -80,6 +91,15 @@ def _opened(path: Path) -> Iterator[SqliteStore | None]:
         raise CannotBeHadError(complaints.messages[0])
 
 
+def _store(place: str | Path) -> Store:
+    if not is_server(str(place)):
+        return SqliteStore(place)
+    # Imported only here: it takes the package of the extra.
+    from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415
+
+    return RedisStore(str(place))
+
+
 class _Complaints(logging.Handler):
     """Keeps what a store has to say."""
 
@@ -88,8 +108,8 @@ class _Complaints(logging.Handler):
         self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the path and the error, which are the last two arguments."""
+        """Keep the place and the error, which are the last two arguments."""
         arguments = record.args if isinstance(record.args, tuple) else ()
         with suppress(ValueError):
-            _, path, error = arguments
-            self.messages.append(f"{path}: {error}")
+            _, place, error = arguments
+            self.messages.append(f"{place}: {error}")

@@ -21,6 +21,7 @@ from scrapy_mandelbot.fetching.asking import Asked, RobotsAsker, tell_of_answer
 from scrapy_mandelbot.fetching.cited import cited_sitemaps
 from scrapy_mandelbot.fetching.failures import without_traceback
 from scrapy_mandelbot.fetching.once_per_site import OncePerSite
+from scrapy_mandelbot.fetching.shared_fetches import IN_VAIN_FOR, Whose
 from scrapy_mandelbot.politeness import (
     ENOUGH_BROKEN_OFF,
     Answer,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.events import Events
+    from scrapy_mandelbot.fetching.shared_fetches import Found, SharedFetches
     from scrapy_mandelbot.stores import Store
 
 _ASK_ANEW = 300.0  # seconds; who could not be asked is not asked again for every request
@@ -106,16 +108,18 @@ class RobotsFetcher:
     sites asked for last the parsed rules as well.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 -- what it works with
         self,
         crawler: Crawler,
         config: Config,
         store: Store,
         now: Callable[[], float],
         events: Events,
+        shared: SharedFetches | None = None,
     ) -> None:
         self._crawler = crawler
         self._config = config
+        self._shared = shared
         self._law = config.outcome_law
         self._store = store
         self._now = now
@@ -126,7 +130,7 @@ class RobotsFetcher:
         # A parser that cannot work is an error at start, not at the first site.
         build_from_crawler(self._parser_class, crawler, b"")
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
-        self._under_way: dict[str, list[Deferred[SiteRules]]] = {}
+        self._under_way: dict[str, list[Deferred[SiteRules | None]]] = {}
         self._troubles: Recent[_Trouble] = Recent(_TROUBLES_LIMIT)
 
     def known(self, site: str) -> SiteRules | None:
@@ -148,8 +152,11 @@ class RobotsFetcher:
 
     async def rules(
         self, site: str, request: Request, priority: int, *, has_answered: bool = True
-    ) -> SiteRules:
+    ) -> SiteRules | None:
         """Return the site's rules, from memory, from its copy or from one fetch that all share.
+
+        None: a crawl with the same store has asked for them in vain, and it is to be seen what that
+        means for the site before it is asked again.
 
         Args:
             site: the site asked for.
@@ -163,12 +170,12 @@ class RobotsFetcher:
                 await self._once_per_site.tell(site, request, rules)
             return rules
         if site in self._under_way:
-            waiter: Deferred[SiteRules] = Deferred()
+            waiter: Deferred[SiteRules | None] = Deferred()
             self._under_way[site].append(waiter)
             return await maybe_deferred_to_future(waiter)
         self._under_way[site] = []
         try:
-            rules = await self._find_out(site, request, priority, has_answered=has_answered)
+            rules = await self._in_turn(site, request, priority, has_answered=has_answered)
         except BaseException as error:
             for waiter in self._under_way.pop(site):
                 waiter.errback(error)
@@ -215,6 +222,42 @@ class RobotsFetcher:
             self._events.tell(ROBOTS_UNREADABLE, site=site, error=repr(error))
             return None  # the request goes on, as with Scrapy's own middleware
         return parser
+
+    async def _in_turn(
+        self, site: str, request: Request, priority: int, *, has_answered: bool
+    ) -> SiteRules | None:
+        """Find the rules out, unless another crawl that shares the store does so."""
+        if self._shared is None:
+            return await self._find_out(site, request, priority, has_answered=has_answered)
+        found = await self._shared.begin(site, self._config.fresh_for, self._may_serve)
+        if found.whose is not Whose.OURS:
+            return await self._found(site, request, found)
+        keep_for = IN_VAIN_FOR
+        try:
+            rules = await self._find_out(site, request, priority, has_answered=has_answered)
+            if rules.outcome.case == "stale_used":
+                keep_for = max(0.0, rules.until - self._now())
+            elif rules.outcome.kind is not OutcomeKind.UNAVAILABLE:
+                keep_for = 0.0
+        finally:
+            self._shared.end(site, keep_for)
+        return rules
+
+    async def _found(self, site: str, request: Request, found: Found) -> SiteRules | None:
+        """Return the rules that another crawl has found out, or lets serve while it does."""
+        rules = self.known(site)
+        copy = found.copy
+        if rules is None and copy is not None and found.left and self._may_serve(copy):
+            outcome = kept_outcome(copy.status, self._law)
+            rules = self._remember(site, outcome, copy.body, self._now() + found.left)
+            self._events.count(ROBOTS_FROM_CACHE, site=site)
+        if rules is not None and self._once_per_site.is_new(site):
+            await self._once_per_site.tell(site, request, rules)
+        return rules
+
+    def _may_serve(self, copy: Copy) -> bool:
+        """Return whether a copy is good enough for a while, however little fresh it is."""
+        return is_fresh(self._now(), copy.fetched_at, self._config.cache_stale)
 
     async def _find_out(
         self, site: str, request: Request, priority: int, *, has_answered: bool

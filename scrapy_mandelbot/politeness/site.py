@@ -30,7 +30,7 @@ from scrapy_mandelbot.politeness.routes import Routes
 from scrapy_mandelbot.politeness.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.parts import Section
@@ -194,9 +194,13 @@ class SiteState:
 
     def shut_routes(self, now: float) -> Iterator[str]:
         """Yield the routes by which the site is asked nothing now."""
-        for route in sorted({"", *(self._routes or ())}):
+        for route in sorted(self.route_names()):
             if self.is_shut(now, route):
                 yield route
+
+    def route_names(self) -> Iterable[str]:
+        """Return the routes by which it was asked, and the one that is none."""
+        return {"", *(self._routes or ())}
 
     # Which request goes?
 
@@ -454,6 +458,16 @@ class SiteState:
         """Return whether the request is the one that asks a paused site whether it is well."""
         return self._routes is not None and flight in self._routes.probes()
 
+    def awaits_probe(self, route: str = "") -> bool:
+        """Return whether the request that goes next asks the paused site whether it is well."""
+        pause = self.pause(route)
+        return pause is not None and pause.state in {PauseState.PAUSED, PauseState.ONCE_EACH}
+
+    def is_probed(self, route: str = "") -> bool:
+        """Return whether a probe is on its way."""
+        one = None if self._routes is None else self._routes.get(route)
+        return one is not None and one.probe is not None
+
     @property
     def has_answered(self) -> bool:
         """Whether it has answered a request well in this run."""
@@ -492,6 +506,16 @@ class SiteState:
     def has_pace(self) -> bool:
         """Whether it is asked at a pace."""
         return self._turns is not None
+
+    def needs_turn(self, now: float) -> bool:
+        """Return whether the request that goes next takes a turn."""
+        return self._turns is not None and not self._turns.metronome.is_free_at(now)
+
+    @property
+    def has_unused_turn(self) -> bool:
+        """Whether a request has its turn and has not left yet."""
+        turn = None if self._turns is None else self._turns.turn
+        return turn is not None and not turn.is_sent
 
     @property
     def shut_since(self) -> float | None:

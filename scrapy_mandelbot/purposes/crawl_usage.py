@@ -136,9 +136,9 @@ class CrawlUsage:
             if (self._silent.get(site) or 0.0) > now:
                 return None
             rules = await self.crawl.fetcher.rules(site, request, _PRIORITY)
-            if rules.outcome.kind is OutcomeKind.UNAVAILABLE:
+            if rules is None or rules.outcome.kind is OutcomeKind.UNAVAILABLE:
                 self._silent.put(site, now + _ASK_AGAIN_AFTER, _ENTRY_SIZE + len(site))
-        return None if rules.outcome.kind in _UNKNOWN_RULES else rules
+        return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
 
     def refusal(self, usage: Usage, *, of_images: bool = False) -> Refusal | None:
         """Return why a page may not be used for all that it is wanted for; None: it may.

@@ -8,6 +8,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.events import TDM_ASKED
+from scrapy_mandelbot.fetching import Whose
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits, breaks_off
 from scrapy_mandelbot.fetching.redirects import follow
 from scrapy_mandelbot.fetching.sending import in_words, request_on_the_way_of
@@ -86,6 +87,18 @@ class TdmFiles:
         return found
 
     async def _find_out(self, site: str, request: Request) -> SiteTdm:
+        shared = self._crawl.shared_fetches
+        if shared is None:
+            return await self._fetch(site, request)
+        key, ttl = site + TDMREP_PATH, self._crawl.config.fresh_for
+        found = await shared.begin(key, ttl, lambda _: False)
+        try:
+            return await self._fetch(site, request)  # its copy, where another crawl had it
+        finally:
+            if found.whose is Whose.OURS:
+                shared.end(key)
+
+    async def _fetch(self, site: str, request: Request) -> SiteTdm:
         key, now = site + TDMREP_PATH, self._crawl.now()
         ttl = self._crawl.config.fresh_for
         copy = self._crawl.store.get_copy(key)

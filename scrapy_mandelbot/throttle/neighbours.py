@@ -1,7 +1,8 @@
 """What crawls tell each other of the sites that they both ask: pauses, and turns at a pace.
 
 Those of one process tell each other at once, whatever their stores; those with one store in a file
-read there what the others have written. Nothing that was heard is told again.
+read there what the others have written, and those with one on a server are told by it. Nothing that
+was heard is told again.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from scrapy_mandelbot.stores import Recent
+from scrapy_mandelbot.stores import LiveStore, Recent
 from scrapy_mandelbot.throttle.proxies import split_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.stores import KeptPause, Store
@@ -70,6 +71,8 @@ class Neighbours:
         """When the next turns are, as far as that was read or written."""
         self._contended: Recent[float] = Recent(_MOST_KNOWN)
         """Sites that another crawl of the store asks, and until when that is supposed."""
+        self._told_waiting: Recent[float] = Recent(_MOST_KNOWN)
+        """Sites of which it has told that requests wait for turns, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
         self._timer: Call | None = None
 
@@ -81,7 +84,9 @@ class Neighbours:
                 self.hear_pause(key, pause)
             for name, due in list(other._turns.items()):  # noqa: SLF001
                 self.hear_turn(name, due)
-        if self._store.is_shared:
+        if isinstance(self._store, LiveStore):
+            self._store.listen(self)
+        elif self._store.is_shared:
             self._store.has_news()  # what is there by now was read
             self._timer = self._clock.call_later(_LOOK_AFTER, self._look)
 
@@ -115,15 +120,21 @@ class Neighbours:
         """
         now = self._clock.now()
         self._turns.put(name, due, 1)
-        if due - now >= _WORTH_WRITING:
+        if due - now >= _WORTH_WRITING or isinstance(self._store, LiveStore):
             self._store.put_turn(name, due)
         waits = [other.hear_turn(name, due) for other in self._others()]
         if any(waits):
             return due + GIVES_WAY / 10  # they hear of it at once
         if (self._contended.get(name) or 0.0) <= now:
             return due
+        if isinstance(self._store, LiveStore):  # by its leases no two ask at one time
+            return due + _share(due - now) + self._spread(due - now)
         # Two that have asked at one time must not do so the next time; hearing takes a second.
         return due + GIVES_WAY + self._random.uniform(0.0, _SPREAD)
+
+    def _spread(self, seconds: float) -> float:
+        """Return seconds by which crawls ask one after the other, so that each gets its turn."""
+        return self._random.uniform(0.0, _share(seconds))
 
     def hear_pause(self, key: str, pause: KeptPause | None) -> None:
         """Hear of a pause of another crawl, or that it is over."""
@@ -142,6 +153,44 @@ class Neighbours:
         """Hear of the next turn of a site; return whether a request waits for it."""
         self._turns.put(name, max(due, self._turns.get(name) or 0.0), 1)
         return self._hearer.hear_turn(name, due)
+
+    # Told by a store that tells what other processes write.
+
+    def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
+        """Hear of a pause of a crawl of another process, or that it is over."""
+        if self._by_proxy_or_not(key) and (pause is None or pause != self._known.get(key)):
+            self.hear_pause(key, pause)
+
+    def hear_stored_turn(self, name: str, due: float) -> None:
+        """Hear when a site may next be asked, as a crawl of another process has asked it."""
+        if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
+            return
+        now = self._clock.now()
+        is_contended = (self._contended.get(name) or 0.0) > now
+        if not self.hear_turn(name, due + self._spread(due - now) if is_contended else due):
+            return
+        if (self._told_waiting.get(name) or 0.0) <= now and isinstance(self._store, LiveStore):
+            self._told_waiting.put(name, now + _CONTENDED_FOR / 2, 1)
+            self._contended.put(name, now + _CONTENDED_FOR, 1)
+            self._store.tell_waiting(name)
+
+    def hear_stored_waiting(self, name: str) -> None:
+        """Hear that requests of another process wait for turns of a site too."""
+        self._contended.put(name, self._clock.now() + _CONTENDED_FOR, 1)
+
+    def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
+        """Hear of all that there is in the store, and have it know what it has lost.
+
+        A pause that is not there is not over: the server may have begun anew.
+        """
+        now = self._clock.now()
+        for key, pause in pauses.items():
+            self.hear_stored_pause(key, pause)
+        for key, pause in list(self._known.items()):
+            if key not in pauses and pause.until > now and self._heard.get(key) is None:
+                self._store.put_pause(key, pause)
+        for name, due in turns.items():
+            self.hear_stored_turn(name, due)
 
     def _others(self) -> Iterator[Neighbours]:
         for other in list(_IN_THIS_PROCESS):
@@ -181,3 +230,8 @@ class Neighbours:
 
     def _by_proxy_or_not(self, key: str) -> bool:
         return self._by_proxy or not split_key(key)[1]
+
+
+def _share(seconds: float) -> float:
+    """Return as little of a wait as lets another crawl ask first that hears of it at once."""
+    return min(GIVES_WAY / 10, max(0.0, seconds / 10))

@@ -20,8 +20,10 @@ from scrapy_mandelbot.politeness import (
     News,
     Refusal,
 )
+from scrapy_mandelbot.stores import LiveStore
 from scrapy_mandelbot.throttle.alarm import Alarm
 from scrapy_mandelbot.throttle.asking_again import AskingAgain
+from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.neighbours import GIVES_WAY, Neighbours
 from scrapy_mandelbot.throttle.paces import Paces
@@ -104,6 +106,10 @@ class Throttle:
         self._refusals = Refusals()
         self._neighbours = Neighbours(store, clock, self, by_proxy=config.pause_per_proxy)
         self._report = Reports(tell.tell, self._neighbours, self._waiting)
+        self._claims: Claims | None = None
+        """Of what one crawl does at a time of all that share the store, if it lends that."""
+        if isinstance(store, LiveStore):
+            self._claims = Claims(store, clock, self.update)
         self._alarm = Alarm(clock, self.update)
         self._room = WaitingRoom(crawler, clock, self._look)
         self._again = AskingAgain(crawler, self.update)
@@ -126,6 +132,8 @@ class Throttle:
     def close(self) -> None:
         """Cancel every timer."""
         self._neighbours.close()
+        if self._claims is not None:
+            self._claims.close()
         self._alarm.close()
         self._room.close()
 
@@ -159,6 +167,8 @@ class Throttle:
         now = self._now()
         due = max(site.due(now, route), site.section_due(section, now))
         if due <= now:
+            due = self._claimed_at(site, route, now)
+        if due <= now:
             return True
         if site.pause_due(now, route) <= now and site.scout is None:
             self._note_wait(site, now)
@@ -180,6 +190,7 @@ class Throttle:
         site.hand_out(flight, now, as_scout=as_scout)
         if not site.is_plain:
             self._count_wait(site)
+            self._settle_claims(site, flight.route)
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
@@ -273,6 +284,8 @@ class Throttle:
         if site.held_until > now:
             site.hold(now, now)
         site.end_pause(now)
+        if self._claims is not None:  # the store would have the others wait, and this one too
+            self._report.forget(site, "")
         self._end_delays(site)
         self.update(site)
         return True
@@ -320,7 +333,7 @@ class Throttle:
             self._look_for_lost(site)
             if site.has_refused and self.has_given_up(flight):
                 return Admission.PAUSED
-        admission = site.admit(flight, now)
+        admission = self._admission(flight, now)
         if admission is Admission.GO:
             self.let_leave(flight)
         return admission
@@ -333,6 +346,7 @@ class Throttle:
         site.sent(flight, now)
         self._count_wait(site)
         self._report.keep_turn(site, now)
+        self._settle_claims(site, flight.route)
 
     async def wait(self, flight: Flight, admission: Admission) -> bool:
         """Wait until a request may try again that never was in the queue.
@@ -346,14 +360,17 @@ class Throttle:
         site, now = flight.site, self._now()
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
-            self._alarm.set(site, site.due(now, flight.route))
+            self._alarm.set(site, self._due(flight, now))
             longest = inf if site.shut_since is None else self._left(flight, now)
             return await self._room.wait(flight, longest)
         if flight.not_before <= now:
             if self.has_given_up(flight):
                 return False
             self._tell(events.WAITED)
-        self._alarm.set(site, max(flight.not_before, site.pause_due(now, flight.route)))
+        due = site.pause_due(now, flight.route)
+        if due <= now:
+            due = self._claimed_at(site, flight.route, now)
+        self._alarm.set(site, max(flight.not_before, due))
         return await self._room.wait(flight, self._left(flight, now))
 
     def _left(self, flight: Flight, now: float) -> float:
@@ -551,8 +568,41 @@ class Throttle:
 
     # The rest is for the above.
 
+    def _claimed_at(self, site: SiteState, route: str, now: float) -> float:
+        """Return when the crawl may do what one alone does, of all that share the store."""
+        return now if self._claims is None else self._claims.due(site, route, now)
+
+    def _due(self, flight: Flight, now: float) -> float:
+        """Return when a request on its way may try again; ``inf``: it will be told."""
+        due = flight.site.due(now, flight.route)
+        return due if due > now else self._claimed_at(flight.site, flight.route, now)
+
+    def _admission(self, flight: Flight, now: float) -> Admission:
+        """Return whether a request may leave for its site now; if so, it has taken its turn."""
+        site, route = flight.site, flight.route
+        if self._claims is not None and not site.is_plain:
+            # What is sent although its site is paused takes turns all the same.
+            asks = flight.keeps_pauses and site.awaits_probe(route)
+            may_be_next = site.due(now, route) <= now or site.has_unused_turn
+            if (asks or site.needs_turn(now)) and may_be_next:
+                due = self._claimed_at(site, route, now)
+                if due > now:
+                    self._alarm.set(site, due)
+                    return Admission.PAUSED if asks else Admission.NO_TURN
+        admission = site.admit(flight, now)
+        if admission is Admission.GO:
+            self._settle_claims(site, route)
+        return admission
+
+    def _settle_claims(self, site: SiteState, route: str) -> None:
+        if self._claims is not None and len(self._claims):
+            self._claims.settle(site, route)
+
     def update(self, site: SiteState) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""
+        if self._claims is not None and len(self._claims):
+            for route in site.route_names():
+                self._settle_claims(site, route)
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.end_shut(now)
         if held_for is not None:
@@ -580,11 +630,11 @@ class Throttle:
             self._alarm.set(site, flight.not_before)
         elif flight.keeps_pauses and self.has_given_up(flight):
             self._room.release(waiter, may_go=False)
-        elif site.admit(flight, now) is Admission.GO:
+        elif self._admission(flight, now) is Admission.GO:
             self._count_wait(site)
             self._room.release(waiter, may_go=True)
         else:
-            self._alarm.set(site, site.due(now, flight.route))
+            self._alarm.set(site, self._due(flight, now))
 
     def _look(self, site: SiteState) -> None:
         """See whether those have ended without a word that others wait for."""

@@ -10,7 +10,7 @@ import lzma
 import pytest
 from browser import CONTRASTS, NEEDED
 from pytest_twisted import ensureDeferred
-from test_command_page import EVERY, fields_of, told_of
+from test_command_page import EVERY, PAGE, fields_of, told_of
 from webs import Answer
 
 AGENT = "Examplebot/1.0 (+https://example.com/bot)"
@@ -197,6 +197,14 @@ def test_a_page_tells_it(robots, log, browser):
         assert needed <= there
     contrasts = browser.execute_script(CONTRASTS)
     assert [pair for pair in contrasts if pair[0] < 4.5] == []
+
+
+def test_the_documents_show_what_is_printed(robots, log):
+    """The example of docs/command.rst is what comes of such a log."""
+    log.write_text(log.read_text().replace("\\x1b[2J", ""))
+    run = robots("audit", "access.log", *KNOWN, "--retry-after", "60", COLUMNS="80")
+    shown = PAGE.partition("--retry-after 60\n")[2].partition("\n\n*Which requests.*")[0]
+    assert run.stdout.decode().splitlines() == [line[4:] for line in shown.splitlines()]
 
 
 def test_the_page_names_all_of_the_json(robots, log):

@@ -48,6 +48,7 @@ NO_LIMITS = {
     "sitemaps.markup._LONGEST_NAME": "of markup that may be cut between two blocks",
     "sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
     "sitemaps.urls._LONGEST_NAME": "what a host can be",
+    "stores.redis.wire._MOST_AT_A_TIME": "of commands that go out together; the others follow",
     "tags.directives.NO_LIMIT": "what max-snippet:-1 says",
     "tags.directives._LONGEST_DATE": "what a date can be",
     "tags.head._patterns": "agents are the project's",

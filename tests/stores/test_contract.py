@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
+from redis_server import NEEDS_REDIS, RedisServer
 
 from scrapy_mandelbot.stores import Copy, KeptPause, MemoryStore, SqliteStore
 
+SOON = float(int(time.time())) + 1_000
+"""What was over long ago a server forgets by itself."""
 SITE = "https://example.com"
 COPY = Copy(
     b"User-agent: *\nDisallow: /x\n" * 20,
@@ -19,9 +23,35 @@ COPY = Copy(
 )
 
 
-@pytest.fixture(params=["memory", "sqlite, unsaved", "sqlite, saved"])
-def store(request, tmp_path):
-    store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "copies.db")
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory):
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+class Told:
+    """A store on a server that one worker writes, and another one reads."""
+
+    def __init__(self, open_store) -> None:
+        self.writer, self.reader = open_store(), open_store()
+
+    def __getattr__(self, name):
+        if not name.startswith(("put", "drop")):
+            return getattr(self.reader, name)
+
+        def tell(*arguments):
+            getattr(self.writer, name)(*arguments)
+            self.writer.get_run("")  # answered when all before it was told
+
+        return tell
+
+    def close(self) -> None:
+        self.writer.close()
+        self.reader.close()
+
+
+def sqlite(request, tmp_path):
+    store = SqliteStore(tmp_path / "copies.db")
     if request.param == "sqlite, saved":
         put_copy, put_pause, put_run = store.put_copy, store.put_pause, store.put_run
         put_turn = store.put_turn
@@ -29,6 +59,38 @@ def store(request, tmp_path):
         store.put_pause = lambda site, pause: (put_pause(site, pause), store.save())
         store.put_run = lambda spider, began_at: (put_run(spider, began_at), store.save())
         store.put_turn = lambda site, due: (put_turn(site, due), store.save())
+    return store
+
+
+def redis(request):
+    from scrapy_mandelbot.stores.redis.store import RedisStore
+
+    server = request.getfixturevalue("redis_server")
+    server.clear()
+    url = server.unix_url if "socket" in request.param else server.url
+
+    def open_store():
+        return RedisStore(url, keep_for=time.time())
+
+    return open_store() if request.param == "redis" else Told(open_store)
+
+
+REDIS = ["redis", "redis, of two workers", "redis, by its socket, of two workers"]
+
+
+@pytest.fixture(
+    params=[
+        "memory",
+        "sqlite, unsaved",
+        "sqlite, saved",
+        *(pytest.param(kind, marks=NEEDS_REDIS) for kind in REDIS),
+    ]
+)
+def store(request, tmp_path):
+    if request.param == "memory":
+        store = MemoryStore()
+    else:
+        store = redis(request) if "redis" in request.param else sqlite(request, tmp_path)
     yield store
     store.close()
 
@@ -108,12 +170,12 @@ def test_closing_twice_is_closing(store):
 def test_a_pause_is_kept_until_it_is_over(store):
     """The newer in place of the older; None ends it."""
     assert store.get_pauses() == {}
-    store.put_pause(SITE, KeptPause(100.0, "503", 1))
-    store.put_pause("http://other.example", KeptPause(50.0, "429"))
-    store.put_pause(SITE, KeptPause(200.5, "503 again", 2))
+    store.put_pause(SITE, KeptPause(SOON + 100.0, "503", 1))
+    store.put_pause("http://other.example", KeptPause(SOON + 50.0, "429"))
+    store.put_pause(SITE, KeptPause(SOON + 200.5, "503 again", 2))
     assert store.get_pauses() == {
-        SITE: KeptPause(200.5, "503 again", 2),
-        "http://other.example": KeptPause(50.0, "429", 0),
+        SITE: KeptPause(SOON + 200.5, "503 again", 2),
+        "http://other.example": KeptPause(SOON + 50.0, "429", 0),
     }
     store.put_pause(SITE, None)
     assert set(store.get_pauses()) == {"http://other.example"}
@@ -122,12 +184,12 @@ def test_a_pause_is_kept_until_it_is_over(store):
 def test_turns_are_kept_until_they_are_past(store):
     """The newer in place of the older; what is due by then is not told."""
     assert store.get_turns(0) == {}
-    store.put_turn(SITE, 100.5)
-    store.put_turn("http://other.example", 300.5)
-    store.put_turn(SITE, 200.5)
-    assert store.get_turns(100) == {SITE: 200.5, "http://other.example": 300.5}
-    assert store.get_turns(200.5) == {"http://other.example": 300.5}
-    assert store.get_turns(300.5) == {}
+    store.put_turn(SITE, SOON + 100.5)
+    store.put_turn("http://other.example", SOON + 300.5)
+    store.put_turn(SITE, SOON + 200.5)
+    assert store.get_turns(SOON + 100) == {SITE: SOON + 200.5, "http://other.example": SOON + 300.5}
+    assert store.get_turns(SOON + 200.5) == {"http://other.example": SOON + 300.5}
+    assert store.get_turns(SOON + 300.5) == {}
 
 
 def test_the_last_run_of_each_spider_is_kept(store):
@@ -142,13 +204,13 @@ def test_the_last_run_of_each_spider_is_kept(store):
 
 def test_pauses_that_are_over_may_be_left_out(store):
     """Who asks while it crawls wants those that hold."""
-    store.put_pause(SITE, KeptPause(100.0, "503"))
-    store.put_pause("http://other.example", KeptPause(50.0, "429"))
-    assert store.get_pauses(50.0) == {SITE: KeptPause(100.0, "503")}
+    store.put_pause(SITE, KeptPause(SOON + 100.0, "503"))
+    store.put_pause("http://other.example", KeptPause(SOON + 50.0, "429"))
+    assert store.get_pauses(SOON + 50.0) == {SITE: KeptPause(SOON + 100.0, "503")}
 
 
 def test_what_a_crawl_has_written_itself_is_no_news(store):
     """News is what others have written."""
     store.has_news()
-    store.put_pause(SITE, KeptPause(100.0, "503"))
+    store.put_pause(SITE, KeptPause(SOON + 100.0, "503"))
     assert not store.has_news()

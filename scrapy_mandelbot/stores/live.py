@@ -1,0 +1,100 @@
+"""A store that tells what other crawls write as they write it, and lends what one of them may do.
+
+Nothing in it waits for an answer: what is asked is heard of later, in the loop that runs the crawl.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from scrapy_mandelbot.stores.copies import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy_mandelbot.stores.copies import Copy, KeptPause
+
+
+class Lease(Enum):
+    """What one crawl may do at a time, of all that share a store."""
+
+    PROBE = "probe"
+    """Ask a paused site whether it is well."""
+    TURN = "turn"
+    """Ask a site with a pace next."""
+
+
+class Listener(Protocol):
+    """Who hears what other crawls write. Times are in seconds since the epoch, by its own clock."""
+
+    def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
+        """Hear of a pause; None: it is over."""
+
+    def hear_stored_turn(self, name: str, due: float) -> None:
+        """Hear when a site with a pace may next be asked."""
+
+    def hear_stored_waiting(self, name: str) -> None:
+        """Hear that another crawl waits for turns of a site with a pace."""
+
+    def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
+        """Hear of all there is: at first, and when some of it may have been missed."""
+
+
+class LiveStore(Store):
+    """What such a store can do beside what every ``Store`` can."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write into it meanwhile: they do."""
+        return True
+
+    @abstractmethod
+    def listen(self, listener: Listener) -> None:
+        """Have what other crawls write from now on be heard of."""
+
+    @abstractmethod
+    def find_copy(
+        self,
+        site: str,
+        fresh_since: float,
+        lease_for: float,
+        then: Callable[[Copy | None, float], None],
+    ) -> None:
+        """Look for a site's copy; where there is no fresh one, ask to be the one that fetches it.
+
+        Args:
+            site: the site.
+            fresh_since: a copy that was fetched after this moment need not be fetched again.
+            lease_for: seconds for which no other crawl fetches it; 0: no lease is asked for.
+            then: called with the copy, however old, and for how many seconds another crawl has
+                the lease; 0: this one has it now, or the copy is fresh. So it is too where the
+                store cannot be asked: then each crawl fetches for itself.
+        """
+
+    @abstractmethod
+    def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
+        """Give the lease of a fetch back, or keep it for some seconds more."""
+
+    @abstractmethod
+    def claim(
+        self, lease: Lease, key: str, lease_for: float, then: Callable[[float], None]
+    ) -> None:
+        """Ask for a lease, or to have it for longer.
+
+        Args:
+            lease: which one.
+            key: of the site.
+            lease_for: seconds.
+            then: called with the seconds after which to ask again; 0: this crawl has it. So it is
+                too where the store cannot be asked: then each crawl goes by what it knows.
+        """
+
+    @abstractmethod
+    def tell_waiting(self, site: str) -> None:
+        """Have other crawls know that this one waits for turns of a site with a pace."""
+
+    @abstractmethod
+    def release(self, lease: Lease, key: str) -> None:
+        """Give a lease back, if this crawl has it."""

@@ -1,0 +1,90 @@
+"""A thread that hears what other workers tell, and notices when it may have missed something."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import RedisError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from redis import Redis
+
+_LOOKS_UP_AFTER = 0.5  # seconds without a message, to see whether it is all over
+_ASKS_AFTER = 5.0  # seconds without a message, to see whether the server is there
+_GONE_AFTER = 10.0  # seconds without any answer
+_TRY_AGAIN_AFTER = 1.0  # seconds
+
+
+class Hearing:
+    """Hears a channel, from the start of its thread on.
+
+    Args:
+        connect: returns a client.
+        channel: what it hears.
+        began: called in the thread when it hears from now on, and may have missed what was before.
+        heard: called in the thread with each message.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Redis],
+        channel: bytes,
+        began: Callable[[], None],
+        heard: Callable[[bytes], None],
+    ) -> None:
+        self._connect = connect
+        self._channel = channel
+        self._began = began
+        self._heard = heard
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Hear of no more than one message."""
+        self._is_over.set()
+
+    def close(self) -> None:
+        """Wait for the end of the thread, which is half a second away at most."""
+        self.end()
+        self._thread.join(2 * _LOOKS_UP_AFTER)
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            try:
+                self._hear()
+            except (RedisError, OSError):  # noqa: PERF203 -- the other thread says what is wrong
+                self._is_over.wait(_TRY_AGAIN_AFTER)
+
+    def _hear(self) -> None:
+        client = self._connect()
+        try:
+            with client.pubsub() as pubsub:
+                pubsub.subscribe(self._channel)
+                asked_at = heard_at = time.monotonic()
+                while not self._is_over.is_set():
+                    message: dict[str, Any] | None = pubsub.get_message(timeout=_LOOKS_UP_AFTER)
+                    now = time.monotonic()
+                    if message is not None:
+                        asked_at = heard_at = now
+                        self._take(message)
+                    elif now - heard_at > _GONE_AFTER:
+                        raise OSError("the server says nothing any more")
+                    elif now - asked_at > _ASKS_AFTER:
+                        asked_at = now
+                        pubsub.ping()
+        finally:
+            client.close()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if message["type"] == "subscribe":
+            self._began()
+        elif message["type"] == "message":
+            self._heard(message["data"])

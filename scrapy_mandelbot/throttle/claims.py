@@ -1,0 +1,185 @@
+"""What one crawl may do at a time, of all that share a store on a server.
+
+One of them asks a paused site whether it is well, and one at a time asks a site with a pace. Before
+a crawl does so it asks the store for a lease, and the site waits meanwhile as it waits for a pause.
+A lease ends by itself where its crawl has died; while it is in use it is renewed. A crawl whose
+store cannot be asked goes by what it knows itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.stores import Lease
+from scrapy_mandelbot.throttle.proxies import key_of, split_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.politeness import SiteState
+    from scrapy_mandelbot.stores import LiveStore
+
+LEASE_FOR = 15.0
+"""Seconds after which another crawl may do what one that died was about to do."""
+_RENEWED_AFTER = 5.0  # seconds
+_ASKED_AGAIN_AFTER = 1.0  # seconds; who has a lease gives it back long before it ends
+_LOOKED_AT_EACH = 1.0  # seconds, while there is any lease
+_UNUSED_FOR = 2.0  # seconds that a lease is had without being used
+
+
+@dataclass(slots=True)
+class _Claim:
+    """A lease that was asked for."""
+
+    site: SiteState
+    lease: Lease
+    key: str
+    not_before: float = inf
+    """When it may be asked for again; ``inf``: it was asked for, and is not answered."""
+    renewed_at: float = 0.0
+    """When it was asked for last."""
+    ends_at: float = 0.0
+    """Until when this crawl has it at least."""
+    used_at: float = 0.0
+    """When it was last seen to be of use."""
+    was_used: bool = False
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a request is on its way for which it was asked for."""
+        if self.lease is Lease.TURN:
+            return self.site.has_unused_turn
+        return self.site.is_probed(split_key(self.key)[1])
+
+
+class Claims:
+    """The leases of one crawl.
+
+    Args:
+        store: that lends them.
+        clock: of the crawl.
+        look_again: called with a site when its lease has been answered, or may be asked for again.
+    """
+
+    def __init__(
+        self,
+        store: LiveStore,
+        clock: Clock,
+        look_again: Callable[[SiteState], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._look_again = look_again
+        self._claims: dict[tuple[Lease, str], _Claim] = {}
+        self._timer: Call | None = None
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    def due(self, site: SiteState, route: str, now: float) -> float:
+        """Return when the crawl may ask a site next, as far as that takes a lease.
+
+        Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
+        at again when it is known.
+
+        Args:
+            site: the site.
+            route: that the request goes.
+            now: seconds.
+        """
+        if site.awaits_probe(route):
+            return self._due(site, Lease.PROBE, key_of(site.name, route), now)
+        if site.needs_turn(now):
+            return self._due(site, Lease.TURN, site.name, now)
+        return now
+
+    def settle(self, site: SiteState, route: str) -> None:
+        """Note which leases of a site are in use, and give those back that were and are not."""
+        for lease, key in (Lease.PROBE, key_of(site.name, route)), (Lease.TURN, site.name):
+            claim = self._claims.get((lease, key))
+            if claim is None or not claim.ends_at:
+                continue
+            if claim.is_in_use:
+                claim.was_used = True
+            elif claim.was_used:
+                self._release(claim)
+
+    def close(self) -> None:
+        """Give all back."""
+        for claim in list(self._claims.values()):
+            self._release(claim)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _due(self, site: SiteState, lease: Lease, key: str, now: float) -> float:
+        claim = self._claims.get((lease, key))
+        if claim is not None and (claim.ends_at > now or claim.not_before > now):
+            return now if claim.ends_at > now else claim.not_before
+        self._ask(_Claim(site, lease, key))
+        return inf
+
+    def _ask(self, claim: _Claim) -> None:
+        now = self._clock.now()
+        claim.renewed_at = claim.used_at = now
+        self._claims[claim.lease, claim.key] = claim
+        self._store.claim(
+            claim.lease, claim.key, LEASE_FOR, lambda seconds: self._answered(claim, now, seconds)
+        )
+        self._set_timer()
+
+    def _answered(self, claim: _Claim, asked_at: float, seconds: float) -> None:
+        if self._claims.get((claim.lease, claim.key)) is not claim:
+            if not seconds:  # it is of no use any more
+                self._store.release(claim.lease, claim.key)
+            return
+        now = self._clock.now()
+        if seconds:
+            claim.ends_at = 0.0
+            claim.not_before = now + min(seconds, _ASKED_AGAIN_AFTER)
+        else:
+            claim.not_before = 0.0
+            claim.ends_at = asked_at + LEASE_FOR
+            claim.used_at = now
+        self._look_again(claim.site)
+
+    def _release(self, claim: _Claim) -> None:
+        del self._claims[claim.lease, claim.key]
+        if claim.ends_at:
+            self._store.release(claim.lease, claim.key)
+
+    def _set_timer(self) -> None:
+        if self._timer is None:
+            self._timer = self._clock.call_later(_LOOKED_AT_EACH, self._look)
+
+    def _look(self) -> None:
+        """Renew what is used, and give back what is not."""
+        self._timer = None
+        now = self._clock.now()
+        for claim in list(self._claims.values()):
+            if claim.not_before == inf:
+                continue
+            if not claim.ends_at:
+                if claim.not_before <= now:
+                    del self._claims[claim.lease, claim.key]
+                continue
+            if claim.is_in_use:
+                claim.was_used, claim.used_at = True, now
+                if now - claim.renewed_at >= _RENEWED_AFTER:
+                    self._renew(claim, now)
+            elif claim.was_used or now - claim.used_at >= _UNUSED_FOR:
+                self._release(claim)
+        if self._claims:
+            self._set_timer()
+
+    def _renew(self, claim: _Claim, now: float) -> None:
+        claim.renewed_at = now
+
+        def renewed(seconds: float) -> None:
+            if not seconds:
+                claim.ends_at = now + LEASE_FOR
+
+        self._store.claim(claim.lease, claim.key, LEASE_FOR, renewed)

@@ -1,0 +1,155 @@
+"""Crawls with one store on a Redis server, and nothing else in common, as on several machines."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from crawling import LinksSpider, crawl, ensureDeferred
+from loops import TIME
+from redis_server import NEEDS_REDIS, RedisServer
+from twisted.internet.defer import Deferred, gatherResults
+from webs import Answer, html, site
+
+from scrapy_mandelbot.throttle.neighbours import Neighbours
+
+pytestmark = NEEDS_REDIS
+
+KNOWN_WITHIN = 0.6  # seconds after a refusal, however busy the machine is
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with RedisServer(tmp_path_factory.mktemp("redis")) as started:
+        yield started
+
+
+@pytest.fixture
+def workers(server, monkeypatch):
+    """Run three workers, each with pages of its own, that hear of each other by the server only."""
+    server.clear()
+    monkeypatch.setattr(Neighbours, "_others", lambda _: iter(()))
+
+    async def run(web, pages, **settings):
+        settings = {"MANDELBOT_STORE": server.url, "ROBOTSTXT_OBEY": True, **settings}
+        runs = []
+        for worker in "abc":
+            paths = [f"/{worker}/{number}" for number in range(pages)]
+            web.pages |= {path: Answer() for path in paths} | {f"/{worker}": html(*paths)}
+            start = [f"{web.url}/{worker}"]
+            runs.append(Deferred.fromCoroutine(crawl(LinksSpider, settings, start_urls=start)))
+        return await gatherResults(runs)
+
+    return run
+
+
+def robots_fetches(web) -> int:
+    return web.asked("/robots.txt")
+
+
+@ensureDeferred
+async def test_a_robots_txt_is_fetched_once_for_all_workers(webs, workers):
+    """However slow it comes: one asks, the others wait and go by what it was told."""
+    web = site(webs, 1)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /b/\n", delay=0.4)
+    a, b, c = await workers(web, 5)
+    assert robots_fetches(web) == 1
+    assert [len(one.items) for one in (a, b, c)] == [6, 1, 6]
+    assert b.stats["robotstxt/forbidden"] == 5
+
+
+@ensureDeferred
+async def test_what_one_worker_is_refused_none_asks_and_one_probes(webs, workers):
+    """From the first 503 on; when the pause is over one of them asks, again and again."""
+    web = site(webs, 1)
+    down = []
+
+    def refuse(path):
+        if path == "/b/20" and not down:
+            down.append(TIME.now())
+        if down and TIME.now() < down[0] + 2.5:
+            return Answer(b"", 503, {"Retry-After": "1"})
+        return None
+
+    web.refuse = refuse
+    crawls = await workers(web, 60, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    assert [len(one.items) for one in crawls] == [61, 61, 61]
+    late = [hit.at for hit in web.hits if hit.status == 503 and hit.at > down[0] + KNOWN_WITHIN]
+    assert late
+    since = [at - down[0] for at in late]
+    assert all(later - earlier > 0.9 for earlier, later in pairwise([0.0, *since])), since
+    assert robots_fetches(web) == 1
+    assert sum(one.stats.get("mandelbot/pause/overheard", 0) for one in crawls) >= 2
+
+
+@ensureDeferred
+async def test_one_pace_is_kept_by_all_workers_together(webs, workers):
+    """No two requests of any of them are nearer to each other than the site has asked for."""
+    web = site(webs, 1)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nCrawl-delay: 0.2\n")
+    crawls = await workers(web, 4, MANDELBOT_PACE="obey")
+    assert [len(one.items) for one in crawls] == [5, 5, 5]
+    asked = [hit.at for hit in web.hits if hit.path != "/robots.txt"]
+    assert min(later - earlier for earlier, later in pairwise(asked)) >= 0.2 - 0.02
+    assert robots_fetches(web) == 1
+
+
+@ensureDeferred
+async def test_a_site_that_is_new_while_the_server_hangs_is_crawled(webs, server, monkeypatch):
+    """Its rules are fetched and obeyed by the worker itself; nothing that it finds is lost."""
+    monkeypatch.setattr("scrapy_mandelbot.stores.redis.address.PATIENCE", 0.3)
+    server.clear()
+    known, new = site(webs, 5), site(webs, 2, host="127.0.0.2")
+    new.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/1\n")
+
+    def freeze(_request):
+        server.freeze()
+        return html(*known.urls(5), *new.urls(2))
+
+    known.pages["/first"] = freeze
+    settings = {"MANDELBOT_STORE": server.url, "ROBOTSTXT_OBEY": True}
+    try:
+        crawled = await crawl(LinksSpider, settings, start_urls=[known.url + "/first"])
+    finally:
+        server.thaw()
+    assert len(crawled.items) == 1 + 6 + 2
+    assert crawled.stats["robotstxt/forbidden"] == 1
+    assert robots_fetches(known) == robots_fetches(new) == 1
+    assert crawled.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_who_waits_for_a_worker_that_died_goes_on_when_its_lease_ends(
+    webs, workers, server, monkeypatch
+):
+    """It had begun to fetch a robots.txt: another one does so, and all of them go by it."""
+    from redis import Redis
+
+    from scrapy_mandelbot.stores.redis.scripts import lease_key
+
+    web = site(webs, 1)
+    with Redis.from_url(server.url) as client:
+        client.set(lease_key("fetch", web.url.encode()), "the dead one", px=1_500)
+    crawls = await workers(web, 2)
+    assert [len(one.items) for one in crawls] == [3, 3, 3]
+    assert robots_fetches(web) == 1
+
+
+@ensureDeferred
+async def test_an_old_copy_serves_while_another_worker_fetches(webs, workers, server):
+    """Nobody waits where there is something to go by."""
+    from redis import Redis
+
+    from scrapy_mandelbot.stores import Copy
+    from scrapy_mandelbot.stores.redis.scripts import lease_key
+    from scrapy_mandelbot.stores.redis.store import RedisStore
+
+    web = site(webs, 1)
+    old = RedisStore(server.url)
+    old.put_copy(web.url, Copy(b"User-agent: *\nDisallow: /b/\n", 200, TIME.wall() - 200_000))
+    old.close()
+    with Redis.from_url(server.url) as client:
+        client.set(lease_key("fetch", web.url.encode()), "another", px=60_000)
+    crawls = await workers(web, 2)
+    assert [len(one.items) for one in crawls] == [3, 1, 3]
+    assert robots_fetches(web) == 0
