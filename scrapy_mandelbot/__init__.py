@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.queue import SiteQueue
     from scrapy_mandelbot.report.asking import site_rules, status, why_idle
     from scrapy_mandelbot.report.metrics import CrawlMetrics
+    from scrapy_mandelbot.report.report_file import CrawlReport
     from scrapy_mandelbot.report.summary import CrawlSummary
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Addon": "addon",
     "CrawlMetrics": "report.metrics",
+    "CrawlReport": "report.report_file",
     "CrawlSummary": "report.summary",
     "Dialect": "robotstxt",
     "Finding": "robotstxt.lint",
@@ -76,6 +78,7 @@ _HOMES = {
 __all__ = [
     "Addon",
     "CrawlMetrics",
+    "CrawlReport",
     "CrawlSummary",
     "Dialect",
     "Finding",

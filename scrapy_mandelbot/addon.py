@@ -36,6 +36,7 @@ from scrapy_mandelbot.purposes import (
 )
 from scrapy_mandelbot.queue import SiteQueue
 from scrapy_mandelbot.report.metrics import CrawlMetrics
+from scrapy_mandelbot.report.report_file import CrawlReport
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
@@ -93,6 +94,8 @@ class Addon:
         _switch_on(settings, "EXTENSIONS", CrawlSummary, 500)
         if settings.get("MANDELBOT_METRICS"):
             _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
+        if settings.get("MANDELBOT_REPORT"):
+            _switch_on(settings, "EXTENSIONS", CrawlReport, 500)
 
 
 class QueueSetup:

@@ -18,6 +18,7 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
+from scrapy_mandelbot import pages
 from scrapy_mandelbot.dates import read_date
 from scrapy_mandelbot.politeness import (
     OutcomeLaw,
@@ -242,6 +243,23 @@ def _metrics(name: str, value: object) -> str | None:
     raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
 
 
+def _report_path(name: str, value: object) -> str | None:
+    path = None if value in (None, "") else str(value)
+    if path is None:
+        return None
+    if "://" in path or Path(path).suffix not in {".html", ".json"}:
+        raise SettingsError(
+            name, value, "the path of a file such as 'report.html' or 'report.json'"
+        )
+    if path.endswith(".html") and not pages.can_be_made():
+        raise SettingsError(
+            name,
+            value,
+            "'report.json', or Jinja2 for the page: pip install 'scrapy-mandelbot[html]' brings it",
+        )
+    return path
+
+
 def _agent(name: str, value: object) -> str | tuple[str, ...] | None:
     if not value:
         return None
@@ -446,6 +464,7 @@ class Config:
     ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
     summary: int = field(metadata=_setting("MANDELBOT_SUMMARY", _count(0), 20))
     metrics: str | None = field(metadata=_setting("MANDELBOT_METRICS", _metrics))
+    report: str | None = field(metadata=_setting("MANDELBOT_REPORT", _report_path))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:

@@ -9,6 +9,8 @@ DOWNLOADER may have none. Everything falls back to something slower, never to so
 from __future__ import annotations
 
 import hashlib
+import logging
+from contextlib import suppress
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
 
 _GONE = object()
 
@@ -327,6 +331,29 @@ def watch_downloads(
 
     handlers.download_request_async = watched
     return True
+
+
+def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None:
+    """Have a function called when a crawl ends, before its scheduler lets go of what is left.
+
+    No signal of Scrapy says it. Without the scheduler, or where it takes no other ``close()``: the
+    function is not called.
+    """
+    scheduler: Any = _scheduler(crawler)
+    close = getattr(scheduler, "close", None)
+    if close is None:
+        return
+
+    def first_call(reason: str) -> Any:
+        scheduler.close = close
+        try:
+            call()
+        except Exception:
+            logger.exception("It cannot be told what waits")
+        return close(reason)
+
+    with suppress(AttributeError):
+        scheduler.close = first_call
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:

@@ -396,6 +396,12 @@ LEDGER_FAILED = Event(
     logging.ERROR,
     stats=("mandelbot/ledger/failed",),
 )
+REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
+REPORT_FAILED = Event(
+    "The report on the crawl cannot be written to %(path)s: %(why)s",
+    logging.ERROR,
+    stats=("mandelbot/report/failed",),
+)
 
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
 METRICS_NOT_SERVED = Event(

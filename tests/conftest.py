@@ -79,3 +79,22 @@ def webs():
 def job(tmp_path) -> Job:
     """A spider of its own process, with JOBDIR."""
     return Job(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Start one for all tests of the process."""
+    browsers = pytest.importorskip("browser")
+    if not browsers.IS_THERE:
+        pytest.skip("needs chromium and chromedriver")
+    started = browsers.Browser()
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Be as wide as a desktop, and light, at first."""
+    chromium.be(1440, 1000)
+    chromium.prefer("light")
+    return chromium
