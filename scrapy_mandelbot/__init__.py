@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.robotstxt.lint import Finding, Severity
-    from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
+    from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler, SharedJobScheduler
     from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
     from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
     from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
@@ -57,6 +57,7 @@ _HOMES = {
     "Rule": "robotstxt",
     "SettingsError": "config",
     "Severity": "robotstxt.lint",
+    "SharedJobScheduler": "schedulers",
     "SiteQueue": "queue",
     "SitemapEntry": "sitemaps",
     "SitemapFollower": "following",
@@ -98,6 +99,7 @@ __all__ = [
     "Rule",
     "SettingsError",
     "Severity",
+    "SharedJobScheduler",
     "SiteQueue",
     "SitemapEntry",
     "SitemapFollower",

@@ -293,6 +293,32 @@ def _scheduler_class(name: str, value: object) -> type | None:
     return scheduler_class
 
 
+def _job(name: str, value: object) -> str:
+    text = str(value)
+    if is_server(text):
+        return _server(name, text)
+    if text in JOBS:
+        return text
+    kinds = ", ".join(map(repr, JOBS))
+    takes = f"{kinds}, or a URL such as 'redis://localhost:6379/0'"
+    raise SettingsError(name, without_credentials(text), takes)
+
+
+def _lease(name: str, value: object) -> float:
+    seconds = _seconds(name, value)
+    if seconds < 1:
+        raise SettingsError(name, value, "a number of seconds, 1 or more")
+    return seconds
+
+
+def _name_or_none(name: str, value: object) -> str | None:
+    if value in (None, ""):
+        return None
+    if not isinstance(value, str) or set(value) & set("{}"):
+        raise SettingsError(name, value, "a name, without braces")
+    return value
+
+
 _DELAYS = (
     'seconds by host or site, such as {"example.com": 5, "https://shop.example.com": 0.5}; a domain'
     ' with all its hosts is ".example.com", and its hosts without itself are "*.example.com"'
@@ -454,8 +480,11 @@ class Config:
     nofollow_links: bool = field(
         metadata=_setting("MANDELBOT_NOFOLLOW_LINKS", _flag, default=False)
     )
-    job: str = field(metadata=_setting("MANDELBOT_JOB", _one_of(*JOBS), DURABLE))
+    job: str = field(metadata=_setting("MANDELBOT_JOB", _job, DURABLE))
     job_sync: str = field(metadata=_setting("MANDELBOT_JOB_SYNC", _one_of(*JOB_SYNCS), "normal"))
+    job_name: str | None = field(metadata=_setting("MANDELBOT_JOB_NAME", _name_or_none))
+    job_lease: float = field(metadata=_setting("MANDELBOT_JOB_LEASE", _lease, 30))
+    job_idle: float | None = field(metadata=_setting("MANDELBOT_JOB_IDLE", _seconds_or_none))
     purposes: tuple[str, ...] = field(metadata=_setting("MANDELBOT_PURPOSE", _purposes))
     usage: str = field(metadata=_setting("MANDELBOT_USAGE", _one_of(*USAGE_MODES), "annotate"))
     usage_unknown: str = field(
@@ -503,6 +532,11 @@ class Config:
             tries=self.pause_tries,
             recovers=self.recovers,
         )
+
+    @property
+    def shares_job(self) -> bool:
+        """Whether the requests of the crawl are in a job on Redis, for several workers."""
+        return is_server(self.job)
 
     @property
     def closes_when_paused(self) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from clocks import TurnedClock
 from hypothesis import HealthCheck, settings
 from jobs import Job
+from redis_server import RedisServer
 from webs import Web
 
 # How long an example takes is the machine's affair: what must not be slow has a test that says so.
@@ -73,6 +74,20 @@ def webs():
     yield start
     for web in started:
         web.close()
+
+
+@pytest.fixture(scope="session")
+def redis_of_session(tmp_path_factory):
+    """A Redis for all tests of this process that need no other; it starts with the first."""
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_server(redis_of_session) -> RedisServer:
+    """The same, empty."""
+    redis_of_session.clear()
+    return redis_of_session
 
 
 @pytest.fixture

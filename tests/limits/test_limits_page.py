@@ -34,6 +34,8 @@ NO_LIMITS = {
     "politeness.by_host._LONGEST_NAME": "what a name can be",
     "politeness.hosts._LONGEST": "what a name can be",
     "politeness.pace._LONGEST_WAY": "when a request has arrived",
+    "jobs.shared.link.LONGEST_SILENCE": "when a worker is taken for dead",
+    "jobs.shared.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
     "report.owner._MOST_RULES": "of a letter to a person",
     "robotstxt.agents.product_tokens": "agents are the project's",
     "robotstxt.grammar.grammar_of": "dialects are the project's",
