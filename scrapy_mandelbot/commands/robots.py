@@ -9,7 +9,7 @@ Usage::
     scrapy robots compare URL... [--urls FILE] [--agent NAME | --robots] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
-    scrapy robots job JOBDIR [requeue [SITE]]
+    scrapy robots job JOBDIR|URL#NAME [requeue [SITE]]
     scrapy robots ledger why URL|verify [--file FILE]
     scrapy robots audit ACCESS_LOG|-... --agent NAME [--robots-txt FILE|URL]... [--delay SECONDS]
                                    [--retry-after SECONDS] [--log-format FORMAT]

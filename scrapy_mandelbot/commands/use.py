@@ -41,7 +41,7 @@ VERBS = {
     "compare": Verb("URL...", 1, None, _OF_URLS, _LIST),
     "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), ("text", "json")),
     "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), ("text", "json")),
-    "job": Verb("JOBDIR [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
+    "job": Verb("JOBDIR|URL#NAME [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
     "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
     "audit": Verb(
         "ACCESS_LOG|-... --agent NAME",
