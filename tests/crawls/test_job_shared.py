@@ -16,6 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 from shared_jobs import Worker
+from shops import FOLLOW, index, shop, urls, urlset
 from twisted.internet.defer import Deferred, DeferredList
 from webs import Answer, html
 
@@ -322,3 +323,52 @@ def test_the_shell_takes_no_sites(settings):
         crawler._apply_settings()
         assert load_object(crawler.settings["SCHEDULER"]) is scheduler
         Crawl.of(crawler)._spider_closed(LinksSpider(), "shutdown")
+
+
+def shops(webs):
+    """Return three sites: an index of the first lists pages of all, and the second cites it."""
+    one, other, third = (
+        shop(webs, 40, *(["/index.xml"] if number == 1 else []), host=f"127.0.0.{number}")
+        for number in (1, 2, 3)
+    )
+    one.pages["/index.xml"] = index(one.url + "/a.xml", one.url + "/b.xml")
+    one.pages["/a.xml"] = urlset(*(f"{one.url}/{number}" for number in range(40)))
+    listed = [f"{web.url}/{number}" for web in (other, third) for number in range(20)]
+    one.pages["/b.xml"] = urlset(*listed)
+    other.pages["/robots.txt"] = Answer(f"Sitemap: {one.url}/index.xml\n".encode())
+    return one, other, third
+
+
+@ensureDeferred
+async def test_sitemaps_are_followed_by_all_workers_together(webs, settings):
+    """Each is read once, its pages are anybody's; those of who does not cite it do not count."""
+    one, other, third = shops(webs)
+    settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS": 2}
+    results = await together(
+        *(crawl(LinksSpider, settings, start_urls=[one.url + "/"]) for _ in range(2))
+    )
+    assert [result.stats["finish_reason"] for result in results] == ["finished", "finished"]
+    crawled = Counter(url for result in results for url in result.urls())
+    assert set(crawled) == {one.url + "/", *urls(one, *range(40)), *urls(other, *range(20))}
+    assert [one.asked(path) for path in ("/index.xml", "/a.xml", "/b.xml")] == [1, 1, 1]
+    assert not any(third.asked(f"/{number}") for number in range(20))
+    foreign = sum(result.stats.get("mandelbot/sitemaps/foreign", 0) for result in results)
+    assert foreign == 20
+
+
+class Filtering(LinksSpider):
+    """Wants every other entry."""
+
+    def sitemap_filter(self, entries):
+        return (entry for entry in entries if int(entry["loc"].rpartition("/")[2]) % 2)
+
+
+@ensureDeferred
+async def test_the_spiders_filter_chooses_what_is_followed(webs, settings):
+    """As in a crawl of one worker; a sitemap that cannot be had costs a warning."""
+    web = shop(webs, 10, "/a.xml", "/gone.xml")
+    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(10)))
+    settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True}
+    result = await crawl(Filtering, settings, start_urls=[web.url + "/"])
+    assert result.urls() == sorted([web.url + "/", *urls(web, *range(1, 10, 2))])
+    assert result.logged(f"The sitemap {web.url}/gone.xml could not be had")
