@@ -7,6 +7,7 @@ Usage::
     python benchmarks/instructions.py calls [--by-function] [--gate CALLS]
     python benchmarks/instructions.py usage [--full-collections]
     python benchmarks/instructions.py report [--full-collections]
+    python benchmarks/instructions.py watched [--full-collections]
     python benchmarks/instructions.py job [--gate RATIO] [--full-collections]
     python benchmarks/instructions.py refusal [--by-function] [--gate CALLS]
 
@@ -20,6 +21,7 @@ usage    what it costs a page to ask its owner for what it may be used: thousand
 job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
          with the links that the other modes have, and with twenty new ones; the greater ratio
 report   the same without a summary, with one, and with metrics
+watched  the same with a summary, and with a report besides
 refusal  functions of the package called for a 503, from the download handler until the scheduler
          has the request again; a stop is a step into another module
 
@@ -140,6 +142,11 @@ def report(arguments: argparse.Namespace) -> float:
     return beside(("silent", "package", "metrics"), names, arguments)
 
 
+def watched(arguments: argparse.Namespace) -> float:
+    """Print what a page costs with a summary, and with a report besides; return the ratio."""
+    return beside(("package", "watched"), ("summary", "summary, report"), arguments)
+
+
 def beside(variants: Sequence[str], names: Sequence[str], arguments: argparse.Namespace) -> float:
     """Print what a page costs in each variant; return the ratio of the second to the first."""
     if shutil.which("valgrind") is None:
@@ -211,6 +218,7 @@ MODES = {
     "usage": usage,
     "job": job,
     "report": report,
+    "watched": watched,
     "refusal": refusal,
 }
 

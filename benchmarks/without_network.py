@@ -46,6 +46,7 @@ VARIANTS = {
 VARIANTS["annotate"] = {**VARIANTS["package"], "MANDELBOT_PURPOSE": "train-ai"}
 VARIANTS["obey"] = {**VARIANTS["annotate"], "MANDELBOT_USAGE": "obey"}
 VARIANTS["ledger"] = VARIANTS["annotate"]
+VARIANTS["watched"] = VARIANTS["package"]
 VARIANTS["silent"] = {**VARIANTS["package"], "MANDELBOT_SUMMARY": 0}
 VARIANTS["metrics"] = {**VARIANTS["package"], "MANDELBOT_METRICS": True}
 VARIANTS["stock-job"], VARIANTS["package-job"] = VARIANTS["stock"], VARIANTS["package"]
@@ -211,6 +212,8 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
     folder = tempfile.TemporaryDirectory()
     if variant == "ledger":
         settings["MANDELBOT_LEDGER"] = f"{folder.name}/ledger.jsonl"
+    elif variant == "watched":
+        settings["MANDELBOT_REPORT"] = f"{folder.name}/report.json"
     elif variant.endswith("-job"):
         settings["JOBDIR"] = f"{folder.name}/job"
     recorder = Recorder()

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.queue import SiteQueue
     from scrapy_mandelbot.report.asking import site_rules, status, why_idle
     from scrapy_mandelbot.report.metrics import CrawlMetrics
+    from scrapy_mandelbot.report.report_file import CrawlReport
     from scrapy_mandelbot.report.summary import CrawlSummary
     from scrapy_mandelbot.robotparser import MandelbotRobotParser
     from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
     from scrapy_mandelbot.robotstxt.lint import Finding, Severity
-    from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
+    from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler, SharedJobScheduler
     from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
     from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
     from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Addon": "addon",
     "CrawlMetrics": "report.metrics",
+    "CrawlReport": "report.report_file",
     "CrawlSummary": "report.summary",
     "Dialect": "robotstxt",
     "Finding": "robotstxt.lint",
@@ -55,6 +57,7 @@ _HOMES = {
     "Rule": "robotstxt",
     "SettingsError": "config",
     "Severity": "robotstxt.lint",
+    "SharedJobScheduler": "schedulers",
     "SiteQueue": "queue",
     "SitemapEntry": "sitemaps",
     "SitemapFollower": "following",
@@ -76,6 +79,7 @@ _HOMES = {
 __all__ = [
     "Addon",
     "CrawlMetrics",
+    "CrawlReport",
     "CrawlSummary",
     "Dialect",
     "Finding",
@@ -95,6 +99,7 @@ __all__ = [
     "Rule",
     "SettingsError",
     "Severity",
+    "SharedJobScheduler",
     "SiteQueue",
     "SitemapEntry",
     "SitemapFollower",

@@ -20,8 +20,9 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.config import DURABLE, SettingsError, check_settings, read_setting
+from scrapy_mandelbot.config import DURABLE, SettingsError, check_settings, is_server, read_setting
 from scrapy_mandelbot.console import PauseConsole
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
 from scrapy_mandelbot.extensions import SpiderHooks
 from scrapy_mandelbot.following import SitemapFollower
@@ -36,8 +37,9 @@ from scrapy_mandelbot.purposes import (
 )
 from scrapy_mandelbot.queue import SiteQueue
 from scrapy_mandelbot.report.metrics import CrawlMetrics
+from scrapy_mandelbot.report.report_file import CrawlReport
 from scrapy_mandelbot.report.summary import CrawlSummary
-from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler
+from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler, SharedJobScheduler
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ logger = logging.getLogger(__name__)
 _PACKAGE = __name__.partition(".")[0]
 _ADDON = SETTINGS_PRIORITIES["addon"]
 _FIRST = -1_000_000
+_SHARED = "scrapy_mandelbot.SharedJobScheduler"
 
 
 class Addon:
@@ -93,6 +96,8 @@ class Addon:
         _switch_on(settings, "EXTENSIONS", CrawlSummary, 500)
         if settings.get("MANDELBOT_METRICS"):
             _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
+        if settings.get("MANDELBOT_REPORT"):
+            _switch_on(settings, "EXTENSIONS", CrawlReport, 500)
 
 
 class QueueSetup:
@@ -110,6 +115,8 @@ class QueueSetup:
             NotConfigured: always, as there is nothing else to do.
         """
         put_site_queue(crawler.settings)
+        if crawler.settings["SCHEDULER"] == _SHARED and not Crawl.of(crawler).asks_for_more:
+            _put_scheduler(crawler.settings, Scheduler)  # the shell would take sites from others
         _warn_of_other_job(crawler.settings)
         raise NotConfigured
 
@@ -140,7 +147,9 @@ def put_site_queue(settings: BaseSettings) -> None:
     }:
         priority = max(settings.getpriority(name) or 0, _ADDON)
         settings.set(name, "scrapy_mandelbot.SiteQueue", priority)
-        if scheduler_class is Scheduler and settings["JOBDIR"]:
+        if scheduler_class is Scheduler and is_server(str(settings.get("MANDELBOT_JOB"))):
+            _put_scheduler(settings, _SHARED)
+        elif scheduler_class is Scheduler and settings["JOBDIR"]:
             _put_job_scheduler(settings)
     elif issubclass(queue_class, ScrapyPriorityQueue):
         settings.set("MANDELBOT_INNER_PRIORITY_QUEUE", queue_class, "addon")
@@ -165,8 +174,12 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
             " queue is the project's own."
         )
         return
+    _put_scheduler(settings, "scrapy_mandelbot.JobScheduler")
+
+
+def _put_scheduler(settings: BaseSettings, scheduler: str | type) -> None:
     priority = max(settings.getpriority("SCHEDULER") or 0, _ADDON)
-    settings.set("SCHEDULER", "scrapy_mandelbot.JobScheduler", priority)
+    settings.set("SCHEDULER", scheduler, priority)
 
 
 def _warn_of_other_job(settings: BaseSettings) -> None:
@@ -227,4 +240,5 @@ def _is_scheduler(scheduler_class: Any) -> bool:
 def _is_scrapys(scheduler_class: type) -> bool:
     """Return whether the scheduler is Scrapy's own, or a subclass: one with our queue in it."""
     # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
-    return bool({Scheduler, ParkingScheduler, JobScheduler} & set(scheduler_class.__mro__))
+    ours = {Scheduler, ParkingScheduler, JobScheduler, SharedJobScheduler}
+    return bool(ours & set(scheduler_class.__mro__))

@@ -18,6 +18,7 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
+from scrapy_mandelbot import pages
 from scrapy_mandelbot.dates import read_date
 from scrapy_mandelbot.politeness import (
     OutcomeLaw,
@@ -242,6 +243,23 @@ def _metrics(name: str, value: object) -> str | None:
     raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
 
 
+def _report_path(name: str, value: object) -> str | None:
+    path = None if value in (None, "") else str(value)
+    if path is None:
+        return None
+    if "://" in path or Path(path).suffix not in {".html", ".json"}:
+        raise SettingsError(
+            name, value, "the path of a file such as 'report.html' or 'report.json'"
+        )
+    if path.endswith(".html") and not pages.can_be_made():
+        raise SettingsError(
+            name,
+            value,
+            "'report.json', or Jinja2 for the page: pip install 'scrapy-mandelbot[html]' brings it",
+        )
+    return path
+
+
 def _agent(name: str, value: object) -> str | tuple[str, ...] | None:
     if not value:
         return None
@@ -273,6 +291,32 @@ def _scheduler_class(name: str, value: object) -> type | None:
     if not isinstance(scheduler_class, type):
         raise SettingsError(name, value, "a scheduler class")
     return scheduler_class
+
+
+def _job(name: str, value: object) -> str:
+    text = str(value)
+    if is_server(text):
+        return _server(name, text)
+    if text in JOBS:
+        return text
+    kinds = ", ".join(map(repr, JOBS))
+    takes = f"{kinds}, or a URL such as 'redis://localhost:6379/0'"
+    raise SettingsError(name, without_credentials(text), takes)
+
+
+def _lease(name: str, value: object) -> float:
+    seconds = _seconds(name, value)
+    if seconds < 1:
+        raise SettingsError(name, value, "a number of seconds, 1 or more")
+    return seconds
+
+
+def _name_or_none(name: str, value: object) -> str | None:
+    if value in (None, ""):
+        return None
+    if not isinstance(value, str) or set(value) & set("{}"):
+        raise SettingsError(name, value, "a name, without braces")
+    return value
 
 
 _DELAYS = (
@@ -436,8 +480,11 @@ class Config:
     nofollow_links: bool = field(
         metadata=_setting("MANDELBOT_NOFOLLOW_LINKS", _flag, default=False)
     )
-    job: str = field(metadata=_setting("MANDELBOT_JOB", _one_of(*JOBS), DURABLE))
+    job: str = field(metadata=_setting("MANDELBOT_JOB", _job, DURABLE))
     job_sync: str = field(metadata=_setting("MANDELBOT_JOB_SYNC", _one_of(*JOB_SYNCS), "normal"))
+    job_name: str | None = field(metadata=_setting("MANDELBOT_JOB_NAME", _name_or_none))
+    job_lease: float = field(metadata=_setting("MANDELBOT_JOB_LEASE", _lease, 30))
+    job_idle: float | None = field(metadata=_setting("MANDELBOT_JOB_IDLE", _seconds_or_none))
     purposes: tuple[str, ...] = field(metadata=_setting("MANDELBOT_PURPOSE", _purposes))
     usage: str = field(metadata=_setting("MANDELBOT_USAGE", _one_of(*USAGE_MODES), "annotate"))
     usage_unknown: str = field(
@@ -446,6 +493,7 @@ class Config:
     ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
     summary: int = field(metadata=_setting("MANDELBOT_SUMMARY", _count(0), 20))
     metrics: str | None = field(metadata=_setting("MANDELBOT_METRICS", _metrics))
+    report: str | None = field(metadata=_setting("MANDELBOT_REPORT", _report_path))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -484,6 +532,11 @@ class Config:
             tries=self.pause_tries,
             recovers=self.recovers,
         )
+
+    @property
+    def shares_job(self) -> bool:
+        """Whether the requests of the crawl are in a job on Redis, for several workers."""
+        return is_server(self.job)
 
     @property
     def closes_when_paused(self) -> bool:

@@ -38,6 +38,9 @@ logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_scrapy_mandelbot_crawl"
 STORE_FILE = "mandelbot.db"
+LISTED_IN = "mandelbot_listed_in"
+"""Meta key of a page that only the sitemap of another site lists: the one that its own site's
+robots.txt has to cite."""
 
 
 class KeptJob(Protocol):

@@ -14,10 +14,11 @@ from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.events import (
     FORBIDDEN,
     FORBIDDEN_UNEXPLAINED,
+    PAGES_FOREIGN,
     ROBOTS_ANSWERED,
     ROBOTS_UNKNOWN,
 )
@@ -89,6 +90,8 @@ class RobotsTxtMiddleware:
             if answer is not None or rules is None:
                 return answer
         self.process_request_2(rules.parser, request)
+        if LISTED_IN in request.meta:
+            self._judge_listed(request, rules)
         if request.url.endswith("/robots.txt"):
             return self._robots_txt(flight.site.name, request)
         return None
@@ -141,6 +144,12 @@ class RobotsTxtMiddleware:
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response)
         return True
+
+    def _judge_listed(self, request: Request, rules: SiteRules) -> None:
+        """Raise IgnoreRequest if its own site does not cite the sitemap that lists the page."""
+        if request.meta.pop(LISTED_IN) not in rules.sitemaps:
+            self._crawl.events.count(PAGES_FOREIGN, pages=1)
+            raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""

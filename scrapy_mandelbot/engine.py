@@ -8,7 +8,10 @@ DOWNLOADER may have none. Everything falls back to something slower, never to so
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
+from contextlib import suppress
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +19,7 @@ import scrapy.pqueues
 from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
+from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.python.failure import Failure
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
 
 _GONE = object()
 
@@ -241,6 +247,30 @@ def scheduler_length(crawler: Crawler) -> int:
         return int(scheduler.has_pending_requests())
 
 
+def slot_delay(crawler: Crawler, keys: Iterable[str]) -> float:
+    """Return the seconds that these download slots leave between two requests.
+
+    Without slots: as the settings say.
+    """
+    slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
+    delays = [getattr(slots.get(key), "delay", 0.0) for key in keys]
+    return max([crawler.settings.getfloat("DOWNLOAD_DELAY"), *delays])
+
+
+def in_loop() -> Callable[..., None]:
+    """Return what has something called in the thread that this is called in, from any other."""
+    if is_asyncio_available():
+        loop = asyncio.get_event_loop()
+
+        def call_in_loop(call: Callable[..., object], *arguments: Any) -> None:
+            loop.call_soon_threadsafe(call, *arguments)
+
+        return call_in_loop
+    from twisted.internet import reactor  # noqa: PLC0415 -- it may not be installed before
+
+    return cast("Callable[..., None]", cast("Any", reactor).callFromThread)
+
+
 def scheduler_only_waits(crawler: Crawler) -> bool:
     """Return whether the scheduler says that what it cannot look through has to wait as well."""
     return bool(getattr(_scheduler(crawler), "only_waits", False))
@@ -327,6 +357,29 @@ def watch_downloads(
 
     handlers.download_request_async = watched
     return True
+
+
+def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None:
+    """Have a function called when a crawl ends, before its scheduler lets go of what is left.
+
+    No signal of Scrapy says it. Without the scheduler, or where it takes no other ``close()``: the
+    function is not called.
+    """
+    scheduler: Any = _scheduler(crawler)
+    close = getattr(scheduler, "close", None)
+    if close is None:
+        return
+
+    def first_call(reason: str) -> Any:
+        scheduler.close = close
+        try:
+            call()
+        except Exception:
+            logger.exception("It cannot be told what waits")
+        return close(reason)
+
+    with suppress(AttributeError):
+        scheduler.close = first_call
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:

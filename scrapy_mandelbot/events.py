@@ -361,6 +361,23 @@ JOB_LOST = Event(
     logging.ERROR,
 )
 
+JOB_JOINED = Event(
+    "Worker %(worker)s of the job %(where)s: %(waiting)s sites wait, %(others)s other workers"
+)
+JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
+JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
+JOB_LEASE_LOST = Event(
+    "This worker said nothing for longer than its lease: the %(sites)s sites that it had are other"
+    " workers' now, and what it had in flight is asked for again",
+    logging.WARNING,
+    stats=("mandelbot/job/leases_lost",),
+)
+JOB_FORGOTTEN = Event(
+    "Redis has lost the job, or what was done last: it is another one now than this worker knew,"
+    " and the spider is closed. Was it started without appendonly?",
+    logging.ERROR,
+)
+
 USAGE_READ = Event(
     stats=("mandelbot/usage/pages",),
     sums=(
@@ -395,6 +412,12 @@ LEDGER_FAILED = Event(
     "The ledger has no line of %(url)s: %(error)s",
     logging.ERROR,
     stats=("mandelbot/ledger/failed",),
+)
+REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
+REPORT_FAILED = Event(
+    "The report on the crawl cannot be written to %(path)s: %(why)s",
+    logging.ERROR,
+    stats=("mandelbot/report/failed",),
 )
 
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")

@@ -14,9 +14,12 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.jobs import Job, JobError
+from scrapy_mandelbot.jobs.shared import JobWorker
 from scrapy_mandelbot.queue import ParkedRequests, SiteQueue
+from scrapy_mandelbot.queue.names import queue_name
 from scrapy_mandelbot.shown import shown
 from scrapy_mandelbot.stores.job import CannotKeepError
+from scrapy_mandelbot.throttle import key_of, site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -236,7 +239,7 @@ def _as_it_was(request: Request) -> int:
 class JobDupeFilter(RFPDupeFilter):
     """Scrapy's filter, with the fingerprints in the job."""
 
-    def __init__(self, crawler: Crawler, job: Job) -> None:
+    def __init__(self, crawler: Crawler, job: Job | JobWorker) -> None:
         super().__init__(
             None,
             crawler.settings.getbool("DUPEFILTER_DEBUG"),
@@ -356,3 +359,103 @@ class JobScheduler(BaseScheduler):
         self._stats.inc_value(f"scheduler/enqueued/{where}")
         self._stats.inc_value("scheduler/enqueued")
         return True
+
+
+class SharedJobScheduler(JobScheduler):
+    """Hands out the requests of those sites of a job on Redis that are this worker's.
+
+    What is new goes to Redis, where every worker's fingerprints are, and comes from there to the
+    worker that has its site.
+    """
+
+    keeps_job = False
+
+    def __init__(self, crawler: Crawler, worker: JobWorker) -> None:
+        self._crawler = crawler
+        self._worker = worker
+        self._throttle = Crawl.of(crawler).throttle
+        self._stats = crawler.stats
+        self._is_open = False
+        self.df = JobDupeFilter(crawler, worker)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> SharedJobScheduler:
+        """Build it over the job of MANDELBOT_JOB.
+
+        Raises:
+            JobError: MANDELBOT_JOB is no Redis, or that cannot be reached.
+        """
+        worker = JobWorker.of(crawler)
+        if worker is None:
+            raise JobError("SharedJobScheduler needs a Redis as MANDELBOT_JOB")
+        return cls(crawler, worker)
+
+    def open(self, spider: Spider) -> None:
+        """Take the first sites.
+
+        Raises:
+            RuntimeError: Scrapy does not say when a request is settled.
+        """
+        self._spider = spider
+        try:
+            engine.on_settled(self._crawler, self.finish_request)
+            self._storage = self._worker.begin(spider)
+            self._in_hand = self._storage.in_hand
+            self._queue = SiteQueue.over(self._crawler, self._storage)
+            self._worker.serve(self._queue)
+        except BaseException:
+            self._worker.let_go()
+            raise
+        self._is_open = True
+
+    def close(self, reason: str) -> None:  # noqa: ARG002 -- Scrapy's interface
+        """Say what is left to be said, and have all else be other workers'."""
+        if self._is_open:
+            self._is_open = False
+            self._worker.close()
+            self._queue.close()
+
+    def has_pending_requests(self) -> bool:
+        """Return whether anything is left to do for this worker."""
+        return len(self._queue) > 0 or self._worker.has_something_to_say
+
+    def next_request(self) -> Request | None:
+        """Return the next request of a site that is this worker's and may be asked now, or None."""
+        try:
+            request = self._queue.pop() if self._worker.may_send else None
+            if request is None:
+                self._worker.hungry()
+                return None
+            self._worker.handed_out(self._throttle.flight_of(request).site)
+        except Exception as error:  # see JobScheduler
+            logger.exception("Error while the next request was looked for")
+            self._worker.failed(CannotKeepError(repr(error)))
+            return None
+        where = "memory" if self._in_hand[request].number is None else "redis"
+        self._stats.inc_value(f"scheduler/dequeued/{where}")
+        self._stats.inc_value("scheduler/dequeued")
+        return request
+
+    def finish_request(self, request: Request) -> None:
+        """Note that nothing is left to do for a request."""
+        self._worker.settled(request)
+
+    def _enqueue(self, request: Request) -> bool:
+        one = self._in_hand.get(request)
+        if not request.dont_filter and self.df.request_seen(request):
+            self.df.log(request, self._spider)
+            return False
+        if one is not None:
+            one.has_come_back = True
+        if one is not None or self._throttle.in_flight.is_coming_back(request):
+            self._queue.push(request)
+        elif not self._storage.push_new(self._line_of(request), request):
+            self._queue.rouse(self._line_of(request))
+            self._stats.inc_value("scheduler/enqueued/memory")
+            self._stats.inc_value("scheduler/enqueued")
+        self._worker.pushed()
+        return True
+
+    def _line_of(self, request: Request) -> str:
+        key = key_of(site_of_request(request), self._throttle.route_of(request))
+        return queue_name(key, engine.slot_key(self._crawler, request))

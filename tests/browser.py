@@ -16,6 +16,47 @@ _ARGUMENTS = (
     *("disable-component-update", "disable-sync", "disable-dev-shm-usage"),
 )
 
+CONTRASTS = """
+const channels = (colour) => {
+  const numbers = colour.match(/[\\d.]+/g).map(Number);
+  const scale = colour.startsWith("color(") ? 255 : 1;
+  return [...numbers.slice(0, 3).map((one) => one * scale), numbers[3] ?? 1];
+};
+const over = ([r, g, b, a], under) => [r, g, b].map((one, i) => one * a + under[i] * (1 - a));
+const ground = (element) => {
+  const under = element.parentElement ? ground(element.parentElement) : [255, 255, 255];
+  return over(channels(getComputedStyle(element).backgroundColor), under);
+};
+const light = (colour) => {
+  const [r, g, b] = colour.map((one) => {
+    const part = one / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+};
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement;
+  if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
+  const back = ground(element);
+  const ink = over(channels(getComputedStyle(element).color), back);
+  const [dark, bright] = [light(ink), light(back)].sort((one, other) => one - other);
+  found.push([bright / dark, element.outerHTML.slice(0, 80)]);
+}
+return found;
+"""
+"""Returns each text that is seen with its contrast (WCAG 2.2, 1.4.3)."""
+NEEDED = """
+const clipped = (one) =>
+  one.closest('.wide, .lane, textarea, svg') && !one.matches('.wide, textarea');
+const ends = Array.from(document.querySelectorAll('body *'))
+  .filter((one) => !clipped(one)).map((one) => one.getBoundingClientRect().right);
+const root = document.documentElement;
+return [Math.max(root.scrollWidth, ...ends), root.clientWidth];
+"""
+"""Returns how wide a page would be, and how wide it is; what scrolls by itself is left out."""
+
 
 class Browser(webdriver.Chrome):
     """A browser that is as wide as a test wants it."""

@@ -6,6 +6,7 @@ import pytest
 from clocks import TurnedClock
 from hypothesis import HealthCheck, settings
 from jobs import Job
+from redis_server import RedisServer
 from webs import Web
 
 # How long an example takes is the machine's affair: what must not be slow has a test that says so.
@@ -75,7 +76,40 @@ def webs():
         web.close()
 
 
+@pytest.fixture(scope="session")
+def redis_of_session(tmp_path_factory):
+    """A Redis for all tests of this process that need no other; it starts with the first."""
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_server(redis_of_session) -> RedisServer:
+    """The same, empty."""
+    redis_of_session.clear()
+    return redis_of_session
+
+
 @pytest.fixture
 def job(tmp_path) -> Job:
     """A spider of its own process, with JOBDIR."""
     return Job(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Start one for all tests of the process."""
+    browsers = pytest.importorskip("browser")
+    if not browsers.IS_THERE:
+        pytest.skip("needs chromium and chromedriver")
+    started = browsers.Browser()
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Be as wide as a desktop, and light, at first."""
+    chromium.be(1440, 1000)
+    chromium.prefer("light")
+    return chromium

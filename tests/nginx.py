@@ -7,9 +7,29 @@ import shutil
 import socket
 import subprocess
 import time
+from math import inf
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot import RobotsTxt
+from scrapy_mandelbot.audit import (
+    CopiesInForce,
+    CopyInForce,
+    Law,
+    LogReading,
+    Robot,
+    judge,
+    read_format,
+)
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.audit.judging import Judged
 
 IS_THERE = shutil.which("nginx") is not None
 
+LOG_FORMAT = (
+    '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
+    '"$http_referer" "$http_user_agent" $msec $request_time "$sent_http_retry_after"'
+)
 CONFIG = """
 daemon off;
 pid {folder}/nginx.pid;
@@ -17,7 +37,8 @@ error_log {folder}/error.log;
 {user}
 events {{ worker_connections 256; }}
 http {{
-    access_log {folder}/access.log;
+    log_format timed '{log_format}';
+    access_log {folder}/access.log timed;
     client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
@@ -27,7 +48,8 @@ http {{
         listen 127.0.0.1:{port};
         root {folder}/www;
         index index.html;
-        location / {{ limit_req zone=pages burst={burst} {delay}; }}
+        location / {{ limit_req zone=pages burst={burst} {delay}; {refuses} }}
+        location @refused {{ {retry_after} return 503; }}
     }}
 }}
 """
@@ -36,7 +58,9 @@ http {{
 class Nginx:
     """An nginx of our own, with a limit, and its own log of what it was asked."""
 
-    def __init__(self, folder, rate: int, burst: int, delay: str = "nodelay") -> None:
+    def __init__(
+        self, folder, rate: int, burst: int, delay: str = "nodelay", retry_after: int | None = None
+    ) -> None:
         self.folder = folder
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -44,7 +68,15 @@ class Nginx:
         self.url = f"http://127.0.0.1:{self.port}"
         user = "user root;" if os.getuid() == 0 else ""
         config = CONFIG.format(
-            folder=folder, user=user, port=self.port, rate=rate, burst=burst, delay=delay
+            folder=folder,
+            user=user,
+            port=self.port,
+            rate=rate,
+            burst=burst,
+            delay=delay,
+            refuses="" if retry_after is None else "error_page 503 @refused;",
+            retry_after=f"add_header Retry-After {retry_after} always;" if retry_after else "",
+            log_format=LOG_FORMAT,
         )
         (folder / "nginx.conf").write_text(config)
         (folder / "www").mkdir()
@@ -75,6 +107,17 @@ class Nginx:
             self._process.terminate()
             self._process.wait(10)
             self._process = None
+
+    def audit(self, agent: str = "Scrapy", retry_after: float | None = None) -> Judged:
+        """Return what this server's log says of a robot."""
+        robots = RobotsTxt.parse((self.folder / "www" / "robots.txt").read_bytes())
+        copies = CopiesInForce([CopyInForce(-inf, "robots.txt", robots)], agent)
+        how, refusals = read_format(LOG_FORMAT), frozenset({503, 429})
+        reading = LogReading(Robot((agent.lower(),)), how, lambda _: copies, refusals)
+        reading.read((self.folder / "access.log").read_text("latin-1").split("\n"))
+        assert reading.unreadable == 0
+        (visits,) = reading.sites.values()
+        return judge(visits, Law(how.clock.resolution, refusals, retry_after))
 
     def statuses(self) -> list[int]:
         lines = (self.folder / "access.log").read_text().splitlines()

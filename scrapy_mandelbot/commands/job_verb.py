@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.commands.job import Result
 from scrapy_mandelbot.commands.reports import waiting
 from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.config import is_server, read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.jobs.job import CLAIMED, FILE, LOCK
 from scrapy_mandelbot.queue.names import key_of_name, section_of_name
+from scrapy_mandelbot.shown import without_credentials
 from scrapy_mandelbot.stores import SqliteStore
 from scrapy_mandelbot.stores.job import CannotKeepError, JobLock, connect_to_read
 from scrapy_mandelbot.stores.job.schema import as_ours
+from scrapy_mandelbot.stores.shared_job import JobServer
 from scrapy_mandelbot.throttle import split_key
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 def look_at_job(job: Job) -> Result:
     """Tell what waits, or have sites asked again whose pauses a run has left."""
+    if is_server(job.args[0]):
+        return _look_at_shared(job)
     folder = Path(job.args[0])
     path = folder / FILE
     if not path.exists():
@@ -47,6 +51,27 @@ def look_at_job(job: Job) -> Result:
         store.close()
     report = waiting.of_job(lines, in_flight, waits)
     report |= {"folder": str(folder), "running": is_running}
+    return Result(0, report, waiting.text(report, job.terminal.paint))
+
+
+def _look_at_shared(job: Job) -> Result:
+    """Tell what waits in a job on Redis, ``redis://…#NAME``."""
+    url, _, name = job.args[0].partition("#")
+    if not name or job.args[1:]:
+        raise CannotBeHadError("a job on Redis is named after its address: redis://…/0#shops")
+    try:
+        server = JobServer(url, name, 1)
+        lengths, workers = server.lengths(), server.workers()
+        server.close()
+    except (CannotKeepError, ValueError) as error:
+        raise CannotBeHadError(f"{without_credentials(url)}: {error}") from None
+    except ImportError as error:
+        raise CannotBeHadError(f"{error}: pip install scrapy-mandelbot[redis]") from None
+    lines = Counter({site: sum(counts) for site, counts in lengths.items()})
+    in_flight = Counter({site: claimed for site, (_, claimed) in lengths.items() if claimed})
+    waits = waiting.Waits(time.time(), int(read_setting(job.settings, "pause_tries")), {})
+    report = waiting.of_job(lines, in_flight, waits)
+    report |= {"folder": f"{without_credentials(url)}#{name}", "running": bool(workers)}
     return Result(0, report, waiting.text(report, job.terminal.paint))
 
 

@@ -9,8 +9,10 @@ Usage::
     scrapy robots compare URL... [--urls FILE] [--agent NAME | --robots] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
-    scrapy robots job JOBDIR [requeue [SITE]]
+    scrapy robots job JOBDIR|URL#NAME [requeue [SITE]]
     scrapy robots ledger why URL|verify [--file FILE]
+    scrapy robots audit ACCESS_LOG|-... --agent NAME [--robots-txt FILE|URL]... [--delay SECONDS]
+                                   [--retry-after SECONDS] [--log-format FORMAT]
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
 JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
@@ -21,10 +23,12 @@ Exit codes:
     1: warnings: of ``check``; a URL is forbidden, its rules are not known, or the use asked about
        is refused (``explain``); dialects differ (``compare``); something is wrong with a sitemap
        (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``);
-       there is nothing to requeue (``job``).
+       there is nothing to requeue (``job``); a log has warnings, or nothing of the robot
+       (``audit``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
     3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had; a line
-       that does not agree (``ledger verify``).
+       that does not agree (``ledger verify``); what robots.txt forbids, or a request in a pause
+       (``audit``).
 
 This module and `use` import nothing that Scrapy has not imported before.
 """
@@ -97,6 +101,7 @@ class Command(ScrapyCommand):
             "cache: the copies of robots.txt files that the project keeps. "
             "job: what waits in a job, by site and why; requeue: have paused sites asked again. "
             "ledger: why a page was fetched, and whether every line is decided alike again. "
+            "audit: whether a robot was polite, as a server's access log has it. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
             " 2: wrong use, or it cannot be had; 3: errors, not proved."
@@ -110,12 +115,12 @@ class Command(ScrapyCommand):
             "--format",
             choices=FORMATS,
             help="text, if not said otherwise, of several URLs table (explain, compare); html is a"
-            " page (check, fix, explain, compare), sarif and github are of check",
+            " page (check, fix, explain, compare, audit), sarif and github are of check",
         )
         group.add_argument(
             "--dialect",
             choices=_DIALECTS,
-            help="fix, explain: how the file is read, else as MANDELBOT_DIALECT says",
+            help="fix, explain: how the file is read, audit too, else as MANDELBOT_DIALECT says",
         )
         group.add_argument(
             "--only",
@@ -126,7 +131,8 @@ class Command(ScrapyCommand):
         group.add_argument(
             "--agent",
             metavar="NAME",
-            help="explain, compare: the robot, else the one that the project goes by",
+            help="explain, compare, audit: the robot, else the one that the project goes by;"
+            " audit: '*' is whoever asks",
         )
         group.add_argument(
             "--file",
@@ -162,6 +168,7 @@ class Command(ScrapyCommand):
             "--read", action="store_true", help="sitemaps: read them, and count their entries"
         )
         group.add_argument("--all", action="store_true", help="cache drop: every copy")
+        _add_audit(group)
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Check how the command is used, and set up what it needs.
@@ -202,10 +209,50 @@ def _add_choices(group: _ArgumentGroup) -> None:
     group.add_argument(
         "--fail-on",
         choices=("error", "warning"),
-        help="check: what is no success, warnings too, if not said otherwise",
+        help="check, audit: what is no success, warnings too, if not said otherwise",
     )
     group.add_argument(
         "--config",
         metavar="FILE",
         help="check: the project's choices, else the nearest .robots-check.cfg",
+    )
+
+
+def _add_audit(group: _ArgumentGroup) -> None:
+    """Add the options of audit."""
+    group.add_argument(
+        "--robots-txt",
+        action="append",
+        metavar="[HOST=][SINCE=]FILE|URL",
+        help="audit: the robots.txt of the sites, or of a host, from a date on; may be repeated",
+    )
+    group.add_argument(
+        "--delay",
+        type=float,
+        metavar="SECONDS",
+        help="audit: between requests, else as robots.txt asks",
+    )
+    group.add_argument(
+        "--retry-after",
+        type=float,
+        metavar="SECONDS",
+        help="audit: that a refusal asked for, where the log does not say",
+    )
+    group.add_argument(
+        "--ttl",
+        type=float,
+        metavar="SECONDS",
+        help="audit: as long a robots.txt may be gone by, else MANDELBOT_CACHE_TTL",
+    )
+    group.add_argument(
+        "--log-format",
+        metavar="FORMAT",
+        help="audit: common, combined, vhost_common, vhost_combined, or as nginx's log_format or"
+        " Apache's LogFormat has it; else it is found out",
+    )
+    group.add_argument(
+        "--address",
+        action="append",
+        metavar="IP|NETWORK",
+        help="audit: from where the robot comes; may be repeated",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.exceptions import UsageError
@@ -24,6 +25,8 @@ class Verb(NamedTuple):
 
 _LIST = ("text", "table", "csv", "json", "jsonl", "html")
 _OF_URLS = frozenset({"agent", "file", "urls", "robots"})
+_SECONDS = ("delay", "retry-after", "ttl")
+_OF_LOGS = frozenset({"address", "log-format", "robots-txt", *_SECONDS})
 
 VERBS = {
     "check": Verb(
@@ -38,8 +41,12 @@ VERBS = {
     "compare": Verb("URL...", 1, None, _OF_URLS, _LIST),
     "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), ("text", "json")),
     "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), ("text", "json")),
-    "job": Verb("JOBDIR [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
+    "job": Verb("JOBDIR|URL#NAME [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
     "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
+    "audit": Verb(
+        "ACCESS_LOG|-... --agent NAME",
+        *(1, None, _OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json", "html")),
+    ),
 }
 FORMATS = tuple(dict.fromkeys(form for verb in VERBS.values() for form in verb.formats))
 OPTIONS = sorted({option for verb in VERBS.values() for option in verb.options})
@@ -72,7 +79,7 @@ def check_use(args: list[str], opts: Namespace) -> None:
         raise UsageError(f"it is: scrapy robots job {verb.takes}")
     if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count - 1:
         raise UsageError(f"it is: scrapy robots ledger {verb.takes}")
-    if [*args, opts.file, opts.urls].count("-") > 1:
+    if [*args, opts.file, opts.urls, *(opts.robots_txt or ())].count("-") > 1:
         raise UsageError("standard input can be read once only")
 
 
@@ -80,6 +87,10 @@ def _check_options(name: str, verb: Verb, opts: Namespace) -> None:
     for option in OPTIONS:
         if getattr(opts, option.replace("-", "_")) and option not in verb.options:
             raise UsageError(f"{name} takes no --{option}")
+    for option in _SECONDS:
+        value = getattr(opts, option.replace("-", "_"))
+        if value is not None and not 0 <= value < inf:
+            raise UsageError(f"--{option} takes seconds")
     if opts.only and opts.dialect not in {None, opts.only}:
         raise UsageError("--only and --dialect name two dialects")
     if opts.robots and opts.agent:
@@ -96,6 +107,8 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
     """Whether a site is asked for anything."""
     if args[0] in {"explain", "compare"}:
         return not opts.file
+    if args[0] == "audit":
+        return any("://" in one for one in opts.robots_txt or ())
     return args[0] not in {"cache", "job", "ledger"} and any(map(is_url, args[1:]))
 
 

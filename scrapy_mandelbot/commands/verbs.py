@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.commands.audit_verb import audit
 from scrapy_mandelbot.commands.cache_verb import look_at_copies
 from scrapy_mandelbot.commands.check_verb import check
 from scrapy_mandelbot.commands.fix_verb import fix
@@ -26,4 +27,5 @@ VERBS: dict[str, Callable[[Job], Result]] = {
     "cache": look_at_copies,
     "job": look_at_job,
     "ledger": look_at_ledger,
+    "audit": audit,
 }

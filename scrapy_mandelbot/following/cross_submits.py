@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.following.progress import Progress
     from scrapy_mandelbot.following.selection import Selection
 
-_MOST_STRANGERS = 100
+MOST_STRANGERS = 100
 """Sites that are asked for the pages that one site's sitemaps list of them, and have not said yes.
 
 More than a family of sites has languages or countries; few enough that no sitemap can have us knock
@@ -213,9 +213,9 @@ class CrossSubmits:
         strangers = self._progress[cited.site].strangers
         if site in strangers or not self._may_go_to(site):
             return False
-        if len(strangers) >= _MOST_STRANGERS:
+        if len(strangers) >= MOST_STRANGERS:
             self._progress.reopen(cited.root)
-            self._complaints.tell_once(SITES_TOO_MANY, site=cited.site, most=_MOST_STRANGERS)
+            self._complaints.tell_once(SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
             return False
         strangers.add(site)
         self._to_ask.append(site)

@@ -10,9 +10,7 @@ import scrapy.signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.job import job_dir
-from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
@@ -37,7 +35,9 @@ from scrapy_mandelbot.following.own_requests import (
 )
 from scrapy_mandelbot.following.progress import MOST_WAITING, Progress, progress_folder
 from scrapy_mandelbot.following.selection import Selection
+from scrapy_mandelbot.following.shared_follower import SharedFollower
 from scrapy_mandelbot.following.sitemap_reading import SitemapReading
+from scrapy_mandelbot.following.turns import others_turn
 from scrapy_mandelbot.following.unfollowed_requests import UnfollowedRequests
 from scrapy_mandelbot.throttle import site_of_request
 
@@ -103,6 +103,13 @@ class SitemapFollower:
                 UnfollowedRequests(self._crawl, spider, folder)
             return
         self._selection = Selection(spider)
+        since = self._crawl.config.sitemap_since
+        if isinstance(since, str):
+            since = self._crawl.store.get_run(spider.name)
+        self._since = since
+        if self._crawl.config.shares_job:
+            self._shared = SharedFollower(self._crawler, self._selection, since)
+            return
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
             folder = self._temporary.name
@@ -110,10 +117,6 @@ class SitemapFollower:
         self._progress = Progress(progress_folder(folder), job, self._crawl.now)
         if job is not None:
             job.before_commits(self._before_commit)
-        since = self._crawl.config.sitemap_since
-        if isinstance(since, str):
-            since = self._crawl.store.get_run(spider.name)
-        self._since = since
         self._cross_submits = CrossSubmits(
             self._crawler, self._crawl, self._progress, self._complaints, self._go_on
         )
@@ -306,7 +309,7 @@ class SitemapFollower:
                     count += len(some)
                     self._put_away(file, some)
                     self._go_on(cited.site)
-                await _others_turn()
+                await others_turn()
         finally:
             if file is not None:
                 file.is_complete = True
@@ -383,9 +386,3 @@ class SitemapFollower:
 
     def _tell_failed(self, cited: Cited, reason: object) -> None:
         self._complaints.tell(SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)
-
-
-async def _others_turn() -> None:
-    turn: Deferred[None] = Deferred()
-    call_later(0, turn.callback, None)
-    await maybe_deferred_to_future(turn)

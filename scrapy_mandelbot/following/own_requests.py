@@ -45,14 +45,21 @@ def install(
         setattr(spider, name, MethodType(_without_spider(callback), spider))
 
 
-def sitemap_request(spider: Spider, cited: Cited) -> Request:
-    """Return the request for a sitemap."""
+def sitemap_request(spider: Spider, cited: Cited, *, once: bool = False) -> Request:
+    """Return the request for a sitemap.
+
+    Args:
+        spider: has the callbacks.
+        cited: the sitemap.
+        once: whether the dupe filter is to know it: where others may ask for it as well.
+    """
     return Request(
         cited.url,
         callback=getattr(spider, _READ),
         errback=getattr(spider, _MISSED),
-        dont_filter=True,
-        meta={_CITED: asdict(cited), "allow_offsite": True},
+        dont_filter=not once,
+        # Tags of a sitemap say that no search is to find it, and nothing of what it lists.
+        meta={_CITED: asdict(cited), "allow_offsite": True, "dont_obey_robot_tags": True},
     )
 
 

@@ -15,6 +15,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.jobs.job import Job
+from scrapy_mandelbot.jobs.shared import JobWorker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,7 +33,7 @@ class JobMiddleware:
     """Stands nearest the engine, so that it sees what the other spider middlewares let pass."""
 
     def __init__(self, crawler: Crawler) -> None:
-        job = Job.of(crawler)
+        job: Job | JobWorker | None = JobWorker.of(crawler) or Job.of(crawler)
         if job is None:
             raise NotConfigured
         self._job = job

@@ -269,6 +269,33 @@ class SiteQueue:
             for line, request in self._delayed.take(lines):
                 self._wait_is_over(line, request)
 
+    # Told by a job that others share.
+
+    def rouse(self, name: str) -> None:
+        """Have a line take part to which requests have come by themselves."""
+        site, route = split_key(key_of_name(name))
+        slot, section = slot_of_name(name), section_of_name(name)
+        line = self._lines.get((site, route, slot, section))
+        if line is None:
+            line = self._add_line(Line(name, self._throttle.sites.of(site), route, slot, section))
+        if not line.has_joined:
+            self._round_robin.join(line)
+
+    def delayed_of(self, site: SiteState) -> int:
+        """Return how many requests of a site wait for a time of their own."""
+        return sum(map(self._delayed.length, self._by_site.get(site, ())))
+
+    def leave(self, site: SiteState) -> tuple[list[str], list[Request]]:
+        """Forget what waits of a site; return its lines, and the requests that were delayed."""
+        lines = self._by_site.pop(site, [])
+        taken = [request for _, request in self._delayed.take(set(lines))] if lines else []
+        for line in lines:
+            if line.has_joined:
+                self._round_robin.leave(line)
+            self._waits_for_an_end.discard(line)
+            del self._lines[site.name, line.route, line.slot, line.section]
+        return [line.name for line in lines], taken
+
     # The rest is the queue's own.
 
     def _hands_out(self, request: Request, line: Line) -> bool:

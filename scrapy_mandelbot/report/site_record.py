@@ -376,11 +376,14 @@ class SiteRecord:
 
         Args:
             status: of the answer.
-            first_byte: seconds from the request to the answer's first byte; None: not timed.
+            first_byte: seconds from the request to the answer's first byte; None: not timed. A 5xx
+                says nothing of how fast the site is.
             now: seconds.
             rate: requests a second that a recovery allows; 0: there is none.
         """
         is_error = status >= 500  # noqa: PLR2004
+        if is_error:
+            first_byte = None
         if self.first_seen < FIRST_ANSWERS:
             self.first_seen += 1
             self.first_errors += is_error

@@ -94,6 +94,12 @@ class Sites:
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)
 
+    def forget(self, site: SiteState) -> None:
+        """Know nothing of a site any more, as another crawl asks it from now on."""
+        self._recent.pop(site.name, None)
+        self._in_trouble.pop(site.name, None)
+        self._all.pop(site.name, None)
+
     def in_trouble(self) -> list[SiteState]:
         """Return the sites that are paused, probed, given up, or asked at a pace."""
         return list(self._in_trouble.values())

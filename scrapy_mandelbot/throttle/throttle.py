@@ -113,7 +113,7 @@ class Throttle:
         self._alarm = Alarm(clock, self.update)
         self._room = WaitingRoom(crawler, clock, self._look)
         self._again = AskingAgain(crawler, self.update)
-        self.keeps_given_up = bool(job_dir(crawler.settings))
+        self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
         self._law = replace(config.pause_law, asks_once=not self.keeps_given_up)
         self.sites = Sites(self._law)
@@ -565,6 +565,17 @@ class Throttle:
     def _pace_changed(self, site: SiteState) -> None:
         self.sites.settle(site)
         self._alarm.set(site, self._now())  # who waits may have to wait no longer
+
+    def take_over(
+        self, name: str, route: str, until: float, reason: str, failed_probes: int
+    ) -> None:
+        """Go on with the pause of a site that another worker of the job has left."""
+        site = self.sites.of(name)
+        pause = site.restore(self._now(), route, until, reason, failed_probes)
+        self.sites.settle(site)
+        if pause is not None:
+            self._alarm.set(site, pause.until)
+            self._report.prolonged(events.RESTORED, site, route, pause)
 
     # The rest is for the above.
 

@@ -6,6 +6,8 @@ import json
 import time
 
 import pytest
+from redis_server import NEEDS_REDIS
+from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
 from scrapy_mandelbot.stores import KeptPause, SqliteStore
@@ -106,3 +108,23 @@ def test_the_page_names_all_of_the_json(robots, folder):
         for what in ([], ["requeue"])
     ]
     assert set().union(*map(fields_of, reports)) - EVERY == told_of("job")
+
+
+@NEEDS_REDIS
+def test_a_job_on_redis_is_told_as_one_in_a_file(robots, redis_server):
+    """By its address and name; no name, another one or a server that is not there are told."""
+    worker = Worker(redis_server.url, name="shops")
+    for number in range(3):
+        worker.push("https://a.example", PLACE, b"%d" % number)
+    worker.push("https://b.example", PLACE, b"")
+    worker.exchange(take=1)
+    run = robots("job", f"{redis_server.url}#shops")
+    assert run.returncode == 0, run.stderr
+    first, _, _, a, b = run.stdout.decode().splitlines()
+    assert first == "1 request of 2 sites wait, 3 are in flight (a run has it)"
+    assert a.split() == ["0", "3", "https://a.example"]
+    assert b.split() == ["1", "0", "https://b.example"]
+    worker.close()
+    assert robots("job", f"{redis_server.url}#other").returncode == 0
+    assert b"redis://" in robots("job", redis_server.url).stderr
+    assert robots("job", "redis://127.0.0.1:1/0#shops").returncode == 2

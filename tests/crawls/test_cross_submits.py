@@ -196,7 +196,7 @@ async def test_a_site_that_never_says_keeps_no_crawl_open(webs):
 @ensureDeferred
 async def test_no_sitemap_has_a_million_sites_asked(webs, monkeypatch):
     """Beyond so many that have not said yes, the pages of others are left out, told once."""
-    monkeypatch.setattr("scrapy_mandelbot.following.cross_submits._MOST_STRANGERS", 3)
+    monkeypatch.setattr("scrapy_mandelbot.following.cross_submits.MOST_STRANGERS", 3)
     web = site(webs, 1, 1, "/a.xml", "/b.xml")
     others = [site(webs, 10 + number) for number in range(8)]
     web.pages["/a.xml"] = urlset(*(other.url + "/0" for other in others[:5]), *pages(web, 1))
@@ -212,7 +212,7 @@ async def test_no_sitemap_has_a_million_sites_asked(webs, monkeypatch):
 @ensureDeferred
 async def test_who_has_said_yes_is_no_stranger_any_more(webs, monkeypatch):
     """So a family of any size can be asked, sitemap by sitemap."""
-    monkeypatch.setattr("scrapy_mandelbot.following.cross_submits._MOST_STRANGERS", 1)
+    monkeypatch.setattr("scrapy_mandelbot.following.cross_submits.MOST_STRANGERS", 1)
     web = site(webs, 1, 1, *(f"/{number}.xml" for number in range(4)))
     others = [site(webs, 10 + number) for number in range(4)]
     for number, other in enumerate(others):

@@ -55,6 +55,31 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
     assert seconds - pauses <= 1.8 * 600 / 30 + 2  # beside other tests, on busy cores
     assert "retry/count" not in result.stats
     assert max(hit.at for hit in healthy.hits) - began < seconds / 2
+    audited = server.audit()
+    assert audited.findings == []
+    assert audited.pauses == 0 or audited.least_return >= 0.8, "it waited after each refusal"
+
+
+@ensureDeferred
+async def test_the_servers_log_tells_the_polite_from_the_others(nginx):
+    """Who says Retry-After: 2 is let be; stock Scrapy asks on, and the same audit finds it out."""
+    ours, stock = (nginx(rate=20, burst=5, retry_after=2) for _ in range(2))
+    for server in (ours, stock):
+        server.pages(60)
+        server.start()
+
+    result = await crawl(LinksSpider, start_urls=[ours.url + "/"])
+    await crawl(LinksSpider, {"ADDONS": {}}, start_urls=[stock.url + "/"])
+
+    assert len(result.items) == 61
+    audited = ours.audit()
+    assert audited.findings == []
+    assert audited.reads == {200: 1}
+    assert audited.waits == audited.refusals > 0
+    assert audited.least_return >= 2
+    of_stock = stock.audit()
+    assert {one.code for one in of_stock.findings} >= {"robots-not-read"}
+    assert of_stock.refusals > 5 * audited.refusals
 
 
 @ensureDeferred

@@ -43,6 +43,7 @@ class Recipe:
     def module(self, name: str):
         """Write the file down, and import it as Scrapy does."""
         Path(f"{name}.py").write_text(self.files[name][0])
+        sys.modules.pop(name, None)  # tests may have a module of that name
         return importlib.import_module(name)
 
     def spider(self, name: str) -> type[scrapy.Spider]:
@@ -59,13 +60,15 @@ def recipe(tmp_path, monkeypatch):
     """Make recipes, in a folder of their own; what they import is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    before = set(sys.modules)
+    before = dict(sys.modules)
     yield lambda name, **sites: Recipe(
         name, {f"https://{k}.example.com": v for k, v in sites.items()}
     )
-    for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "__file__", None) == str(tmp_path / f"{name}.py"):
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == str(tmp_path / f"{name}.py"):
             del sys.modules[name]
+            if name in before:
+                sys.modules[name] = before[name]
 
 
 @TURNED

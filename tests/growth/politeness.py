@@ -108,6 +108,12 @@ ROWS = (
     Row("politeness.site_of", politeness.site_of, _URLS, prepare=_split),
     Row("politeness.host_of", politeness.host_of, _URLS, prepare=_site),
     Row(
+        "politeness.value_for",
+        lambda site: politeness.value_for(site, {"*.example.com": 1}),
+        _URLS,
+        prepare=_site,
+    ),
+    Row(
         "politeness.sections_of",
         lambda url: list(parts.sections_of(url)),
         _URLS,

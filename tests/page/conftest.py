@@ -1,34 +1,15 @@
-"""A browser, and pages to be looked at in it."""
+"""Pages to be looked at in a browser."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-import browser as browsers
 import pytest
 
 from scrapy_mandelbot.commands.reports import correction, findings
 from scrapy_mandelbot.commands.reports.page import Subject, render
 from scrapy_mandelbot.commands.reports.rules_in_force import Rules
 from scrapy_mandelbot.robotstxt import DIALECTS
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """Start one for all tests of the process."""
-    if not browsers.IS_THERE:
-        pytest.skip("needs chromium and chromedriver")
-    started = browsers.Browser()
-    yield started
-    started.quit()
-
-
-@pytest.fixture
-def browser(chromium):
-    """Be as wide as a desktop, and light, at first."""
-    chromium.be(1440, 1000)
-    chromium.prefer("light")
-    return chromium
 
 
 @pytest.fixture

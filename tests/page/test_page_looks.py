@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from browser import CONTRASTS
 from looking import BODY, all_of, one, write
 
 LONG = b"User-agent: " + b"b" * 400 + b"\nDisalow: /" + b"a" * 3000 + b"\nAllow: /x" + b"%C3" * 200
@@ -70,38 +71,6 @@ def test_notes_do_not_tear_the_file_apart(shown, size):
     assert len(all_of(browser, "#file .message")) == 1
     taller = [line for line in all_of(browser, "#file li")[:8] if line.rect["height"] > 30]
     assert [line.get_attribute("id") for line in taller] == ["L2"]
-
-
-CONTRASTS = """
-const channels = (colour) => {
-  const numbers = colour.match(/[\\d.]+/g).map(Number);
-  const scale = colour.startsWith("color(") ? 255 : 1;
-  return [...numbers.slice(0, 3).map((one) => one * scale), numbers[3] ?? 1];
-};
-const over = ([r, g, b, a], under) => [r, g, b].map((one, i) => one * a + under[i] * (1 - a));
-const ground = (element) => {
-  const under = element.parentElement ? ground(element.parentElement) : [255, 255, 255];
-  return over(channels(getComputedStyle(element).backgroundColor), under);
-};
-const light = (colour) => {
-  const [r, g, b] = colour.map((one) => {
-    const part = one / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
-};
-const found = [];
-const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-  const element = walker.currentNode.parentElement;
-  if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
-  const back = ground(element);
-  const ink = over(channels(getComputedStyle(element).color), back);
-  const [dark, bright] = [light(ink), light(back)].sort((one, other) => one - other);
-  found.push([bright / dark, element.outerHTML.slice(0, 80)]);
-}
-return found;
-"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -92,7 +92,7 @@ def test_paused_by_hand_nothing_is_sent(site):
     assert site.due(100) == 500
     assert site.admit(flight, 100) is PAUSED
     assert site.is_shut(100)
-    assert site.in_words(now=100) == "held until 500.0"
+    assert site.in_words(now=100) == "held until 1970-01-01 00:08:20 UTC"
     assert site.end_hold(499) is None
     assert site.end_hold(501) == 411
     assert site.end_hold(502) is None

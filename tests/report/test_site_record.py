@@ -216,7 +216,7 @@ def test_the_first_answers_say_how_the_site_was(record):
     for number in range(100):
         record.answered(500 if number > 50 else 200, 0.1 if number < 20 else 2.0, NOW, 0.0)
     assert (record.first_seen, record.first_errors, record.first_timed.most) == (20, 0, 0.1)
-    assert record.timed.count == 100
+    assert record.timed.count == 51, "a 5xx says nothing of how fast the site is"
 
 
 # Many sites.

@@ -10,7 +10,7 @@ from redis_server import NEEDS_REDIS, RedisServer
 
 from scrapy_mandelbot.stores import Copy, KeptPause, MemoryStore, SqliteStore
 
-SOON = float(int(time.time())) + 1_000
+SOON = float(int(time.time())) + 10_000
 """What was over long ago a server forgets by itself."""
 SITE = "https://example.com"
 COPY = Copy(

@@ -20,7 +20,7 @@ pytestmark = NEEDS_REDIS
 SITE = "https://example.com"
 NOW = float(int(time.time()))
 COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, NOW)
-PAUSE = KeptPause(NOW + 1_000, "503", 2)
+PAUSE = KeptPause(NOW + 9_000, "503", 2)
 _PATIENCE = 20.0  # seconds until a test fails that waits for something
 
 
@@ -156,13 +156,13 @@ def test_a_pause_is_heard_of_by_all_others(open_store):
     other.listen(listener)
     assert own.heard.next() == listener.heard.next() == ("all", {}, {})
     one.put_pause(SITE, PAUSE)
-    one.put_turn("http://other", NOW + 50)
+    one.put_turn("http://other", NOW + 5_000)
     one.put_pause(SITE, None)
     assert listener.heard.next() == ("pause", SITE, PAUSE)
-    assert listener.heard.next() == ("turn", "http://other", NOW + 50)
+    assert listener.heard.next() == ("turn", "http://other", NOW + 5_000)
     assert listener.heard.next() == ("pause", SITE, None)
-    other.put_turn("http://other", NOW + 60)
-    assert own.heard.next() == ("turn", "http://other", NOW + 60)
+    other.put_turn("http://other", NOW + 6_000)
+    assert own.heard.next() == ("turn", "http://other", NOW + 6_000)
 
 
 def test_who_begins_later_hears_of_all_there_is(open_store):
@@ -170,11 +170,11 @@ def test_who_begins_later_hears_of_all_there_is(open_store):
     one = open_store()
     one.put_pause(SITE, PAUSE)
     one.put_pause("http://over", KeptPause(NOW - 5, "503"))
-    one.put_turn("http://other", NOW + 50)
+    one.put_turn("http://other", NOW + 5_000)
     told(one)
     listener = Listener()
     open_store().listen(listener)
-    assert listener.heard.next() == ("all", {SITE: PAUSE}, {"http://other": NOW + 50})
+    assert listener.heard.next() == ("all", {SITE: PAUSE}, {"http://other": NOW + 5_000})
 
 
 @pytest.mark.parametrize("skew", [-7_200.0, 86_400.0])
@@ -191,10 +191,10 @@ def test_times_are_by_the_servers_clock(open_store, skew):
     told(right)
     copy, left = find(wrong, NOW + skew - 50)
     assert (copy.fetched_at, left) == (pytest.approx(NOW + skew, abs=0.5), 0)
-    wrong.put_turn("http://other", NOW + skew + 50)
+    wrong.put_turn("http://other", NOW + skew + 5_000)
     wrong.put_run("links", NOW + skew)
     told(wrong)
-    assert right.get_turns(NOW) == {"http://other": pytest.approx(NOW + 50, abs=0.5)}
+    assert right.get_turns(NOW) == {"http://other": pytest.approx(NOW + 5_000, abs=0.5)}
     assert right.get_run("links") == pytest.approx(NOW, abs=0.5)
 
 
@@ -290,17 +290,17 @@ def test_a_server_that_is_gone_costs_one_warning_and_is_found_again(open_store, 
     server.kill()
     one.put_copy(SITE, COPY)
     one.put_pause(SITE, PAUSE)
-    one.put_turn("http://other", NOW + 50)
+    one.put_turn("http://other", NOW + 5_000)
     log.wait_for("is kept in the memory of this run only")
     assert claim(one) == 0
     assert find(one, NOW - 5) == (COPY, 0)
     assert one.get_copy(SITE) == COPY
     assert one.get_pauses(NOW) == {SITE: PAUSE}
-    assert one.get_turns(NOW) == {"http://other": NOW + 50}
+    assert one.get_turns(NOW) == {"http://other": NOW + 5_000}
     assert one.get_run("links") is None
     server.start()
     log.wait_for("is shared again")
-    while listener.heard.next() != ("all", {SITE: PAUSE}, {"http://other": NOW + 50}):
+    while listener.heard.next() != ("all", {SITE: PAUSE}, {"http://other": NOW + 5_000}):
         pass
     assert find(open_store(), NOW - 5) == (COPY, 0)
     assert len(log.warnings) == 1
@@ -421,10 +421,10 @@ def test_what_something_else_wrote_is_passed_by(open_store, client, odd):
     told(store)
     client.set(scripts.copy_key(SITE.encode()), odd)
     client.zadd(scripts.COPIES, {SITE: NOW, b"\xff": NOW})
-    client.zadd(scripts.PAUSES, {SITE: NOW + 50, "http://nowhere": NOW + 50})
+    client.zadd(scripts.PAUSES, {SITE: NOW + 5_000, "http://nowhere": NOW + 5_000})
     client.hset(scripts.PAUSE, SITE, odd)
     other = open_store()
-    assert find(other, NOW + 50)[0] is None
+    assert find(other, NOW + 5_000)[0] is None
     assert dict(other.copies()) == {"http://well": COPY}
     assert other.get_pauses() == {"http://well": PAUSE}
     other.listen(listener := Listener())
@@ -452,11 +452,11 @@ def test_a_key_of_another_kind_costs_a_warning(open_store, client, log):
 
 def test_all_that_is_kept_expires(open_store, client):
     """A project that is given up leaves nothing behind in the end."""
-    store = open_store(keep_for=1_000)
+    store = open_store(keep_for=10_000)
     store.put_copy(SITE, COPY)
-    store.put_copy("http://old", Copy(b"", 200, NOW - 2_000))
+    store.put_copy("http://old", Copy(b"", 200, NOW - 20_000))
     store.put_pause(SITE, PAUSE)
-    store.put_turn(SITE, NOW + 50)
+    store.put_turn(SITE, NOW + 5_000)
     store.put_run("links", NOW)
     claim(store, key="http://other")
     find(store, NOW, site="http://third")
@@ -475,8 +475,8 @@ def test_there_are_never_more_than_so_many(open_store, client, monkeypatch):
     for number in range(20):
         site = f"http://{number:02}"
         store.put_copy(site, Copy(b"", 200, NOW - 100 + number))
-        store.put_pause(site, KeptPause(NOW + 100 + number, "503"))
-        store.put_turn(site, NOW + 100 + number)
+        store.put_pause(site, KeptPause(NOW + 10_000 + number, "503"))
+        store.put_turn(site, NOW + 10_000 + number)
     last = [f"http://{number}" for number in range(15, 20)]
     told(store)
     assert [site for site, _ in store.copies()] == last

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from redis_server import NEEDS_REDIS
+from shared_jobs import OneWorker
 
 from scrapy_mandelbot.stores.job import MemoryJob, Place, SqliteJob
 
@@ -30,10 +32,19 @@ def committing(job: SqliteJob) -> SqliteJob:
     return job
 
 
-@pytest.fixture(params=["memory", "sqlite, uncommitted", "sqlite, committed"])
+@pytest.fixture(
+    params=[
+        "memory",
+        "sqlite, uncommitted",
+        "sqlite, committed",
+        pytest.param("redis", marks=NEEDS_REDIS),
+    ]
+)
 def job(request, tmp_path):
     if request.param == "memory":
         job = MemoryJob()
+    elif request.param == "redis":
+        job = OneWorker(request.getfixturevalue("redis_server").url)
     elif request.param == "sqlite, committed":
         job = committing(SqliteJob(tmp_path / "job.sqlite"))
     else:

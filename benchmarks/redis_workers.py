@@ -1,0 +1,350 @@
+"""Workers of one job on Redis, and what becomes of it when they are killed, stopped, or Redis is.
+
+Starts a web on loopback of so many pages over so many sites, a Redis, and so many workers, each a
+process of its own. One site of ten answers 503 with Retry-After for a while, one of ten asks for a
+Crawl-delay of one second in its robots.txt and has few pages. Callbacks note their ends in a file
+of their worker with one write() each, the web notes when it was asked for what. Then it is counted:
+pages that no callback ended for, callbacks that ended twice, the least gap between two requests to
+a site with a delay (over all workers), requests that came to a closed site in its pause, probes for
+each pause, and how often each robots.txt was asked for. Exits with 1 if a page is lost, a gap is
+short, or more came twice than was in flight.
+
+none     nothing happens to them
+kill     SIGKILL for one of them at a time, which then starts again
+stop     SIGSTOP for one of them, for longer than its lease, then SIGCONT
+restart  Redis is stopped for ten seconds in the middle, and started again (appendonly)
+all      kill, stop and restart, one after the other
+brief    kill and stop, for the tests
+
+Usage::
+
+    python benchmarks/redis_workers.py [WHAT [WORKERS [PAGES [SITES [KILLS [LEASE]]]]]]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import scrapy
+from loopback import _head, hosts, listen, open_more_files
+from scrapy.crawler import CrawlerProcess
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+IN_FLIGHT = 16
+REFUSES = 3.0  # seconds, from the first request of a site
+RETRY_AFTER = 2
+DELAY = 1.0
+LONGEST = 600  # seconds
+SETTINGS = {
+    "ADDONS": {"scrapy_mandelbot.Addon": 500},
+    "CONCURRENT_REQUESTS": IN_FLIGHT,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
+    "DOWNLOAD_DELAY": 0,
+    "LOG_LEVEL": "INFO",
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
+    "MANDELBOT_PRIVATE_HOSTS": True,
+    "MANDELBOT_PACE": "obey",
+}
+
+
+class Pages(scrapy.Spider):
+    """All links of each page; a note when the callback has run to its end."""
+
+    name = "pages"
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.ends = os.open(f"ends-{spider.number}.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        return spider
+
+    def parse(self, response):
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link, self.parse)
+        os.write(self.ends, f"{response.url}\n".encode())
+
+
+class World:
+    """The sites: page n links to 2n + 1 and 2n + 2 of its site, and site n so to two others."""
+
+    def __init__(self, pages: int, sites: int) -> None:
+        self.sites = sites
+        self.each = pages // sites
+        self.first_asked: dict[int, float] = {}
+
+    def pages_of(self, site: int) -> int:
+        return min(self.each, 8) if is_slow(site) else self.each
+
+    def answer(self, site: int, port: int, path: str) -> tuple[int, str, str]:
+        """Return status, headers and body."""
+        if path == "/robots.txt":
+            delay = f"Crawl-delay: {DELAY}\n" if is_slow(site) else ""
+            return 200, "text/plain", f"User-agent: *\n{delay}Disallow: /private\n"
+        since = time.monotonic() - self.first_asked.setdefault(site, time.monotonic())
+        if is_closed(site) and 0.05 < since < REFUSES:
+            return 503, f"text/html\r\nRetry-After: {RETRY_AFTER}", ""
+        return 200, "text/html", f"<html><body>{''.join(self._links(site, port, path))}</body>"
+
+    def _links(self, site: int, port: int, path: str):
+        number = int(path[1:] or 0)
+        names = hosts(self.sites)
+        for child in (2 * number + 1, 2 * number + 2):
+            if child < self.pages_of(site):
+                yield f'<a href="/{child}">page</a>'
+            if not number and (other := child + 2 * site) < self.sites:
+                yield f'<a href="http://{names[other]}:{port}/">site</a>'
+
+    def urls(self, port: int) -> set[str]:
+        return {
+            f"http://{host}:{port}/{number or ''}"
+            for site, host in enumerate(hosts(self.sites))
+            for number in range(self.pages_of(site))
+        }
+
+
+def is_slow(site: int) -> bool:
+    return site % 10 == 5
+
+
+def is_closed(site: int) -> bool:
+    return site % 10 == 3
+
+
+def site_of(host: str) -> int:
+    *_, third, fourth = map(int, host.split("."))
+    return third * 250 + fourth - 1
+
+
+async def serve(pages: int, sites: int) -> None:
+    """Serve until standard input ends; note each request in a file."""
+    open_more_files()
+    world = World(pages, sites)
+    asked = os.open("asked.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await _head(reader):
+                host, port = writer.get_extra_info("sockname")[:2]
+                path = head.split(b" ", 2)[1].decode()
+                site = site_of(host)
+                status, headers, body = world.answer(site, port, path)
+                os.write(asked, f"{time.monotonic():.6f} {site} {path} {status}\n".encode())
+                writer.write(
+                    f"HTTP/1.1 {status} Said\r\nContent-Type: {headers}\r\n"
+                    f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+                )
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    servers = [await asyncio.start_server(answer, sock=sock) for sock in listen(sites)]
+    print(servers[0].sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+def crawl(url: str, number: str, settings: str) -> None:
+    """Be a worker in this process and folder; print how it ended."""
+    open_more_files()
+    process = CrawlerProcess({**SETTINGS, **json.loads(settings)})
+    crawler = process.create_crawler(Pages)
+    process.crawl(crawler, start_urls=[url], number=number)
+    process.start()
+    stats = {name: value for name, value in crawler.stats.get_stats().items() if "time" not in name}
+    print(json.dumps(stats), flush=True)
+
+
+@contextmanager
+def web(folder: Path, pages: int, sites: int):
+    command = [sys.executable, __file__, "serve", str(pages), str(sites)]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        yield int(server.stdout.readline())
+        server.stdin.close()
+
+
+class Workers:
+    """The workers of a job, in one folder."""
+
+    def __init__(self, folder: Path, url: str, settings: dict) -> None:
+        self.folder = folder
+        self.url = url
+        self.settings = settings
+        self.all: list[subprocess.Popen] = []
+
+    def start(self) -> None:
+        number = str(len(self.all))
+        command = [sys.executable, __file__, "crawl", self.url, number, json.dumps(self.settings)]
+        with (self.folder / f"log-{number}.txt").open("ab") as log:
+            self.all.append(
+                subprocess.Popen(
+                    command, cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True
+                )
+            )
+
+    def running(self) -> list[subprocess.Popen]:
+        return [one for one in self.all if one.poll() is None]
+
+    def ended(self) -> Counter[str]:
+        """Return how often the callback of each URL has run to its end."""
+        return Counter(
+            url for path in self.folder.glob("ends-*.txt") for url in path.read_text().split()
+        )
+
+    def by_worker(self) -> list[int]:
+        return [
+            len(path.read_text().split())
+            for path in sorted(self.folder.glob("ends-*.txt"), key=lambda one: int(one.stem[5:]))
+        ]
+
+    def wait_for(self, count: int) -> bool:
+        """Wait until so many callbacks have ended; return False where all workers have."""
+        deadline = time.monotonic() + LONGEST
+        while self.running() and time.monotonic() < deadline:
+            if sum(self.ended().values()) >= count:
+                return True
+            time.sleep(0.02)
+        return False
+
+    def wait(self) -> list[dict]:
+        deadline, said = time.monotonic() + LONGEST, []
+        for one in self.all:
+            try:
+                out, _ = one.communicate(timeout=max(1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                one.kill()
+                out, _ = one.communicate()
+            said.append(json.loads(out) if out.strip() else {})
+        return said
+
+
+def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: float) -> None:
+    """Do something to the workers, or to Redis."""
+    if what == "kill":
+        one = chance.choice(workers.running())
+        one.kill()
+        one.wait()
+        workers.start()
+    elif what == "stop":
+        one = chance.choice(workers.running())
+        one.send_signal(signal.SIGSTOP)
+        time.sleep(2 * lease)
+        one.send_signal(signal.SIGCONT)
+    elif what == "restart":
+        redis.stop()
+        time.sleep(10)
+        redis.start()
+
+
+def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
+    """Crawl, and print what came of it."""
+    from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
+
+    chance = random.Random(1)
+    kinds = {"none": [], "all": ["kill", "stop", "kill", "restart", "kill"]}
+    kinds["brief"] = ["kill", "stop"]
+    plan = kinds.get(what, [what] * (1 if what in {"stop", "restart"} else times))
+    with tempfile.TemporaryDirectory(prefix="redis-workers-") as name:
+        folder = Path(name)
+        (folder / "redis").mkdir()
+        with (
+            web(folder, pages, sites) as port,
+            RedisServer(folder / "redis", appendonly=True) as redis,
+        ):
+            world = World(pages, sites)
+            urls = world.urls(port)
+            settings = {
+                "MANDELBOT_JOB": redis.url,
+                "MANDELBOT_JOB_LEASE": lease,
+                "MANDELBOT_STORE": redis.url,
+            }
+            crowd = Workers(folder, f"http://127.0.0.1:{port}/", settings)
+            began = time.monotonic()
+            for _ in range(workers):
+                crowd.start()
+            for number, kind in enumerate(plan, start=1):
+                if not crowd.wait_for(number * len(urls) // (len(plan) + 1)):
+                    break
+                print(f"{kind} at {sum(crowd.ended().values()):,} callbacks", flush=True)
+                disturb(kind, crowd, redis, chance, lease)
+            said = crowd.wait()
+            seconds = time.monotonic() - began
+            return report(what, crowd, urls, said, len(plan), seconds)
+
+
+def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913, PLR0917
+    """Print what came of it; return the exit code."""
+    ended = crowd.ended()
+    twice = sum(ended.values()) - len(ended)
+    reasons = Counter(one.get("finish_reason", "killed") for one in said)
+    print(f"{what}: {len(urls):,} pages in {seconds:.1f} s, {len(urls) / seconds:.0f} a second")
+    print(f"ended as {dict(reasons)}; pages by worker {crowd.by_worker()}")
+    lost = urls - ended.keys()
+    print(
+        f"pages lost {len(lost)}, callbacks ended twice {twice}, most {max(ended.values())} times"
+    )
+    gap, in_pause, robots, probes = asked_of(crowd.folder / "asked.txt")
+    print(f"least gap at a site with a delay of {DELAY} s: {gap:.3f} s")
+    print(f"requests into a pause after 100 ms: {in_pause}; probes by pause {dict(probes)}")
+    print(f"robots.txt fetches by site {dict(robots)}")
+    leases = sum(one.get("mandelbot/job/leases_lost", 0) for one in said)
+    print(
+        f"leases lost {leases}; errors logged {sum(one.get('log_count/ERROR', 0) for one in said)}"
+    )
+    is_bad = bool(lost) or gap < DELAY - 0.005 or twice > disturbed * 3 * IN_FLIGHT
+    if is_bad or os.environ.get("KEEP_LOGS"):
+        keep = Path(tempfile.mkdtemp(prefix="redis-workers-logs-"))
+        for path in crowd.folder.glob("*.txt"):
+            (keep / path.name).write_bytes(path.read_bytes())
+        print(f"logs are in {keep}; lost {sorted(lost)[:5]}")
+    return int(is_bad)
+
+
+def asked_of(path: Path):
+    """Return what the web noted: least gap, requests into pauses, robots.txt, probes by pause."""
+    by_site = defaultdict(list)
+    for line in path.read_text().splitlines():
+        at, site, url, status = line.split()
+        by_site[int(site)].append((float(at), url, int(status)))
+    least, in_pause = float("inf"), 0
+    robots, probes = Counter(), Counter()
+    for site, asked in by_site.items():
+        robots[sum(url == "/robots.txt" for _, url, _ in asked)] += 1
+        pages = [(at, status) for at, url, status in asked if url != "/robots.txt"]
+        if is_slow(site):
+            least = min([least, *(b - a for (a, _), (b, _) in pairwise(pages))])
+        refused_at = None
+        for at, status in pages:
+            if refused_at is not None and refused_at + 0.1 < at < refused_at + RETRY_AFTER - 0.05:
+                in_pause += 1
+            if status == 503 and (refused_at is None or at > refused_at + RETRY_AFTER - 0.05):
+                probes[site] += refused_at is not None
+                refused_at = at
+    return least, in_pause, robots, Counter(probes.values())
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["serve"]:
+        asyncio.run(serve(int(arguments[1]), int(arguments[2])))
+    elif arguments[:1] == ["crawl"]:
+        crawl(*arguments[1:])
+    elif arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__)
+    else:
+        sys.exit(main(*arguments[:1], *map(int, arguments[1:])))

@@ -1,0 +1,213 @@
+"""The verb ``audit``: whether a robot was polite, as an access log has it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+from functools import partial
+from ipaddress import ip_address, ip_network
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_mandelbot.audit import (
+    CopiesInForce,
+    CopyInForce,
+    FormatError,
+    Law,
+    LogReading,
+    Robot,
+    detect,
+    judge,
+    read_format,
+)
+from scrapy_mandelbot.commands.job import Result
+from scrapy_mandelbot.commands.log_files import pieces_of
+from scrapy_mandelbot.commands.reports import audit as reports
+from scrapy_mandelbot.commands.reports import audit_page
+from scrapy_mandelbot.commands.rules_of import rules_from, rules_on_disk
+from scrapy_mandelbot.commands.sources import CannotBeHadError, named, url_to_check
+from scrapy_mandelbot.commands.use import is_url
+from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.dates import IN_TAGS, read_date
+from scrapy_mandelbot.robotstxt.agents import names_in_order
+from scrapy_mandelbot.shown import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.audit import LogFormat
+    from scrapy_mandelbot.commands.fetching import Fetched
+    from scrapy_mandelbot.commands.job import Job
+    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
+
+_ANYONE = "*"
+_LOOKED_AT = 200  # lines, to see which format a log has
+_HOST = re.compile(
+    r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*(?::\d{1,5})?|\[[0-9A-Fa-f:.]+\](?::\d{1,5})?"
+)
+_HAS_YEAR = re.compile(r"\d{4}-?\d\d-?\d\d")
+
+
+class _Named(NamedTuple):
+    """A robots.txt as the command line names it: ``[HOST=][SINCE=]FILE|URL``."""
+
+    source: str
+    host: str | None
+    """None: of every site."""
+    since: float
+
+
+def audit(job: Job) -> Result:
+    """Judge what a robot asked for, site by site."""
+    remarks: list[str] = []
+    agent = job.agent
+    copies = _copies(job)
+
+    def copies_of(host: str) -> CopiesInForce:
+        own = [copy for one, copy in copies if one.host == host]
+        shared = [copy for one, copy in copies if one.host is None]
+        return CopiesInForce(own or shared, agent, job.opts.delay)
+
+    names = (
+        ()
+        if agent == _ANYONE
+        else names_in_order(agent if isinstance(agent, str) else tuple(agent))
+    )
+    refusals = read_setting(job.settings, "pause_statuses")
+    robot = Robot(names, _is_from(job.opts.address))
+    reading, sources = _read(
+        job, robot, partial(LogReading, robot, copies_of=copies_of, refusals=refusals), remarks
+    )
+    ttl = job.opts.ttl
+    if ttl is None:
+        ttl = read_setting(job.settings, "cache_ttl") or job.dialect.fresh_for
+    law = Law(reading.how.clock.resolution, refusals, job.opts.retry_after, ttl)
+    judged = {host: judge(visits, law) for host, visits in reading.sites.items()}
+    report = reports.audit(
+        reports.Subject(
+            agent=agent if isinstance(agent, str) else ", ".join(agent),
+            sources=sources,
+            reading=reading,
+            law=law,
+            robots=[(named(one.source), one.host, one.since) for one, _ in copies],
+        ),
+        judged,
+    )
+    remarks += reports.remarks(report)
+    code = reports.exit_code(report, only_errors=job.opts.fail_on == "error")
+    text = reports.text(report, job.terminal.paint)
+    return Result(code, report, text, remarks, partial(_page, report))
+
+
+def _page(report: dict[str, Any]) -> str:
+    return audit_page.render(report, datetime.now(timezone.utc))
+
+
+def _read(
+    job: Job, robot: Robot, make: Callable[[LogFormat], LogReading], remarks: list[str]
+) -> tuple[LogReading, list[reports.Source]]:
+    """Read all logs, as lines of one."""
+    how, reading = _told_format(job.opts.log_format), None
+    sources: list[reports.Source] = []
+    for source in job.args:
+        for lines in pieces_of(source, remarks.append):
+            if reading is None:
+                how = how or detect(lines[:_LOOKED_AT])
+                if how is None:
+                    raise CannotBeHadError(
+                        f"{named(source)}: its lines have no format that is known: --log-format"
+                        " says which, as it stands in the server's configuration"
+                    )
+                if robot.names and not how.names_agents and robot.is_from is None:
+                    raise CannotBeHadError(
+                        f"{named(source)}: its lines do not say who asks: --address says from where"
+                        " the robot comes, --agent '*' judges all as one"
+                    )
+                reading = make(how)
+            job.terminal.progress(f"{named(source)}: {reading.lines:,} lines")
+            reading.read(lines)
+        lines_before = sources[-1].last_line if sources else 0
+        sources.append(reports.Source(named(source), lines_before, reading.lines if reading else 0))
+        if reading is not None:
+            reading.begin()
+    if reading is None:
+        raise CannotBeHadError("there is no line in it")
+    return reading, sources
+
+
+def _told_format(text: str | None) -> LogFormat | None:
+    try:
+        return None if text is None else read_format(text)
+    except FormatError as error:
+        raise CannotBeHadError(f"--log-format: {error}") from None
+
+
+def _is_from(addresses: list[str] | None) -> Callable[[str], bool] | None:
+    """Return what tells whether an address is one of those, or in one of those networks."""
+    if not addresses:
+        return None
+    try:
+        networks = [ip_network(one, strict=False) for one in addresses]
+    except ValueError as error:
+        raise CannotBeHadError(f"--address: {shown(str(error))}") from None
+    known: dict[str, bool] = {}
+
+    def is_from(text: str) -> bool:
+        if text not in known:
+            if len(known) >= 10_000:  # noqa: PLR2004 - addresses; any number of them may be in a log
+                known.clear()
+            try:
+                address = ip_address(text.strip("[]").partition("%")[0])
+            except ValueError:
+                known[text] = False
+            else:
+                plain = getattr(address, "ipv4_mapped", None) or address
+                known[text] = any(plain in network for network in networks)
+        return known[text]
+
+    return is_from
+
+
+def _copies(job: Job) -> list[tuple[_Named, CopyInForce]]:
+    """Return the robots.txt files that are named, in order."""
+    told = [_told_copy(one) for one in job.opts.robots_txt or ()]
+    asked = {one.source: url_to_check(one.source) for one in told if is_url(one.source)}
+    fetched: dict[str, Fetched] = {}
+
+    def visit(one: Fetched) -> tuple[()]:
+        fetched[one.wanted.url] = one
+        return ()
+
+    if asked:
+        job.fetch([job.wanted_robots(url) for url in dict.fromkeys(asked.values())], visit)
+    return [(one, _copy(job, one, fetched.get(asked.get(one.source, "")))) for one in told]
+
+
+def _copy(job: Job, one: _Named, fetched: Fetched | None) -> CopyInForce:
+    if fetched is not None and fetched.failure is not None:
+        raise CannotBeHadError(fetched.trouble)
+    rules: Rules = rules_on_disk(one.source) if fetched is None else rules_from(fetched, None)
+    robots, reason = rules.read(job.dialect, job.max_bytes)
+    if robots is None and not rules.decide("/", "*", job.dialect, job.max_bytes)["allowed"]:
+        raise CannotBeHadError(f"{shown(one.source)}: {reason}")
+    return CopyInForce(one.since, named(one.source), robots)
+
+
+def _told_copy(text: str) -> _Named:
+    """Read ``[HOST=][SINCE=]FILE|URL``, in either order."""
+    host, since, source = None, -inf, text
+    while not is_url(source):
+        head, mark, rest = source.partition("=")
+        if not mark:
+            break
+        date = read_date(head, IN_TAGS) if _HAS_YEAR.match(head) else None
+        if date is not None and since == -inf:
+            since = date.timestamp()
+        elif date is None and host is None and _HOST.fullmatch(head):
+            host = head.lower()
+        else:
+            break
+        source = rest
+    if not source:
+        raise CannotBeHadError(f"--robots-txt: {shown(text)} names no file")
+    return _Named(source, host, since)

@@ -1,0 +1,260 @@
+"""The report on a crawl as plain data: what ``report.json`` holds, and what the page is made from.
+
+``docs/report.rst`` describes it. Times are ISO 8601 and UTC; durations are seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.report.owner import letter
+from scrapy_mandelbot.report.timeline import Timeline
+from scrapy_mandelbot.shown import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from scrapy_mandelbot.report.crawl_record import CrawlRecord
+    from scrapy_mandelbot.report.site_record import (
+        PauseRecord,
+        RetryAfterRecord,
+        SiteRecord,
+        UsageRecord,
+    )
+    from scrapy_mandelbot.report.spread import Spread
+
+VERSION = 1
+"""Of the data: it grows when a field changes its meaning or goes."""
+_MOST_RULES = 50  # of all sites, those that forbade most
+_MOST_WAITING = 200  # sites
+
+
+@dataclass(frozen=True)
+class About:
+    """What a report is about, beside its sites."""
+
+    spider: str
+    agent: str
+    """The User-Agent of the crawl."""
+    ended: float
+    """Seconds since the epoch."""
+    reason: str
+    """Why the crawl ended."""
+    waiting: Sequence[Mapping[str, Any]] = ()
+    """Sites with requests that were left, as `SiteStatus.as_data` has them."""
+
+
+def report_of(record: CrawlRecord, about: About) -> dict[str, Any]:
+    """Return the report on a crawl that has ended."""
+    now = about.ended
+    records = record.in_order()
+    sites = [_site(one, about) for one in records]
+    rest = _site(record.rest, about) if record.rest.sites else None
+    total, timeline = _site(record.total(now), about), _all_times(records)
+    buckets = timeline["buckets"] if timeline else []
+    for name, of_buckets in (("all", "answers"), ("errors", "errors")):
+        total["answers"][name] = sum(one[of_buckets] for one in buckets)
+    return {
+        "version": VERSION,
+        "made_by": f"scrapy-mandelbot {__version__}",
+        "spider": shown(about.spider),
+        "agent": shown(about.agent),
+        "began": moment(record.began),
+        "ended": moment(now),
+        "seconds": _rounded(now - record.began),
+        "reason": shown(about.reason),
+        "is_watched": record.is_watched,
+        "total": {**total, "timeline": timeline},
+        "sites": sites,
+        "rest": rest,
+        "rules": _rules_of_all(sites),
+        "waiting": [dict(one) for one in about.waiting[:_MOST_WAITING]],
+        "sites_waiting": len(about.waiting),
+    }
+
+
+def _site(one: SiteRecord, about: About) -> dict[str, Any]:
+    now = about.ended
+    data: dict[str, Any] = {
+        "site": shown(one.site),
+        "sites": one.sites,
+        "state": _state(one, now),
+        "pages": one.pages,
+        "others": one.others,
+        "forbidden": one.forbidden,
+        "failures": one.failures,
+        "refused": one.refused,
+        "refusals": _counts(one.refusals),
+        "pauses": one.pauses_seen,
+        "paused_for": _rounded(one.paused_for(now)),
+        "turns": one.turns,
+        "turn_waits": _rounded(one.turn_waits),
+        "pace": None
+        if one.pace is None
+        else {
+            "asked": _rounded(one.pace.asked),
+            "kept_to": _rounded(one.pace.kept_to),
+            "words": one.pace.words,
+            "source": one.pace.source,
+        },
+        "gaps": _spread(one.gaps),
+        "retry_after": None if one.retry_after is None else _asked_for(one.retry_after),
+        "answers": _answers(one),
+        "robots": _counts(one.robots_seen),
+        "robots_answers": [
+            {
+                "at": moment(answer.at),
+                "case": answer.case,
+                "reason": answer.reason,
+                "seconds": _rounded(answer.seconds),
+            }
+            for answer in one.robots
+        ],
+        "pause_list": [_pause(pause, now) for pause in one.pauses],
+        "rules": [
+            {
+                "line": rule.line,
+                "text": rule.text,
+                "agent": rule.agent,
+                "count": rule.count,
+                "examples": rule.examples,
+            }
+            for rule in sorted(one.rules, key=lambda rule: -rule.count)
+        ],
+        "sitemaps": _plain(one.sitemaps),
+        "tags": _plain(one.tags),
+        "usage": _usage(one.usage),
+        "timeline": None if one.timeline is None else _times(one.timeline),
+    }
+    data["letter"] = letter(data, about.agent, moment(one.since), moment(now)) if one.site else None
+    return data
+
+
+def _state(one: SiteRecord, now: float) -> str:
+    """Return how a site stood at the end."""
+    if one.given_up:
+        return "given up"
+    is_paused = any(pause.ended is None and pause.until > now for pause in one.pauses)
+    return "paused" if is_paused else "well"
+
+
+def _pause(pause: PauseRecord, now: float) -> dict[str, Any]:
+    return {
+        "where": shown(pause.where),
+        "kind": pause.kind,
+        "since": moment(pause.since),
+        "until": moment(pause.until),
+        "ended": moment(pause.ended),
+        "seconds": _rounded(pause.seconds(now)),
+        "reason": pause.reason,
+        "failed_probes": pause.failed_probes,
+        "is_given_up": pause.is_given_up,
+    }
+
+
+def _asked_for(asked: RetryAfterRecord) -> dict[str, Any]:
+    return {
+        "asked": asked.asked,
+        "longest": _rounded(asked.longest),
+        "kept": asked.kept,
+        "broken": asked.broken,
+        "soonest": _rounded(asked.soonest),
+    }
+
+
+def _answers(one: SiteRecord) -> dict[str, Any]:
+    """Return how the first answers were, and how all of them: whether the site bore the crawl."""
+    buckets = [bucket for _, bucket in one.timeline] if one.timeline is not None else []
+    return {
+        "first": one.first_seen,
+        "first_errors": one.first_errors,
+        "first_time": None if one.first_timed is None else _rounded(one.first_timed.median),
+        "all": sum(bucket.answers for bucket in buckets),
+        "errors": sum(bucket.errors for bucket in buckets),
+        "time": None if one.timed is None else _rounded(one.timed.median),
+        "slow_time": None if one.timed is None else _rounded(one.timed.quantile(0.95)),
+    }
+
+
+def _spread(values: Spread | None) -> dict[str, Any] | None:
+    if values is None or not values.count:
+        return None
+    return {
+        "count": values.count,
+        "least": _rounded(values.least),
+        "median": _rounded(values.median),
+    }
+
+
+def _times(timeline: Timeline) -> dict[str, Any]:
+    return {
+        "width": timeline.width,
+        "buckets": [
+            {
+                "at": _rounded(at - timeline.began),
+                "sent": bucket.sent,
+                "answers": bucket.answers,
+                "errors": bucket.errors,
+                "refusals": bucket.refusals,
+                "failures": bucket.failures,
+                "first_byte": _rounded(bucket.first_byte / bucket.timed) if bucket.timed else None,
+                "rate": _rounded(bucket.rate) or None,
+            }
+            for at, bucket in timeline
+        ],
+    }
+
+
+def _all_times(records: Iterable[SiteRecord]) -> dict[str, Any] | None:
+    """Return what happened when at all sites that have timelines; they began together."""
+    timelines = [one.timeline for one in records if one.timeline is not None]
+    if not timelines:
+        return None
+    total = Timeline(timelines[0].began)
+    for timeline in sorted(timelines, key=lambda one: -one.width):  # so that all are as wide
+        for at, bucket in timeline:
+            total.at(at + timeline.width / 2).merge(bucket)
+    for _, bucket in total:
+        bucket.rate = 0.0  # of one site it means something
+    return _times(total)
+
+
+def _rules_of_all(sites: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rules that forbade most, of all sites."""
+    rules = [{"site": one["site"], **rule} for one in sites for rule in one["rules"]]
+    return sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[:_MOST_RULES]
+
+
+def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [{"name": shown(name), "count": count} for name, count in ordered]
+
+
+def _usage(usage: UsageRecord | None) -> dict[str, Any] | None:
+    plain = _plain(usage)
+    return plain and {**plain, "statements": _counts(plain["statements"])}
+
+
+def _plain(record: Any) -> dict[str, Any] | None:
+    if record is None:
+        return None
+    return {name: getattr(record, name) for name in type(record).__slots__}
+
+
+def moment(seconds: float | None) -> str | None:
+    """Return a time as ISO 8601; None: there is none, or it is never."""
+    if seconds is None or not isfinite(seconds):
+        return None
+    try:
+        time = datetime.fromtimestamp(seconds, tz=timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return None
+    return time.isoformat(timespec="milliseconds")
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not isfinite(value) else round(value, 3)

@@ -1,0 +1,121 @@
+"""What the page says in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.report.table import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PUNCTUAL = 0.05  # seconds that two clocks may be apart
+_WORSE = 0.01  # more of the answers than at first: 5xx
+_SLOWER = 1.5  # times the time to the first byte
+_MINUTE, _HOUR = 60, 3600
+
+
+def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what matters most: ``good``, ``warning`` or ``note``, a word for it, and a sentence."""
+    total, sites = report["total"], report["sites"]
+    yield from _retry_after(total["retry_after"])
+    yield from _gaps(sites)
+    yield from _hurt(total["answers"])
+    if total["forbidden"]:
+        where = sum(1 for one in sites if one["forbidden"])
+        urls, sites_told = counted(total["forbidden"], "URL"), counted(where, "site")
+        text = f"{urls} at {sites_told}, and not asked for."
+        yield "good", "Forbidden", text
+    if total["refused"]:
+        paused = f"{counted(total['pauses'], 'pause')}, {seconds(total['paused_for'])} in all"
+        yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
+    given_up = sum(1 for one in sites if one["state"] == "given up")
+    if given_up:
+        yield "warning", "Given up", f"{counted(given_up, 'site')} did not come back in time."
+    waiting = sum(one["waiting"] for one in report["waiting"])
+    if waiting:
+        yield "warning", "Left", f"{counted(waiting, 'request')} not sent: see what waits."
+
+
+def _retry_after(asked: dict[str, Any] | None) -> Iterator[tuple[str, str, str]]:
+    if asked is None:
+        return
+    known = asked["kept"] + asked["broken"]
+    if asked["broken"]:
+        yield (
+            "warning",
+            "Retry-After not kept",
+            f"{asked['broken']:,} of {known:,} times a request came before the time asked for.",
+        )
+    elif known:
+        text = f"{known:,} of {known:,} times the next request came after the time asked for."
+        yield "good", "Retry-After kept", text
+
+
+def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    paced = [one for one in sites if one["pace"] and one["pace"]["asked"] and one["gaps"]]
+    if not paced:
+        return
+    short = [one for one in paced if one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL]
+    if short:
+        yield (
+            "warning",
+            "Delay not kept",
+            f"at {len(short):,} of {len(paced):,} sites that ask for one the least gap is shorter.",
+        )
+    else:
+        yield (
+            "good",
+            "Delay kept",
+            f"at each of {len(paced):,} sites that ask for one, between any two requests.",
+        )
+
+
+def _hurt(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield whether answers grew worse than the first ones of each site were."""
+    if not answers["all"]:
+        return
+    share, first = (
+        answers["errors"] / answers["all"],
+        answers["first_errors"] / max(1, answers["first"]),
+    )
+    worse = share > first + _WORSE
+    yield (
+        "warning" if worse else "good",
+        "More 5xx" if worse else "No more 5xx",
+        f"{share:.1%} of {answers['all']:,} answers; of each site's first {first:.1%}.",
+    )
+    if answers["time"] is None or answers["first_time"] is None:
+        return
+    slower = answers["time"] > _SLOWER * answers["first_time"]
+    later, first_time = seconds(answers["time"]), seconds(answers["first_time"])
+    yield (
+        "warning" if slower else "good",
+        "Slower" if slower else "Not slower",
+        f"the first byte came after {later} in the median; of each site's first {first_time}.",
+    )
+
+
+def seconds(number: float | None) -> str:
+    """Return a duration for people."""
+    if number is None:
+        return "an unknown time"
+    if number >= _HOUR:
+        return f"{int(number // _HOUR):,} h {int(number % _HOUR // _MINUTE)} min"
+    if number >= 2 * _MINUTE:
+        return f"{int(number // _MINUTE)} min {int(number % _MINUTE)} s"
+    return f"{number:.3g} s"
+
+
+def times(report: dict[str, Any]) -> str:
+    """Return from when to when, UTC."""
+    began, ended = (report[name][:19].replace("T", " ") for name in ("began", "ended"))
+    same_day = began[:10] == ended[:10]
+    return f"{began} to {ended[11:] if same_day else ended} UTC"
+
+
+def cell(value: object) -> str:
+    """Return a value as a cell of the table has it."""
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, (int, float)) else str(value)

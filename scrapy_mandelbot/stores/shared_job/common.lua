@@ -1,0 +1,75 @@
+-- What the scripts of a job share. All keys of a job begin with KEYS[1], which ends with its name in
+-- braces, so that a cluster keeps them in one place.
+--
+--   meta     hash: version, born (when), workers and order (the last numbers given), run (which one
+--            this is), outcome (how the last run ended)
+--   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
+--   exchanges  hash: worker -> number of the last exchange in which it said or was given anything
+--   ended    set: workers whose lease has ended, and whose sites are not all free yet
+--   idle, hungry  sets: workers that have nothing to do; that have room for more
+--   due      sorted set: site that waits for a worker -> when it may be asked
+--   owner    hash: site -> the worker that has it
+--   of:W     set: the sites of worker W
+--   asked    hash: site -> a worker that wants it, though another one has it
+--   rest     hash: site -> until when it is left alone, as its owner has said
+--   states   hash: site -> how it is to be asked, as its owner has said
+--   q:SITE   sorted set: priority -> band, order and number of a request that waits, and its form
+--   c:SITE   hash: number of a request that is claimed -> its priority, and as above
+--   seen:N   set: fingerprints that end with these digits. Many small sets of numbers take a sixth
+--            of the memory of a large one, and no longer
+--   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops
+--   state    hash: what is kept by name
+
+local job = KEYS[1]
+
+local function key(name) return job .. ':' .. name end
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function split(kept)  -- a claimed request: priority, and what stands in its queue
+  local space = string.find(kept, ' ', 1, true)
+  return string.sub(kept, 1, space - 1), string.sub(kept, space + 1)
+end
+
+local function number_of(member)
+  return string.match(member, '^%d+', 18)
+end
+
+local function wait_for_worker(site, now)
+  local rest = tonumber(redis.call('HGET', key('rest'), site) or 0)
+  redis.call('ZADD', key('due'), math.max(now, rest), site)
+end
+
+-- Have a site that a worker had wait for another one; what it had claimed waits in its old place.
+local function set_free(site, now)
+  local claimed = redis.call('HGETALL', key('c:' .. site))
+  for i = 2, #claimed, 2 do
+    local priority, member = split(claimed[i])
+    redis.call('ZADD', key('q:' .. site), priority, member)
+  end
+  redis.call('DEL', key('c:' .. site))
+  redis.call('HDEL', key('owner'), site)
+  if redis.call('EXISTS', key('q:' .. site)) == 1 then
+    wait_for_worker(site, now)
+  end
+end
+
+-- Set sites free whose workers are gone: some at a time, so that no other command waits for long.
+local function set_free_some(now, most)
+  local gone = redis.call('ZRANGEBYSCORE', key('workers'), '-inf', '(' .. now)
+  for _, worker in ipairs(gone) do
+    redis.call('ZREM', key('workers'), worker)
+    redis.call('SREM', key('idle'), worker)
+    redis.call('SREM', key('hungry'), worker)
+    redis.call('HDEL', key('exchanges'), worker)
+    redis.call('SADD', key('ended'), worker)
+  end
+  local ended = redis.call('SRANDMEMBER', key('ended'), 1)
+  if not ended[1] then return end
+  local sites = redis.call('SPOP', key('of:' .. ended[1]), most)
+  for _, site in ipairs(sites) do set_free(site, now) end
+  if #sites < most then redis.call('SREM', key('ended'), ended[1]) end
+end

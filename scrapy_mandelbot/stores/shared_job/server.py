@@ -1,0 +1,166 @@
+"""A job on Redis, as its scripts are called. The calls block for some seconds at most."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_mandelbot.stores.job.contract import CannotKeepError
+from scrapy_mandelbot.stores.shared_job.changes import Answer, Exchange, name, read_answer
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+VERSION = 1
+"""Of the form in which a job is kept."""
+
+
+class Joined(NamedTuple):
+    """What a worker is told that joins a job."""
+
+    worker: int
+    """Its number, which no other one of the job has or had."""
+    run: int
+    waiting: int
+    """How many sites wait for a worker."""
+    others: int
+    """How many workers there are beside it."""
+    born: int
+    """When the job began: another time is another job, of which this one knows nothing."""
+
+
+class JobServer:
+    """A job on a Redis.
+
+    Args:
+        url: of the server, as MANDELBOT_JOB has it.
+        job: its name; all its keys begin with ``mandelbot:{NAME}:``.
+        lease: seconds after which a worker that says nothing has lost its sites.
+
+    Raises:
+        ImportError: redis-py is not installed.
+    """
+
+    def __init__(self, url: str, job: str, lease: float) -> None:
+        from scrapy_mandelbot.stores.redis.address import (  # noqa: PLC0415 -- not everyone needs it
+            connect,
+            shown_address,
+        )
+
+        self.url = shown_address(url)
+        self._redis: Redis = connect(url)
+        self.key = f"mandelbot:{{{job}}}"
+        self._lease = int(lease * 1000)
+        self._join, self._leave, self._exchange = map(self._script, ("join", "leave", "exchange"))
+        self._was_away = False
+
+    def __repr__(self) -> str:
+        return f"<JobServer {self.url} {self.key}>"
+
+    def join(self) -> Joined:
+        """Become a worker of the job.
+
+        Raises:
+            CannotKeepError: the server cannot be reached, or the job has another form.
+        """
+        version, *told = self._call(self._join, [VERSION, self._lease])
+        if int(version) != VERSION:
+            raise CannotKeepError(
+                f"the job {self.key} was written by another version (format {int(version)})"
+            )
+        return Joined(*map(int, told))
+
+    def exchange(self, exchange: Exchange) -> Answer:
+        """Say and ask for all that an exchange has, at once or not at all.
+
+        Raises:
+            CannotKeepError: it is not known whether it was done; the same one is to be made again.
+        """
+        try:
+            said = self._call(
+                self._exchange, exchange.arguments(self._lease, was_away=self._was_away)
+            )
+        except CannotKeepError:
+            self._was_away = True
+            raise
+        self._was_away = False
+        return read_answer(said)
+
+    def leave(self, worker: int) -> None:
+        """Be a worker no longer: what it has is others'.
+
+        Raises:
+            CannotKeepError: the server cannot be reached; it is so when the lease has ended.
+        """
+        self._call(self._leave, [worker])
+
+    def lengths(self) -> dict[str, tuple[int, int]]:
+        """Return how many requests of each site wait, and how many are claimed.
+
+        Raises:
+            CannotKeepError: the server cannot be reached.
+        """
+        from redis import RedisError  # noqa: PLC0415
+
+        try:
+            sites = {*self._redis.zrange(f"{self.key}:due", 0, -1)}
+            sites |= {*self._redis.hkeys(f"{self.key}:owner")}
+            lengths = {}
+            for site in sorted(sites):
+                counts: Any = self._redis.pipeline(transaction=False)
+                counts.zcard(self._of_site("q", site)).hlen(self._of_site("c", site))
+                waiting, claimed = counts.execute()
+                lengths[name(site)] = waiting, claimed
+        except (RedisError, OSError) as error:
+            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
+        return lengths
+
+    def workers(self) -> int:
+        """Return how many workers there are whose leases have not ended.
+
+        Raises:
+            CannotKeepError: the server cannot be reached.
+        """
+        from redis import RedisError  # noqa: PLC0415
+
+        try:
+            seconds, microseconds = self._redis.time()
+            now = seconds * 1000 + microseconds // 1000
+            return int(self._redis.zcount(f"{self.key}:workers", now, "+inf"))
+        except (RedisError, OSError) as error:
+            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
+
+    def states(self) -> dict[str, bytes]:
+        """Return all that is kept by name.
+
+        Raises:
+            CannotKeepError: the server cannot be reached.
+        """
+        from redis import RedisError  # noqa: PLC0415
+
+        try:
+            kept: Any = self._redis.hgetall(f"{self.key}:state")
+        except (RedisError, OSError) as error:
+            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
+        return {name(what): bytes(value) for what, value in kept.items()}
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._redis.close()
+
+    def _of_site(self, what: str, site: bytes) -> bytes:
+        return f"{self.key}:{what}:".encode() + site
+
+    def _script(self, which: str) -> Any:
+        folder = files("scrapy_mandelbot.stores.shared_job")
+        text = "\n".join((folder / f"{one}.lua").read_text() for one in ("common", which))
+        return self._redis.register_script(text)
+
+    def _call(self, script: Any, arguments: list[Any]) -> list[Any]:
+        from redis import RedisError  # noqa: PLC0415
+
+        try:
+            told: list[Any] = script(keys=[self.key], args=arguments)
+        except (RedisError, OSError) as error:
+            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
+        return told

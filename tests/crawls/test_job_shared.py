@@ -1,0 +1,374 @@
+"""A crawl as a worker of a job on Redis: what a spider sees of it, alone and beside others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+
+import pytest
+import scrapy
+from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
+from redis import Redis
+from redis_server import NEEDS_REDIS, RedisServer
+from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+from shared_jobs import Worker
+from shops import FOLLOW, index, shop, urls, urlset
+from twisted.internet.defer import Deferred, DeferredList
+from webs import Answer, html
+
+from scrapy_mandelbot import SharedJobScheduler
+from scrapy_mandelbot.config import SettingsError
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.jobs import JobError
+from scrapy_mandelbot.jobs.shared import JobWorker
+from scrapy_mandelbot.stores.job import Place
+
+pytestmark = NEEDS_REDIS
+
+
+@pytest.fixture
+def settings(redis_server):
+    return {"MANDELBOT_JOB": redis_server.url, "ROBOTSTXT_OBEY": False}
+
+
+def tree(webs, host="127.0.0.1"):
+    """Return a site whose front page links to three, and page 1 to ten others."""
+    web = webs(host)
+    web.pages["/"] = html("/1", "/2", "/3", "/1", "/")
+    web.pages["/1"] = html(*(f"/1/{number}" for number in range(10)))
+    web.pages |= {path: html("/", "/1") for path in ("/2", "/3")}
+    web.pages |= {f"/1/{number}": html("/1") for number in range(10)}
+    return web
+
+
+def together(*crawls):
+    """Run crawls beside each other; return what each of them left."""
+    return DeferredList(
+        [Deferred.fromCoroutine(one) for one in crawls], fireOnOneErrback=True
+    ).addCallback(lambda results: [result for _, result in results])
+
+
+@ensureDeferred
+async def test_each_page_is_crawled_once_and_the_run_finishes(webs, settings):
+    """Links that come twice are dropped by Redis, and counted as filtered."""
+    web = tree(webs)
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "finished"
+    urls = [web.url + path for path in ("/", *web.pages)]  # what start() gives passes the filter
+    assert result.urls() == sorted(urls)
+    assert result.stats["scheduler/enqueued"] == result.stats["scheduler/dequeued"] == 15
+    assert result.stats["dupefilter/filtered"] == 20
+    assert result.stats["mandelbot/job/sites"] >= 1
+
+
+@ensureDeferred
+async def test_two_workers_share_the_work(webs, settings):
+    """Each page is one worker's, and both finish when the whole job has."""
+    several = [tree(webs, f"127.0.0.{number}") for number in range(1, 5)]
+    urls = [web.url + "/" for web in several]
+    settings = {**settings, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.01}
+    results = await together(
+        *(crawl(LinksSpider, settings, start_urls=list(urls)) for _ in range(2))
+    )
+    assert [one.stats["finish_reason"] for one in results] == ["finished", "finished"]
+    assert all(one.items for one in results)
+    crawled = Counter(url for one in results for url in one.urls())
+    assert {url for url, times in crawled.items() if times > 1} == set(urls)
+    assert set(crawled) == {web.url + path for web in several for path in web.pages}
+    assert max(crawled.values()) == 2
+
+
+@ensureDeferred
+async def test_a_second_run_asks_for_start_again(webs, settings):
+    """As with a job in a file: after a run that finished; fingerprints stop all else."""
+    web = tree(webs)
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "finished"
+    assert result.urls() == [web.url + "/"]
+
+
+@ensureDeferred
+async def test_what_a_run_leaves_the_next_one_has(webs, settings):
+    """Nothing comes twice, whatever the first run had in its hands."""
+    web = tree(webs)
+    settings = {**settings, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 4}
+    first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert first.stats["finish_reason"] == "closespider_pagecount"
+    second = await crawl(
+        LinksSpider, {**settings, "CLOSESPIDER_PAGECOUNT": 0}, start_urls=[web.url + "/"]
+    )
+    assert second.stats["finish_reason"] == "finished"
+    assert sorted(first.urls() + second.urls()) == sorted(
+        web.url + path for path in ("/", *web.pages)
+    )
+    assert second.stats["mandelbot/job/passed_over"] == 1
+
+
+class LosesItsLease(LinksSpider):
+    """Has another worker take its sites while it is in the middle of page 1."""
+
+    has_lost = False
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.is_told = asyncio.Event()
+
+    def lose_lease(self):
+        """Have it be lost, as if the worker had been stopped for long."""
+        worker = JobWorker.of(self.crawler)
+        join_again = worker._join_again
+        worker._join_again = lambda: (join_again(), self.is_told.set())
+        with Redis.from_url(self.settings["MANDELBOT_JOB"]) as redis:
+            redis.zrem(f"{worker._server.key}:workers", worker.job.worker)
+            redis.sadd(f"{worker._server.key}:ended", worker.job.worker)
+
+    async def parse(self, response):
+        for one in super().parse(response):
+            yield one
+            if response.url.endswith("/1") and not self.has_lost:
+                self.has_lost = True
+                self.lose_lease()
+                await self.is_told.wait()
+
+
+@ensureDeferred
+async def test_a_worker_whose_lease_is_lost_begins_anew(webs, settings):
+    """What it had comes again; what its callback gives then is dropped; all pages are crawled."""
+    web = tree(webs)
+    result = await crawl(LosesItsLease, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "finished"
+    assert set(result.urls()) == {web.url + path for path in web.pages}
+    crawled = Counter(result.urls())
+    assert crawled[web.url + "/1"] == 2
+    assert all(crawled[f"{web.url}/1/{number}"] == 1 for number in range(10))
+    assert result.stats["mandelbot/job/leases_lost"] == 1
+    assert len(result.logged("This worker said nothing")) == 1
+
+
+class Lambdas(LinksSpider):
+    """Links of the front page with callbacks that cannot be written down, to another site too."""
+
+    other = ""
+
+    def parse(self, response):
+        if response.url.endswith("/"):
+            for number in range(3):
+                yield response.follow(f"/{number}", lambda response: self.parse(response))  # noqa: PLW0108
+            yield scrapy.Request(self.other, lambda response: self.parse(response))  # noqa: PLW0108
+        else:
+            yield {"url": response.url}
+
+
+@ensureDeferred
+async def test_a_request_that_cannot_be_written_down_is_sent_from_memory(webs, settings):
+    """When its site is this worker's; the page that gave it is settled after it."""
+    first, second = webs(), webs("127.0.0.2")
+    first.pages |= {"/": html(), "/0": html(), "/1": html(), "/2": html()}
+    second.pages["/other"] = html()
+    result = await crawl(
+        Lambdas, settings, start_urls=[first.url + "/"], other=second.url + "/other"
+    )
+    assert result.stats["finish_reason"] == "finished"
+    assert result.urls() == sorted(
+        [second.url + "/other", *(f"{first.url}/{number}" for number in range(3))]
+    )
+    assert result.stats["mandelbot/job/in_memory"] == 4
+
+
+@ensureDeferred
+async def test_a_pause_is_kept_by_whoever_has_the_site(webs, settings):
+    """All of it comes in the end; nothing is sent into the pause, by either worker."""
+    web = tree(webs)
+    refused = []
+
+    def refuse(path):
+        if path == "/1" and not refused:
+            refused.append(path)
+            return Answer(status=503, headers={"Retry-After": "1"})
+        return None
+
+    web.refuse = refuse
+    results = await together(
+        *(crawl(LinksSpider, settings, start_urls=[web.url + "/"]) for _ in range(2))
+    )
+    crawled = {url for one in results for url in one.urls()}
+    assert crawled == {web.url + path for path in web.pages}
+    assert [one.stats["finish_reason"] for one in results] == ["finished", "finished"]
+
+
+@ensureDeferred
+async def test_a_server_that_goes_and_comes_back_loses_nothing(webs, tmp_path):
+    """The worker goes on with what it has, says so once, and says the rest when it can."""
+    web = tree(webs)
+    with RedisServer(tmp_path, appendonly=True) as server:
+
+        class Killing(LinksSpider):
+            def parse(self, response):
+                if response.url == web.url + "/1":
+                    server.kill()
+                    asyncio.get_running_loop().call_later(0.3, server.start)
+                yield from super().parse(response)
+
+        result = await crawl(
+            Killing,
+            {"MANDELBOT_JOB": server.url, "ROBOTSTXT_OBEY": False},
+            start_urls=[web.url + "/"],
+        )
+        assert result.stats["finish_reason"] == "finished"
+        assert set(result.urls()) == {web.url + path for path in web.pages}
+        assert result.stats["mandelbot/job/not_saved"] == 1
+        assert len(result.logged("The job is saved again")) == 1
+        assert "mandelbot/job/leases_lost" not in result.stats
+
+
+@ensureDeferred
+async def test_an_idle_worker_may_end_before_the_job(webs, settings):
+    """After MANDELBOT_JOB_IDLE seconds, as job_idle; the others go on."""
+    web = webs()
+    web.pages["/"] = html()
+    end = asyncio.Event()
+
+    class Waiting(LinksSpider):
+        async def parse(self, response):
+            await end.wait()
+            yield {"url": response.url}
+
+    async def idle_one():
+        result = await crawl(
+            LinksSpider, {**settings, "MANDELBOT_JOB_NAME": "a", "MANDELBOT_JOB_IDLE": 0.2}
+        )
+        end.set()
+        return result
+
+    busy = crawl(Waiting, {**settings, "MANDELBOT_JOB_NAME": "a"}, start_urls=[web.url + "/"])
+    idle, busy = await together(idle_one(), busy)
+    assert idle.stats["finish_reason"] in {"job_idle", "finished"}
+    assert busy.urls() + idle.urls() == [web.url + "/"]
+    assert busy.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_a_server_that_is_not_there_is_told_at_start(settings):
+    """The crawl does not begin, and the error says why; so it is with an address that is none."""
+    with pytest.raises(JobError, match="cannot be had: ConnectionError"):
+        await crawl(LinksSpider, {**settings, "MANDELBOT_JOB": "redis://127.0.0.1:1/0"})
+    with pytest.raises(SettingsError, match="MANDELBOT_JOB = 'rediss'"):
+        await crawl(LinksSpider, {**settings, "MANDELBOT_JOB": "rediss"})
+
+
+@ensureDeferred
+async def test_a_spider_of_scrapy_redis_is_fed(webs, settings, redis_server):
+    """Its start URLs come from the same key as ever; nothing is changed but the settings."""
+    from scrapy_redis.spiders import RedisSpider
+
+    web = tree(webs)
+
+    class Fed(RedisSpider):
+        name = "fed"
+        max_idle_time = 1
+        parse = LinksSpider.parse
+
+    with Redis.from_url(redis_server.url) as redis:
+        redis.lpush("fed:start_urls", json.dumps({"url": web.url + "/"}))
+        result = await crawl(Fed, {**settings, "REDIS_URL": redis_server.url})
+    assert set(result.urls()) == {web.url + path for path in web.pages}
+
+
+@ensureDeferred
+async def test_a_redis_that_has_lost_the_job_ends_the_crawl(webs, settings, redis_server):
+    """An empty job is no finished one: the spider closes as job_forgotten, with an error."""
+    web = tree(webs)
+
+    class Emptying(LinksSpider):
+        def parse(self, response):
+            if response.url == web.url + "/1":
+                redis_server.clear()
+            yield from super().parse(response)
+
+    result = await crawl(
+        Emptying, {**settings, "CONCURRENT_REQUESTS": 1}, start_urls=[web.url + "/"]
+    )
+    assert result.stats["finish_reason"] == "job_forgotten"
+    assert len(result.logged("Redis has lost the job")) == 1
+
+
+@ensureDeferred
+async def test_a_request_that_cannot_be_read_is_put_aside(webs, settings, redis_server):
+    """It is in the job under a name of its own; the crawl ends, and does not try it for ever."""
+    web = tree(webs)
+    worker = Worker(redis_server.url, name="links")
+    number = worker.push(web.url, Place(0, 0, is_last_first=True), b"no pickle")
+    worker.exchange()
+    worker.leave()
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "finished"
+    assert set(result.urls()) == {web.url + path for path in web.pages}
+    assert result.stats["mandelbot/job/unreadable"] == 1
+    with Redis.from_url(redis_server.url) as redis:
+        assert redis.hgetall("mandelbot:{links}:state") == {
+            f"unreadable/{number}".encode(): b"no pickle"
+        }
+
+
+def test_the_shell_takes_no_sites(settings):
+    """Scrapy's commands that ask for single pages are no workers: others have the job."""
+    for is_crawl, scheduler in ((False, Scheduler), (True, SharedJobScheduler)):
+        crawler = Crawler(LinksSpider, Settings({**SETTINGS, **settings}))
+        crawler.crawling = is_crawl
+        crawler._apply_settings()
+        assert load_object(crawler.settings["SCHEDULER"]) is scheduler
+        Crawl.of(crawler)._spider_closed(LinksSpider(), "shutdown")
+
+
+def shops(webs):
+    """Return three sites: an index of the first lists pages of all, and the second cites it."""
+    one, other, third = (
+        shop(webs, 40, *(["/index.xml"] if number == 1 else []), host=f"127.0.0.{number}")
+        for number in (1, 2, 3)
+    )
+    one.pages["/index.xml"] = index(one.url + "/a.xml", one.url + "/b.xml")
+    one.pages["/a.xml"] = urlset(*(f"{one.url}/{number}" for number in range(40)))
+    listed = [f"{web.url}/{number}" for web in (other, third) for number in range(20)]
+    one.pages["/b.xml"] = urlset(*listed)
+    other.pages["/robots.txt"] = Answer(f"Sitemap: {one.url}/index.xml\n".encode())
+    return one, other, third
+
+
+@ensureDeferred
+async def test_sitemaps_are_followed_by_all_workers_together(webs, settings):
+    """Each is read once, its pages are anybody's; those of who does not cite it do not count."""
+    one, other, third = shops(webs)
+    settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS": 2}
+    results = await together(
+        *(crawl(LinksSpider, settings, start_urls=[one.url + "/"]) for _ in range(2))
+    )
+    assert [result.stats["finish_reason"] for result in results] == ["finished", "finished"]
+    crawled = Counter(url for result in results for url in result.urls())
+    assert set(crawled) == {one.url + "/", *urls(one, *range(40)), *urls(other, *range(20))}
+    assert [one.asked(path) for path in ("/index.xml", "/a.xml", "/b.xml")] == [1, 1, 1]
+    assert not any(third.asked(f"/{number}") for number in range(20))
+    foreign = sum(result.stats.get("mandelbot/sitemaps/foreign", 0) for result in results)
+    assert foreign == 20
+
+
+class Filtering(LinksSpider):
+    """Wants every other entry."""
+
+    def sitemap_filter(self, entries):
+        return (entry for entry in entries if int(entry["loc"].rpartition("/")[2]) % 2)
+
+
+@ensureDeferred
+async def test_the_spiders_filter_chooses_what_is_followed(webs, settings):
+    """As in a crawl of one worker; a sitemap that cannot be had costs a warning."""
+    web = shop(webs, 10, "/a.xml", "/gone.xml")
+    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(10)))
+    settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True}
+    result = await crawl(Filtering, settings, start_urls=[web.url + "/"])
+    assert result.urls() == sorted([web.url + "/", *urls(web, *range(1, 10, 2))])
+    assert result.logged(f"The sitemap {web.url}/gone.xml could not be had")

@@ -1,0 +1,168 @@
+"""The report on a crawl of real sites, and what happens where it cannot be written."""
+
+from __future__ import annotations
+
+import json
+from importlib import util
+
+import pytest
+from crawling import LinksSpider, crawl, ensureDeferred
+from webs import Answer, Closed, html, site
+
+from scrapy_mandelbot import SettingsError
+from scrapy_mandelbot.config import Config
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
+
+@ensureDeferred
+async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
+    """What the sites saw: pages, a rule, a pause, its Retry-After; placeholders are filled in."""
+    web, other = site(webs, 10), site(webs, 5, "127.0.0.2")
+    web.pages["/"] = html("/private/a", *(f"/page/{number}" for number in range(10)))
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /private\n")
+    web.refuse = Closed(seconds=5, after=5, retry_after="5", robots_too=False)
+
+    result = await crawl(
+        LinksSpider,
+        {"MANDELBOT_REPORT": str(tmp_path / "made" / "%(name)s-%(time)s.html")},
+        start_urls=[web.url + "/", other.url + "/"],
+    )
+
+    data, page = sorted((tmp_path / "made").iterdir(), key=lambda path: path.suffix, reverse=True)
+    assert page.name.startswith("links-2")
+    assert ":" not in page.name
+    assert result.logged("The report on the crawl is ") == [f"The report on the crawl is {page}"]
+    report = json.loads(data.read_text())
+    assert [one["site"] for one in report["sites"]] == [web.url, other.url]
+    troubled = report["sites"][0]
+    assert (troubled["pages"], troubled["forbidden"]) == (11, 1)
+    assert troubled["rules"][0]["examples"] == [f"{web.url}/private/a"]
+    assert troubled["refused"] == web.statuses().count(503)
+    assert (troubled["retry_after"]["kept"], troubled["retry_after"]["broken"]) == (1, 0)
+    sent = sum(bucket["sent"] for bucket in troubled["timeline"]["buckets"])
+    assert sent == len(web.hits)
+    assert report["reason"] == "finished"
+    assert report["waiting"] == []
+    assert web.url in page.read_text()
+
+
+@ensureDeferred
+async def test_what_waits_at_the_end_is_told(webs, tmp_path):
+    """A run that ends while a site is paused: how many requests it has, until when, and why."""
+    web = site(webs, 30)
+    web.refuse = Closed(seconds=5000, after=5, retry_after="1000", robots_too=False)
+
+    await crawl(
+        LinksSpider,
+        {
+            "MANDELBOT_REPORT": str(tmp_path / "report.json"),
+            "MANDELBOT_PAUSE_TOTAL": 5,
+            "JOBDIR": str(tmp_path / "job"),
+        },
+        start_urls=[web.url + "/"],
+    )
+
+    assert not (tmp_path / "report.html").exists(), "data alone was wanted"
+    report = json.loads((tmp_path / "report.json").read_text())
+    (waits,) = report["waiting"]
+    assert (waits["site"], report["sites_waiting"]) == (web.url, 1)
+    assert waits["waiting"] > 10
+    assert report["sites"][0]["state"] in {"paused", "given up"}
+
+
+@pytest.mark.parametrize("gone", ["no scheduler", "a close that stays"])
+@ensureDeferred
+async def test_a_report_needs_no_private_name(webs, tmp_path, gone, monkeypatch):
+    """Where it cannot be asked before the end what waits, nothing is told of that, and no more."""
+    from scrapy_mandelbot import engine
+
+    class Closed:
+        __slots__ = ()
+
+        def close(self, reason):
+            raise AssertionError(reason)
+
+    scheduler = None if gone == "no scheduler" else Closed()
+    before = engine.before_requests_are_left
+
+    def without(crawler, call):
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, "_scheduler", lambda _: scheduler)
+            before(crawler, call)
+
+    monkeypatch.setattr(engine, "before_requests_are_left", without)
+    web = site(webs, 3)
+    path = tmp_path / "report.json"
+
+    result = await crawl(LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 4
+    assert json.loads(path.read_text())["waiting"] == []
+    assert "mandelbot/report/failed" not in result.stats
+
+
+@pytest.mark.parametrize("trouble", ["no folder", "full", "no spider attribute of ours"])
+@ensureDeferred
+async def test_a_report_that_cannot_be_written_costs_nothing_else(
+    webs, tmp_path, trouble, monkeypatch
+):
+    """An error in the log, a stat, every page; a report that was there stays as it was."""
+    from pathlib import Path
+
+    web = site(webs, 3)
+    path = tmp_path / "report.html"
+    path.write_text("the former one")
+    if trouble == "no folder":
+        path = path / "in a file.html"
+    elif trouble == "full":
+        write = Path.write_text
+
+        def fails(self, text, **how):
+            write(self, text[:100], **how)
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "write_text", fails)
+    else:
+        monkeypatch.setattr("scrapy_mandelbot.report.report_file.report_of", lambda *_: 1 / 0)
+
+    result = await crawl(LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"])
+
+    assert len(result.items) == 4
+    assert result.stats["finish_reason"] == "finished"
+    assert result.stats["mandelbot/report/failed"] >= 1
+    assert result.logged("The report on the crawl cannot be written to ")
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+    assert (tmp_path / "report.html").read_bytes() == b"the former one"
+
+
+@ensureDeferred
+async def test_a_placeholder_that_nothing_fills_is_said_at_start(webs, tmp_path):
+    """As feeds have them; an attribute of the spider is one."""
+    with pytest.raises(SettingsError, match=r"MANDELBOT_REPORT = .*%\(name\)s"):
+        await crawl(LinksSpider, {"MANDELBOT_REPORT": str(tmp_path / "%(shop)s.html")})
+
+
+@pytest.mark.parametrize(
+    "value", ["report", "report.txt", "s3://bucket/report.html", 5, "reports/"]
+)
+def test_what_is_no_path_of_a_report_is_said(value):
+    """With what it takes."""
+    from scrapy.settings import Settings
+
+    with pytest.raises(SettingsError, match=r"MANDELBOT_REPORT = .*'report\.html'"):
+        Config.from_settings(Settings({"MANDELBOT_REPORT": value}))
+
+
+def test_a_page_needs_jinja(monkeypatch):
+    """It is said at start, with what brings it; the data need nothing."""
+    from scrapy.settings import Settings
+
+    find = util.find_spec
+    monkeypatch.setattr(
+        "scrapy_mandelbot.pages.find_spec",
+        lambda name: None if name == "jinja2" else find(name),
+    )
+    with pytest.raises(SettingsError, match=r"scrapy-mandelbot\[html\]"):
+        Config.from_settings(Settings({"MANDELBOT_REPORT": "report.html"}))
+    assert Config.from_settings(Settings({"MANDELBOT_REPORT": "report.json"})).report

@@ -1,0 +1,131 @@
+"""What the report says of a crawl: the JSON, whose fields docs/report.rst names, and the letter."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from clocks import MIDNIGHT as NOW
+from reports import AGENT, WAITING, a_record, a_report
+
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.page import page_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "report.rst"
+
+
+def fields_of(data, prefix=""):
+    """Return the names of all fields, as the page writes them."""
+    found = set()
+    for name, value in data.items():
+        found.add(prefix + name)
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                mark = "[]." if isinstance(value, list) else "."
+                found |= fields_of(part, prefix + name + mark)
+    return found
+
+
+def test_the_sums_are_those_of_the_sites():
+    """Of each number, and of what happened when."""
+    report = a_report()
+    total, sites = report["total"], report["sites"]
+    assert total["sites"] == len(sites) == 6
+    for name in ("pages", "forbidden", "refused", "pauses", "paused_for", "others", "failures"):
+        assert total[name] == pytest.approx(sum(one[name] for one in sites)), name
+    for name in ("sent", "answers", "errors", "refusals", "failures"):
+        of_sites = sum(b[name] for one in sites for b in one["timeline"]["buckets"])
+        assert sum(b[name] for b in total["timeline"]["buckets"]) == of_sites, name
+    assert total["answers"]["all"] == sum(one["answers"]["all"] for one in sites)
+    assert total["answers"]["errors"] == 8
+
+
+def test_the_troubled_come_first():
+    """Given up, refused, then the largest; what is wrong with each is told."""
+    given_up, refused, *well = a_report()["sites"]
+    assert (given_up["site"], given_up["state"]) == ("https://site-3.example", "given up")
+    assert (refused["site"], refused["state"]) == ("https://site-0.example", "well")
+    assert refused["retry_after"] == {
+        "asked": 1,
+        "longest": 30,
+        "kept": 1,
+        "broken": 0,
+        "soonest": pytest.approx(100),
+    }
+    assert [one["pages"] for one in well] == [55, 54, 52, 51]
+    (pause,) = refused["pause_list"]
+    assert (pause["kind"], pause["seconds"], pause["failed_probes"]) == ("refused", 120, 2)
+    assert refused["pace"]["asked"] == refused["gaps"]["least"] == 6
+
+
+def test_rules_of_all_sites_are_told():
+    """Those that forbade most first, with line and examples."""
+    first, *_ = a_report()["rules"]
+    assert (first["site"], first["count"]) == ("https://site-4.example", 5)
+    assert (first["line"], first["text"]) == (7, "Disallow: /private")
+    assert len(first["examples"]) == 3
+
+
+def test_the_letter_tells_the_owner_what_happened():
+    """In sentences with the numbers of the report, and nothing else of the web than rules."""
+    letter = a_report()["sites"][1]["letter"]
+    assert letter.startswith(f"https://site-0.example: how our crawler ({AGENT}) asked it, ")
+    for sentence in (
+        "- We fetched 50 pages.",
+        "- Your rules forbade 1 URL (line 7, Disallow: /private): none was asked for.",
+        "- You ask for 6 s between requests (robots.txt line 3).",
+        "- You refused 4 times (503: 4). We left you alone 1 time, for 120 s in all",
+        "- 1 refusal asked for a time, up to 30 s: the next request came after it 1 time",
+        "- 4 of 70 answers had a status of 5xx; 0 of the first 20.",
+    ):
+        assert sentence in letter, letter
+
+
+def test_nothing_of_the_web_is_raw():
+    """What has no place in a line is an escape, in the JSON as well."""
+    record = a_record(1)
+    record.of("https://evil\u202e.example\x1b[2J", NOW).pages += 1
+    text = json.dumps(a_report(record, agent="x\x1b"), ensure_ascii=False)
+    assert text.isprintable()
+    assert page_of(a_report(record)).isascii()
+
+
+def test_a_crawl_of_nothing_has_a_report():
+    """No site, no second, no answer."""
+    record = CrawlRecord(NOW, lambda _: False)
+    report = a_report(record, ended=NOW)
+    assert report["total"]["pages"] == 0
+    assert report["total"]["timeline"] is None
+    assert "No URL was forbidden" in page_of(report)
+
+
+def test_times_that_are_none_are_null():
+    """A pause that is ended by hand has no end; JSON knows no infinity."""
+    record = a_record(1)
+    (one,) = record.in_order()
+    one.pauses[0].until = float("inf")
+    one.pauses[0].ended = None
+    json.dumps(a_report(record), allow_nan=False)
+
+
+def test_5000_sites_are_a_page_of_less_than_3_megabytes():
+    """Whatever happened at them; the JSON has all of each."""
+    report = a_report(a_record(5_200, most_sites=5_000), waiting=WAITING * 5_000)
+    page = page_of(report)
+    assert len(page) < 3_000_000
+    assert report["total"]["sites"] == 5_200
+    assert all(one["site"] in page for one in report["sites"])
+
+
+def test_the_page_names_all_of_the_json():
+    """Every field that a report may have, and no other."""
+    report = a_report(waiting=WAITING)
+    report["rest"] = None
+    of_sites = fields_of({"sites": report.pop("sites")})
+    of_total = {name.replace("sites[].", "total.") for name in of_sites}
+    found = (fields_of(report) - of_total) | of_sites
+    table = PAGE.read_text(encoding="utf-8").partition("\nThe JSON\n")[2]
+    told = set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
+    assert found - {"total"} == told - {"total"}

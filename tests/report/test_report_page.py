@@ -1,0 +1,205 @@
+"""The report as a browser has it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from browser import CONTRASTS, NEEDED
+from clocks import MIDNIGHT as NOW
+from reports import WAITING, a_record, a_report
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.select import Select
+
+from scrapy_mandelbot.report.page import page_of
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Make the page of a report, and load it."""
+
+    def make(report=None):
+        path = tmp_path / "report.html"
+        path.write_text(page_of(report or a_report(waiting=WAITING)), encoding="ascii")
+        browser.show(path)
+        return browser
+
+    return make
+
+
+def one(browser, selector):
+    return browser.find_element(By.CSS_SELECTOR, selector)
+
+
+def all_of(browser, selector):
+    return browser.find_elements(By.CSS_SELECTOR, selector)
+
+
+def names(browser):
+    return [cell.text for cell in all_of(browser, "#sites th[scope=row]")]
+
+
+def open_first(browser):
+    one(browser, "#sites th[scope=row] button").click()
+
+
+def test_what_happened_is_there(opened):
+    """In short, as charts, site by site, rules, what waits; the browser complains of nothing."""
+    browser = opened()
+    tiles = dict(
+        zip(
+            *([cell.text for cell in all_of(browser, f".tiles {tag}")] for tag in ("dt", "dd")),
+            strict=True,
+        )
+    )
+    assert tiles == {
+        "Sites": "6",
+        "Pages": "315",
+        "Forbidden": "9",
+        "Refused": "8",
+        "Pauses": "2",
+        "No answer": "0",
+    }
+    short = [item.text for item in all_of(browser, ".short li")]
+    assert short[0].startswith("Retry-After kept 1 of 1 times")
+    assert "Delay kept at each of 2 sites" in short[1]
+    assert any(item.startswith("Given up 1 site ") for item in short)
+    assert any(item.startswith("Left 1,204 requests") for item in short)
+    assert names(browser)[0] == "https://site-3.example"
+    assert len(all_of(browser, ".lane svg")) == 6
+    assert "Disallow: /private" in one(browser, "section[aria-labelledby=rules-head]").text
+    waits = one(browser, "section[aria-labelledby=waiting-head]").text
+    assert "1,204 2026-11-22 12:00:00 paused: 503 for" in waits
+    assert "Of 5 pages something was said" in one(browser, "main").text
+    assert browser.complaints() == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_a_site_is_opened(opened):
+    """With its facts, charts, tables, and a letter that can be copied."""
+    browser = opened()
+    open_first(browser)
+    assert one(browser, "#site-head").text == "https://site-3.example"
+    assert len(all_of(browser, "#site figure svg")) == 2
+    tables = {
+        table.get_attribute("aria-label").split(",")[0] for table in all_of(browser, "#site .wide")
+    }
+    assert tables == {"Asked (UTC)", "Since (UTC)", "Second"}
+    assert "given up" in one(browser, "#site .tables").text
+    letter = one(browser, "#letter").get_property("value")
+    assert letter.startswith("https://site-3.example: how our crawler")
+    one(browser, "#copy").click()
+    assert one(browser, "#copied").text
+
+
+def test_sites_are_found_and_sorted(opened):
+    """By name, by kind, by each column, a page at a time; and the count is said."""
+    browser = opened(a_report(a_record(45)))
+    assert (len(names(browser)), one(browser, "#count").text) == (20, "1 to 20 of 45 sites")
+    one(browser, "#next").click()
+    one(browser, "#next").click()
+    assert one(browser, "#count").text == "41 to 45 of 45 sites"
+    assert not one(browser, "#next").is_enabled()
+    Select(one(browser, "#kind")).select_by_value("trouble")
+    assert one(browser, "#count").text == "1 to 15 of 15 sites"
+    one(browser, "#find").send_keys("site-4")
+    assert sorted(names(browser)) == ["https://site-42.example"]
+    one(browser, "#find").clear()
+    one(browser, "#find").send_keys("no such site")
+    assert one(browser, "#count").text == "0 to 0 of 0 sites"
+    one(browser, "#find").clear()
+    one(browser, "#find").send_keys("example")
+    Select(one(browser, "#kind")).select_by_value("")
+    head = all_of(browser, "#sites thead button")[2]
+    head.click()
+    assert one(browser, "th[aria-sort]").text == "Pages"
+    assert names(browser)[0] == "https://site-44.example"
+    head.click()
+    assert names(browser)[0] == "https://site-0.example"
+
+
+@pytest.mark.parametrize("width", [390, 900, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_can_be_read(opened, width, scheme):
+    """On each screen nothing sticks out, and all text has a contrast of 4.5, day and night."""
+    record = a_record()
+    record.of(f"https://{'long-' * 40}.example", NOW).forbid("/" + "x" * 300, 1, "y" * 190, "z")
+    browser = opened(a_report(record, waiting=WAITING))
+    browser.be(width, is_phone=width < 500)
+    browser.prefer(scheme)
+    opened(a_report(record, waiting=WAITING))
+    open_first(browser)
+    browser.execute_script(
+        "for (const one of document.querySelectorAll('details')) one.open = true"
+    )
+    needed, there = browser.execute_script(NEEDED)
+    assert needed <= there
+    contrasts = browser.execute_script(CONTRASTS)
+    assert len(contrasts) > 150
+    assert [pair for pair in contrasts if pair[0] < 4.5] == []
+
+
+def test_nothing_is_told_by_colour_alone(opened):
+    """A pause is hatched, a refusal and robots.txt have shapes; charts have names and a table."""
+    browser = opened()
+    assert len(all_of(browser, ".lane pattern line.hatch")) == 6
+    refused, robots = (all_of(browser, f".lane path.{name}") for name in ("refused", "robots"))
+    assert refused[0].get_attribute("d").count("h") == 1 != robots[0].get_attribute("d").count("h")
+    for svg in all_of(browser, "svg[role=img]"):
+        assert svg.get_attribute("aria-label")
+    lane = one(browser, ".lane svg").get_attribute("aria-label")
+    assert lane.startswith("https://site-3.example: 53 pages, 4 refusals, 1 pauses of")
+    for thing in all_of(browser, "button, input, select, summary, textarea"):
+        assert not thing.is_displayed() or thing.accessible_name
+    one(browser, "#whole summary").click()
+    values = [row.text.split() for row in all_of(browser, "#whole tbody tr")]
+    assert sum(int(row[1].replace(",", "")) for row in values) == 316
+
+
+HOSTILE = "</script><img src=x onerror=window.harmed=1>{{ 7 * 7 }}<!--"
+
+
+def test_nothing_of_the_web_does_harm(opened):
+    """Names, rules, reasons, URLs and agents are text, whatever they hold; no other script runs."""
+    record = a_record(1)
+    evil = record.of(f"https://{HOSTILE}", NOW)
+    evil.pages += 100
+    evil.forbid(HOSTILE, 1, HOSTILE, HOSTILE)
+    waiting = [{**WAITING[0], "site": HOSTILE, "details": HOSTILE}]
+    report = a_report(record, spider=HOSTILE, agent=HOSTILE, reason=HOSTILE, waiting=waiting)
+    report["sites"][0]["pause_list"][0]["reason"] = HOSTILE
+    browser = opened(report)
+    for button in all_of(browser, "#sites th[scope=row] button"):
+        button.click()
+    assert browser.execute_script("return window.harmed") is None
+    assert one(browser, "h1").text == HOSTILE
+    assert f"https://{HOSTILE}" in names(browser)
+    assert browser.complaints() == []
+    browser.execute_script(
+        "document.body.insertAdjacentHTML('beforeend', '<p onclick=\"window.harmed = 1\">x</p>');"
+        "document.body.lastElementChild.click();"
+    )
+    assert browser.execute_script("return window.harmed") is None
+
+
+def test_without_scripts_it_can_be_read(browser, tmp_path):
+    """The sums, the first sites, rules and what waits."""
+    path = tmp_path / "report.html"
+    path.write_text(page_of(a_report(waiting=WAITING)), encoding="ascii")
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.show(path)
+        assert names(browser)[0] == "https://site-3.example"
+        assert not one(browser, "#choices").is_displayed()
+        assert "Without scripts the first 6 of 6 sites" in one(browser, "noscript").text
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_5000_sites_stay_readable(opened):
+    """A page of twenty at a time, and one is found by its name."""
+    browser = opened(a_report(a_record(5_000)))
+    assert len(all_of(browser, "#sites tbody tr")) == 20
+    one(browser, "#find").send_keys("site-4999.")
+    assert names(browser) == ["https://site-4999.example"]
+    assert len(json.dumps(browser.page_source)) < 6_000_000

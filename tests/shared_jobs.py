@@ -1,0 +1,90 @@
+"""A job on Redis as its workers have it, whose exchanges are made when a test asks for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.jobs.shared.worker import site_of_line
+from scrapy_mandelbot.stores.shared_job import JobServer, SharedJob
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.stores.job import KeptRequest
+    from scrapy_mandelbot.stores.shared_job import Answer
+
+LEASE = 60.0  # seconds; no test waits for it
+
+
+class Worker(SharedJob):
+    """A worker, and what its last exchange was answered."""
+
+    def __init__(self, url: str, name: str = "job", lease: float = LEASE) -> None:
+        self.server = JobServer(url, name, lease)
+        self.time = 1_000.0
+        self.last: Answer | None = None
+        self.arrived = None
+        super().__init__(self.server.join(), site_of_line, lambda: self.time)
+
+    def exchange(self, take: int = 0, idle: str = "") -> Answer:
+        """Say all that there is to say, and ask for so many sites."""
+        self.last = self.server.exchange(self.next_exchange(take, idle))
+        if self.last.is_lost:
+            self.lose()
+        else:
+            self.arrived = self.take_answer(self.last)
+        return self.last
+
+    def close(self) -> None:
+        """Let go of the connection, as a process does that dies."""
+        self.server.close()
+
+    def leave(self) -> None:
+        """Be a worker no longer."""
+        self.server.leave(self.worker)
+        self.close()
+
+
+class OneWorker(Worker):
+    """A worker without others, whose exchanges are made as soon as it wants to know anything."""
+
+    def lengths(self) -> dict[str, int]:
+        """Return how many requests of each line wait, here and there."""
+        self.commit()
+        lengths = super().lengths()
+        redis = self.server._redis
+        for site in redis.zrange(f"{self.server.key}:due", 0, -1) + [
+            site.encode("utf-8", "surrogatepass") for site in self.sites
+        ]:
+            for member in redis.zrange(self.server._of_site("q", site), 0, -1):
+                length, _, rest = member[17:].partition(b" ")[2].partition(b":")
+                line = (site + rest[: int(length)]).decode("utf-8", "surrogatepass")
+                lengths[line] = lengths.get(line, 0) + 1
+        return lengths
+
+    def claim(self, line: str) -> KeptRequest | None:
+        """Take the next request of a line, of those that came here in order."""
+        kept = super().claim(line)
+        if kept is None:
+            self.commit()
+            if site_of_line(line) in self.sites:
+                self.poll_dry([site_of_line(line)])
+            else:
+                self.ask_for(site_of_line(line))
+            self.exchange()
+            kept = super().claim(line)
+        return kept
+
+    def get_state(self, name: str) -> bytes | None:
+        """Return what was kept under a name."""
+        self.commit()
+        return self.server.states().get(name)
+
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        """Return all that was kept under names that begin so."""
+        self.commit()
+        kept = self.server.states()
+        return {name: value for name, value in kept.items() if name.startswith(prefix)}
+
+    def commit(self) -> None:
+        """Say all that there is to say."""
+        while self.uncommitted:
+            self.exchange()
