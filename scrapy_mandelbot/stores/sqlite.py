@@ -352,8 +352,8 @@ class SqliteStore(LiveStore):
     def _answer_alone(self) -> None:
         questions, self._questions = self._questions, []
         for question in questions:
-            site = question.site if isinstance(question, FetchClaim) else ""
-            _answer(question, question.unheard(self._unsaved.memory.get_copy(site)))
+            copy = self.get_copy(question.site) if isinstance(question, FetchClaim) else None
+            _answer(question, question.unheard(copy))
 
     def _ask(self, question: Claim | FetchClaim) -> None:
         if self._is_closed:

@@ -262,13 +262,14 @@ def test_a_file_locked_for_long_is_done_without(open_store, path, clock, caplog)
 
 @pytest.mark.parametrize("pragma", ["PRAGMA query_only = 1", "PRAGMA max_page_count = 1"])
 def test_a_file_that_takes_nothing_keeps_nobody_waiting(open_store, pragma):
-    """Read-only or full: each goes by what it knows itself."""
+    """Read-only or full: each goes by what it knows itself, and by what can be read."""
     store = open_store()
-    store.get_turns(0.0)
+    store.put_copy(SITE, COPY)
+    store.save()
     store._database.execute(pragma)
     for number in range(200):
         assert claim(store, key=f"http://{number}" * 50) == 0
-    assert find(store, 0.0) == (None, 0)
+    assert find(store, 5000.0) == (COPY, 0)
 
 
 ODD = ["x'00ff'", "'a text'", "1e999", "-1", "CAST(x'ff' AS TEXT)"]
