@@ -18,7 +18,7 @@ MODULES = {
     if module.name not in {"measuring", "test_growth"}
 }
 ROWS = [row for name in sorted(MODULES) for row in MODULES[name].ROWS]
-PACKAGES = ("dates", "politeness", "robotstxt", "sitemaps", "tags", "usage")
+PACKAGES = ("audit", "dates", "politeness", "robotstxt", "sitemaps", "tags", "usage")
 NO_ROWS_YET = {"sitemaps", "tags"} - MODULES.keys()
 
 
