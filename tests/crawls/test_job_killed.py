@@ -13,7 +13,7 @@ BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "job_kill.py"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("what", "pages", "kills"), [("kill", 400, 5), ("pause", 200, 2), ("sitemap", 200, 2)]
+    ("what", "pages", "kills"), [("kill", 200, 2), ("pause", 100, 1), ("sitemap", 100, 1)]
 )
 def test_a_killed_crawl_loses_nothing(what, pages, kills):
     """Every callback runs to its end and every item is there; twice is what was in flight."""

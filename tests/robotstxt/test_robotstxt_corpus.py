@@ -87,19 +87,20 @@ def test_every_file_is_checked(files):
     assert (counts["tie"], counts["missing-colon"], counts["misspelt-field"]) == (1, 10, 5)
 
 
-def test_every_file_is_corrected_and_proved(files):
+@pytest.mark.parametrize("one_in", [4, pytest.param(1, marks=pytest.mark.thorough)])
+def test_every_file_is_corrected_and_proved(files, one_in):
     """In Mandelbot's dialect all decisions stay, and nothing opens to anybody.
 
-    Putting it in order again changes nothing.
+    Putting it in order again changes nothing. All files take a minute.
     """
     decisions = 0
-    for name, body in files.items():
+    for name, body in list(files.items())[::one_in]:
         correction = correct(body, max_decisions=20_000)
         assert correction.is_harmless, f"{name}: {correction.proof} {correction.effects}"
         text = rewrite(RobotsTxt.parse(body)).text
         assert rewrite(RobotsTxt.parse(text.encode())).text == text, name
         decisions += correction.proof.decisions
-    assert decisions > 300_000
+    assert decisions > 250_000 / one_in
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))

@@ -309,7 +309,10 @@ SLOW = (
 )
 
 
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.thorough] * ("sharing" in name)) for name in SLOW],
+)
 def test_no_file_is_slow_to_correct(name):
     """Correcting and proving are linear, whatever the bytes."""
     start = time.process_time()

@@ -14,12 +14,13 @@ from scrapy_mandelbot.politeness import Admission
 
 pytestmark = pytest.mark.slow
 
-STEPS = 50_000  # of each of two crawls
+STEPS = [20_000, pytest.param(100_000, marks=pytest.mark.thorough)]
 SITES = 40
 
 
+@pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("delays", [{}, {f"site{n}": 0.05 * n for n in range(10)}])
-def test_no_count_leaks(make_crawler, clock, delays):
+def test_no_count_leaks(make_crawler, clock, delays, steps):
     """Answers, refusals, evictions, exceptions, redirects, and requests that are swallowed.
 
     Some of the sites may have a pace.
@@ -81,7 +82,7 @@ def test_no_count_leaks(make_crawler, clock, delays):
     # What becomes of a request, and how likely it is.
     outcomes = {answered: 70, refused: 6, evicted: 6, failed: 6, redirected: 6, lost: 6}
     waiting_to_end: list[Request] = []
-    for _ in range(STEPS):
+    for _ in range(steps):
         made += 1
         scheduler.enqueue_request(Request(f"http://site{chance.randrange(SITES)}/{made}"))
         request = scheduler.next_request()
@@ -137,4 +138,4 @@ def test_no_count_leaks(make_crawler, clock, delays):
     assert len(queue._round_robin) == 0
     assert not queue._by_site
     assert not queue._waits_for_an_end
-    assert crawler.stats.get_value("scheduler/enqueued") >= STEPS
+    assert crawler.stats.get_value("scheduler/enqueued") >= steps
