@@ -23,7 +23,7 @@ MEASURABLE = 0.001  # seconds; below, a time says nothing of growth
 ENOUGH = 0.004  # seconds at 4n; where it is less, n is larger
 STARTS = (25_000, 64_000)  # bytes
 ATTEMPTS = 5
-SHARED = 2  # times the bound: a core that others use at the same time is slower
+SHARED = 4  # times the bound: cores that others use at the same time are slower
 HOPELESS = 10  # times the bound: not measured again, nor at a larger size
 
 
