@@ -68,7 +68,8 @@ async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
     again = await run_after(folder, Noting, [web.url + "/"], **SETTINGS)
     after = again.crawler.spider.called
     assert set(before) | set(after) >= set(urls(web, *range(200)))
-    assert len(before) + len(after) <= 201 + AGAIN
+    # Two are sent at a time, and the oldest Scrapy tells late.
+    assert len(before) + len(after) <= 201 + 4 * AGAIN
     assert sum(web.asked(path) - asked[path] for path in MAPS) <= (3 if at == 1 else 2)
     assert not list((folder.with_name("died") / "mandelbot.sitemaps").glob("*.jsonl"))
 
