@@ -35,17 +35,25 @@ def file_of(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text("ascii")
 
 
-def render(
-    package: str, template: str, values: Mapping[str, object], *, style: str, script: str = ""
+def render(  # noqa: PLR0913 - what a page is made of
+    package: str,
+    template: str,
+    values: Mapping[str, object],
+    *,
+    style: str,
+    script: str = "",
+    unscripted: str = "",
 ) -> str:
     """Return a page.
 
     Args:
         package: where the template lies.
-        template: its name. Besides the values it has ``policy``, ``style`` and ``script``.
+        template: its name. Besides the values it has ``policy``, ``style``, ``script`` and
+            ``unscripted``.
         values: texts among them are made printable, and escaped.
         style: CSS, of the package's own.
         script: JavaScript, of the package's own.
+        unscripted: CSS for where scripts are switched off.
 
     Raises:
         ImportError: Jinja2 is not installed.
@@ -60,9 +68,10 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    policy = _POLICY.format(script=_hash(script) if script else "'none'", style=_hash(style))
+    styles = " ".join(_hash(one) for one in (style, unscripted) if one)
+    policy = _POLICY.format(script=_hash(script) if script else "'none'", style=styles)
     page = environment.get_template(template).render(
-        policy=policy, style=style, script=script, **values
+        policy=policy, style=style, script=script, unscripted=unscripted, **values
     )
     return page.encode("ascii", "xmlcharrefreplace").decode() + "\n"
 
