@@ -1,5 +1,7 @@
 """What every HTML page of this package has: text that stays text, and a policy that loads nothing.
 
+What they look like alike is in ``pages.css``, before each page's own style.
+
 What comes from the web may be meant to do harm: all of it goes into a page as text, and the page's
 Content-Security-Policy lets it run its own script and load nothing. Pages are ASCII, so that they
 are the same in every pipe and locale.
@@ -51,7 +53,7 @@ def render(  # noqa: PLR0913 - what a page is made of
         template: its name. Besides the values it has ``policy``, ``style``, ``script`` and
             ``unscripted``.
         values: texts among them are made printable, and escaped.
-        style: CSS, of the package's own.
+        style: CSS, of the package's own, after what all pages have.
         script: JavaScript, of the package's own.
         unscripted: CSS for where scripts are switched off.
 
@@ -68,6 +70,7 @@ def render(  # noqa: PLR0913 - what a page is made of
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    style = file_of(__package__, "pages.css") + style
     styles = " ".join(_hash(one) for one in (style, unscripted) if one)
     policy = _POLICY.format(script=_hash(script) if script else "'none'", style=styles)
     page = environment.get_template(template).render(
