@@ -25,6 +25,7 @@ from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.jobs import JobError
 from scrapy_mandelbot.jobs.shared import JobWorker
+from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.stores.job import Place
 
 pytestmark = NEEDS_REDIS
@@ -354,6 +355,10 @@ async def test_sitemaps_are_followed_by_all_workers_together(webs, settings):
     assert not any(third.asked(f"/{number}") for number in range(20))
     foreign = sum(result.stats.get("mandelbot/sitemaps/foreign", 0) for result in results)
     assert foreign == 20
+    records = (record for result in results for record in Recorder.of(result.crawler).record)
+    read = [record.sitemaps.read for record in records if record.sitemaps is not None]
+    assert sum(read) == 3, "the table at the end has them"
+    assert not any(result.stats.get("log_count/ERROR") for result in results)
 
 
 class Filtering(LinksSpider):
