@@ -11,7 +11,7 @@ from scrapy.utils.request import RequestFingerprinter
 from shared_jobs import Worker
 from test_job_scheduler import EngineSlot
 
-from scrapy_mandelbot import SharedJobScheduler
+from scrapy_mandelbot import SharedJobScheduler, engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.jobs.shared import JobWorker, worker
 from scrapy_mandelbot.stores.job import Place
@@ -241,3 +241,27 @@ def test_of_a_lost_request_that_was_sent_from_memory_nothing_waits(crawler, sche
     redirected = Request(f"{PAGE}/redirected", meta={"page": lambda: None})
     assert scheduler.enqueue_request(redirected)
     assert redirected in answered_in(300, crawler, scheduler, clock)
+
+
+def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(crawler, scheduler, clock, monkeypatch):
+    """Scrapy would lose other requests of the same callback, or wait for ever."""
+    closed = []
+
+    def fails(*_):
+        raise KeyError("bug")
+
+    def fails_once(part, name, call):
+        job = JobWorker.of(crawler)
+        job._broken = None
+        with monkeypatch.context() as patch:
+            patch.setattr(part, name, fails)
+            assert not call()
+
+    scheduler.enqueue_request(Request(f"{PAGE}/0"))
+    until(crawler, clock, lambda: len(scheduler))
+    monkeypatch.setattr(engine, "close_spider", lambda _, reason: closed.append(reason))
+    other = Request(f"{PAGE}/1")
+    fails_once(scheduler._storage, "push_new", lambda: scheduler.enqueue_request(other))
+    fails_once(scheduler._queue, "pop", scheduler.next_request)
+    fails_once(scheduler, "_count", scheduler.next_request)
+    assert closed == ["job_unreadable"] * 3
