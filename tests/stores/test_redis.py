@@ -383,6 +383,25 @@ def test_a_server_that_became_a_replica_is_left_until_it_is_none(
     assert open_store().get_pauses() == {SITE: PAUSE}
 
 
+def test_what_is_answered_is_answered_once(open_store, client, log, quick):
+    """Of what is asked at once a replica answers what it can, and the rest is answered by nobody.
+
+    A crawl that hears of a copy twice would be told so by an error.
+    """
+    store = open_store()
+    store.put_copy(SITE, COPY)
+    told(store)
+    client.replicaof("127.0.0.1", "1")
+    found, claimed = Events(), Events()
+    with store._wire._condition:  # so that both go out at once
+        store.find_copy(SITE, NOW - 5, 10.0, found)
+        store.claim(Lease.PROBE, SITE, 10.0, claimed)
+    assert claimed.next() == (0,)
+    assert found.next() == (COPY, 0)
+    assert found.is_empty
+    assert "read only" in log.wait_for("is kept in the memory of this run only")
+
+
 def test_a_server_that_refuses_the_password_costs_one_warning(open_store, server, log, quick):
     """And the password stands in no line."""
     store = open_store(server.url.replace("//", "//robot:secret@"))
