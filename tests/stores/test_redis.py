@@ -279,6 +279,34 @@ def test_a_copy_that_is_dropped_is_dropped_by_all_workers(open_store):
     assert other.get_copy(SITE) is None
 
 
+def test_a_pause_of_years_is_waited_for(open_store):
+    """An operator may have set it: no worker probes the site meanwhile, whatever it has heard."""
+    one, other = open_store(), open_store()
+    one.put_pause(SITE, KeptPause(time.time() + 1e9, "held"))
+    one.put_pause("http://for.ever", KeptPause(1e300, "held"))
+    told(one)
+    assert claim(other) == pytest.approx(1e9, abs=60)
+    assert claim(other, key="http://for.ever") > 1e9
+
+
+def test_a_later_turn_is_not_taken_back(open_store):
+    """What one tells late another may have passed by then; a turn of another pace does go."""
+    one, other = open_store(), open_store()
+    for written, kept in (20, 20), (10, 20), (90_000, 90_000), (30, 30):
+        one.put_turn(SITE, NOW + written)
+        told(one)
+        assert other.get_turns(0.0) == {SITE: NOW + kept}
+
+
+def test_who_fetches_again_has_the_lease_for_longer(open_store):
+    """Not for what was left of it when the last fetch was in vain."""
+    one, other = open_store(), open_store()
+    assert find(one, NOW - 5) == (None, 0)
+    one.end_fetch(SITE, 3.0)
+    assert find(one, NOW - 5) == (None, 0)
+    assert find(other, NOW - 5, lease_for=0.0)[1] > 5
+
+
 # What becomes of the server.
 
 
@@ -482,6 +510,17 @@ def test_all_that_is_kept_expires(open_store, client):
     left = {key: client.ttl(key) for key in client.scan_iter()}
     assert len(left) == 8
     assert all(seconds > 0 for seconds in left.values()), left
+
+
+def test_a_turn_that_is_days_away_is_kept_until_then(open_store, client):
+    """Though turns of other sites are nearer."""
+    from scrapy_mandelbot.stores.redis import scripts
+
+    store = open_store()
+    store.put_turn(SITE, NOW + 500_000)
+    store.put_turn("http://other", NOW + 5)
+    told(store)
+    assert client.ttl(scripts.TURNS) > 500_000
 
 
 def test_there_are_never_more_than_so_many(open_store, client, monkeypatch):
