@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+    from scrapy_mandelbot.jobs.running import RunningJob
+
 logger = logging.getLogger(__name__)
 
 PARKED = 100
@@ -239,7 +241,7 @@ def _as_it_was(request: Request) -> int:
 class JobDupeFilter(RFPDupeFilter):
     """Scrapy's filter, with the fingerprints in the job."""
 
-    def __init__(self, crawler: Crawler, job: Job | JobWorker) -> None:
+    def __init__(self, crawler: Crawler, job: RunningJob) -> None:
         super().__init__(
             None,
             crawler.settings.getbool("DUPEFILTER_DEBUG"),
@@ -265,13 +267,18 @@ class JobScheduler(BaseScheduler):
     """
 
     keeps_job = True
+    _kept_on = "disk"
 
     def __init__(self, crawler: Crawler, job: Job) -> None:
-        self._crawler = crawler
         self._job = job
+        self._serve(crawler, job)
+
+    def _serve(self, crawler: Crawler, running: RunningJob) -> None:
+        self._crawler = crawler
+        self._running = running
         self._stats = crawler.stats
         self._is_open = False
-        self.df = JobDupeFilter(crawler, job)
+        self.df = JobDupeFilter(crawler, running)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> JobScheduler:
@@ -324,26 +331,28 @@ class JobScheduler(BaseScheduler):
             return self._enqueue(request)
         except Exception as error:  # see above
             logger.exception("Error while a request was kept: %s", request)
-            self._job.failed(CannotKeepError(repr(error)))
+            self._running.failed(CannotKeepError(repr(error)))
             return False
 
     def next_request(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
         try:
-            request = self._queue.pop()
+            request = self._next()
+            if request is not None:
+                is_in_memory = self._in_hand[request].number is None
+                self._count("dequeued", "memory" if is_in_memory else self._kept_on)
         except Exception as error:  # see above
             logger.exception("Error while the next request was looked for")
-            self._job.failed(CannotKeepError(repr(error)))
+            self._running.failed(CannotKeepError(repr(error)))
             return None
-        if request is not None:
-            where = "memory" if self._in_hand[request].number is None else "disk"
-            self._stats.inc_value(f"scheduler/dequeued/{where}")
-            self._stats.inc_value("scheduler/dequeued")
         return request
 
     def finish_request(self, request: Request) -> None:
         """Note that nothing is left to do for a request."""
-        self._job.settled(request)
+        self._running.settled(request)
+
+    def _next(self) -> Request | None:
+        return self._queue.pop()
 
     def _enqueue(self, request: Request) -> bool:
         one = self._in_hand.get(request)
@@ -352,13 +361,19 @@ class JobScheduler(BaseScheduler):
             return False
         if one is not None:
             one.has_come_back = True
+        self._keep(request)
+        return True
+
+    def _keep(self, request: Request) -> None:
         self._queue.push(request)
         self._job.commits.changed()
         one = self._in_hand.get(request)
-        where = "disk" if one is None or one.number is not None else "memory"
-        self._stats.inc_value(f"scheduler/enqueued/{where}")
-        self._stats.inc_value("scheduler/enqueued")
-        return True
+        is_in_memory = one is not None and one.number is None
+        self._count("enqueued", "memory" if is_in_memory else self._kept_on)
+
+    def _count(self, what: str, where: str) -> None:
+        self._stats.inc_value(f"scheduler/{what}/{where}")
+        self._stats.inc_value(f"scheduler/{what}")
 
 
 class SharedJobScheduler(JobScheduler):
@@ -369,14 +384,12 @@ class SharedJobScheduler(JobScheduler):
     """
 
     keeps_job = False
+    _kept_on = "redis"
 
     def __init__(self, crawler: Crawler, worker: JobWorker) -> None:
-        self._crawler = crawler
         self._worker = worker
         self._throttle = Crawl.of(crawler).throttle
-        self._stats = crawler.stats
-        self._is_open = False
-        self.df = JobDupeFilter(crawler, worker)
+        self._serve(crawler, worker)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SharedJobScheduler:
@@ -419,42 +432,22 @@ class SharedJobScheduler(JobScheduler):
         """Return whether anything is left to do for this worker."""
         return len(self._queue) > 0 or self._worker.has_something_to_say
 
-    def next_request(self) -> Request | None:
-        """Return the next request of a site that is this worker's and may be asked now, or None."""
-        try:
-            request = self._queue.pop() if self._worker.may_send else None
-            if request is None:
-                self._worker.hungry()
-                return None
+    def _next(self) -> Request | None:
+        """Take the next request of a site that is this worker's and may be asked now."""
+        request = self._queue.pop() if self._worker.may_send else None
+        if request is None:
+            self._worker.hungry()
+        else:
             self._worker.handed_out(self._throttle.flight_of(request).site)
-        except Exception as error:  # see JobScheduler
-            logger.exception("Error while the next request was looked for")
-            self._worker.failed(CannotKeepError(repr(error)))
-            return None
-        where = "memory" if self._in_hand[request].number is None else "redis"
-        self._stats.inc_value(f"scheduler/dequeued/{where}")
-        self._stats.inc_value("scheduler/dequeued")
         return request
 
-    def finish_request(self, request: Request) -> None:
-        """Note that nothing is left to do for a request."""
-        self._worker.settled(request)
-
-    def _enqueue(self, request: Request) -> bool:
-        one = self._in_hand.get(request)
-        if not request.dont_filter and self.df.request_seen(request):
-            self.df.log(request, self._spider)
-            return False
-        if one is not None:
-            one.has_come_back = True
-        if one is not None or self._throttle.in_flight.is_coming_back(request):
+    def _keep(self, request: Request) -> None:
+        if request in self._in_hand or self._throttle.in_flight.is_coming_back(request):
             self._queue.push(request)
         elif not self._storage.push_new(self._line_of(request), request):
             self._queue.rouse(self._line_of(request))
-            self._stats.inc_value("scheduler/enqueued/memory")
-            self._stats.inc_value("scheduler/enqueued")
+            self._count("enqueued", "memory")
         self._worker.pushed()
-        return True
 
     def _line_of(self, request: Request) -> str:
         key = key_of(site_of_request(request), self._throttle.route_of(request))

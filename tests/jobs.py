@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.threads import deferToThread
 
+from scrapy_mandelbot.stores import SqliteStore
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from twisted.internet.defer import Deferred
+
+    from scrapy_mandelbot.stores import KeptPause
 
 LONGEST = 60  # seconds that a run may take
 SPIDER = """
@@ -64,6 +68,14 @@ class Job:
         """Return how many items all runs have made of each URL."""
         lines = (self._folder / "items.jsonl").read_text().splitlines()
         return Counter(json.loads(line)["url"] for line in lines)
+
+    def pauses(self) -> dict[str, KeptPause]:
+        """Return the pauses that the last run has left."""
+        store = SqliteStore(self._folder / "job" / "mandelbot.db")
+        try:
+            return store.get_pauses()
+        finally:
+            store.close()
 
     def _run(self, start_urls, settings, interrupt_at, spider) -> tuple[str, float]:
         (self._folder / "spider.py").write_text(f"{spider}\n    start_urls = {start_urls}\n")

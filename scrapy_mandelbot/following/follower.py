@@ -17,9 +17,6 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import (
     PAGE_FED,
     PAGE_FORBIDDEN,
-    SITEMAP_FAILED,
-    SITEMAP_PROBLEM,
-    SITEMAP_READ,
     SITEMAPS_LEFT_TO_SPIDER,
 )
 from scrapy_mandelbot.fetching import DownloadLimits
@@ -182,7 +179,7 @@ class SitemapFollower:
         """Wait no longer for a request that a middleware has dropped without a word."""
         self._cross_submits.decide_lost(site)
         if progress.asked is not None:
-            self._tell_failed(progress.asked, "its request was dropped")
+            self._complaints.tell_failed(progress.asked, "its request was dropped")
             progress.asked = None
 
     def _before_commit(self) -> None:
@@ -317,7 +314,7 @@ class SitemapFollower:
             progress.has_come(cited)
             is_sitemap = reading.reader.kind != "unknown"
             self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
-            self._tell_read(cited, reading, count)
+            self._complaints.tell_read(cited, reading, count)
             self._go_on(cited.site)
 
     def _wanted(self, reading: SitemapReading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
@@ -358,7 +355,7 @@ class SitemapFollower:
         progress = self._progress[cited.site]
         self._progress.cannot_wait()
         self._citations.has_come(progress, cited, is_sitemap=False)
-        self._tell_failed(cited, failure.value)
+        self._complaints.tell_failed(cited, failure.value)
         progress.has_come(cited)
         self._go_on(cited.site)
 
@@ -369,20 +366,3 @@ class SitemapFollower:
         if self._cross_submits.decide(site):
             self._wake_up(site)
         self._go_on(site)
-
-    def _tell_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
-        reader = reading.reader
-        self._events.tell(
-            SITEMAP_READ,
-            site=cited.site,
-            url=reading.url,
-            kind=reader.kind,
-            entries=reader.entries_read,
-            older=reading.older,
-            wanted=wanted,
-        )
-        for problem in reader.problems:
-            self._complaints.tell(SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
-
-    def _tell_failed(self, cited: Cited, reason: object) -> None:
-        self._complaints.tell(SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)

@@ -65,8 +65,9 @@ class ProgressFile:
             for site, data in state["sites"].items():
                 progress = kept.sites[site] = _site_progress(data, self._folder)
                 progress.known = _digests(data["known"])
-                for file in (*progress.files, *progress.in_doubt):  # nobody adds to it any more
-                    file.is_complete, file.size = True, file.path.stat().st_size
+                for file in (*progress.files, *progress.in_doubt):
+                    file.is_complete = True  # nobody adds to it any more
+                _leave_out_lost(progress, kept)
         except FileNotFoundError:
             pass
         except (OSError, ValueError, LookupError, TypeError) as error:
@@ -123,10 +124,10 @@ class ProgressInJob:
                     progress = kept.sites[site] = _site_progress(data, self._folder)
                     known = rows.get(_KNOWN + name.removeprefix(_SITES), b"[]")
                     progress.known = _digests(json.loads(known))
-                    progress.files = [one for one in progress.files if _is_there(one, kept)]
-                    progress.in_doubt = [one for one in progress.in_doubt if _is_there(one, kept)]
+                    _leave_out_lost(progress, kept)
         except (OSError, ValueError, LookupError, TypeError) as error:
             logger.warning("Sitemaps are asked for again: %s", shown(repr(error)))
+            forget_in_job(self._job)
             kept = Kept()
         return kept
 
@@ -183,23 +184,33 @@ def forget_in_job(job: KeptJob) -> None:
         job.put(name, None)
 
 
+def _leave_out_lost(progress: SiteProgress, kept: Kept) -> None:
+    """Have the sitemaps asked for again of which entries are lost."""
+    progress.files = [one for one in progress.files if _is_there(one, kept)]
+    progress.in_doubt = [one for one in progress.in_doubt if _is_there(one, kept)]
+
+
 def _is_there(file: EntryFile, kept: Kept) -> bool:
-    """Return whether a file is as it was at the commit, as far as that goes.
+    """Return whether a file is as it was when it was kept, as far as that goes.
 
     One that was not complete comes again: the request for its sitemap was not settled.
     """
     if not file.is_complete:
         return False
-    try:
-        length = file.path.stat().st_size
-    except FileNotFoundError:
-        length = -1
-    if length < file.size:  # a power cut, or somebody
+    if _length(file.path) < file.size:  # a power cut, or somebody
         kept.begun.discard(digest(file.cited.url))
         kept.to_ask_again.append(file.cited)
         return False
     file.cut()
     return True
+
+
+def _length(path: Path) -> int:
+    """Return how long a file is; -1: it is not there."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return -1
 
 
 def _row(site: str, progress: SiteProgress | None) -> bytes | None:
@@ -233,14 +244,15 @@ def _site_progress(data: dict[str, Any], folder: Path) -> SiteProgress:
 
 
 def _file(data: dict[str, Any], folder: Path) -> EntryFile:
+    path = folder / data["file"]
     return EntryFile(
         Cited(**data["cited"]),
         data["is_index"],
-        folder / data["file"],
+        path,
         data["offset"],
         is_complete=data.get("is_complete", True),
         pages=data["pages"],
-        size=data.get("size", 0),  # an earlier version did not keep it
+        size=data.get("size", max(0, _length(path))),  # an earlier version did not keep it
     )
 
 

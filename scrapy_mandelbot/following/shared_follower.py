@@ -11,7 +11,7 @@ Source: sitemaps.org, "Sitemaps & Cross Submits".
 from __future__ import annotations
 
 import tempfile
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,6 @@ from scrapy_mandelbot.events import (
     PAGE_FED,
     PAGE_FORBIDDEN,
     PAGES_FOREIGN,
-    SITEMAP_FAILED,
-    SITEMAP_PROBLEM,
-    SITEMAP_READ,
     SITES_TOO_MANY,
 )
 from scrapy_mandelbot.fetching import DownloadLimits
@@ -75,15 +72,12 @@ class SharedFollower:
         self._selection = selection
         self._since = since
         self._sites: Recent[SiteProgress] = Recent(_SITES)
-        self._folder = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
-        self._numbers = count()
         spider: Spider = crawler.spider  # type: ignore[assignment]  # it is there
         self._spider = spider
         install(spider, read=self._read, missed=self._missed, heard=lambda _: None)
         for handler, signal in (
             (self._discovered, signals.sitemaps_discovered),
             (self._reached_downloader, scrapy.signals.request_reached_downloader),
-            (self._closed, scrapy.signals.spider_closed),
         ):
             crawler.signals.connect(handler, signal=signal)
 
@@ -118,7 +112,7 @@ class SharedFollower:
         finally:
             is_sitemap = reading.reader.kind != "unknown"
             self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
-            self._tell_read(cited, reading, wanted)
+            self._complaints.tell_read(cited, reading, wanted)
 
     async def _wanted(
         self, reading: SitemapReading, cited: Cited
@@ -130,10 +124,9 @@ class SharedFollower:
                 await others_turn()
             return
         # It may ask for one after the other before it lets one through: all are there by then.
-        path = Path(self._folder.name, f"{next(self._numbers)}.jsonl")
-        everything = EntryFile(cited, is_index=False, path=path)
-        everything.write(())
-        try:
+        with tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-") as folder:
+            everything = EntryFile(cited, is_index=False, path=Path(folder, "entries.jsonl"))
+            everything.write(())
             for some in reading.turns():
                 everything.write(some)
                 await others_turn()
@@ -141,8 +134,6 @@ class SharedFollower:
             while some := list(islice(chosen, _SLICE)):
                 yield some
                 await others_turn()
-        finally:
-            everything.remove()
 
     def _sitemap(
         self, progress: SiteProgress, cited: Cited, entry: dict[str, Any]
@@ -184,20 +175,7 @@ class SharedFollower:
         self._limits.end(request)
         cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
         self._citations.has_come(self._progress(cited.site), cited, is_sitemap=False)
-        self._complaints.tell(SITEMAP_FAILED, cited.site, url=cited.url, reason=failure.value)
-
-    def _tell_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
-        reader = reading.reader
-        self._events.tell(
-            SITEMAP_READ,
-            url=reading.url,
-            kind=reader.kind,
-            entries=reader.entries_read,
-            older=reading.older,
-            wanted=wanted,
-        )
-        for problem in reader.problems:
-            self._complaints.tell(SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
+        self._complaints.tell_failed(cited, failure.value)
 
     def _progress(self, site: str) -> SiteProgress:
         progress = self._sites.get(site)
@@ -205,6 +183,3 @@ class SharedFollower:
             progress = SiteProgress()
             self._sites.put(site, progress, 1)
         return progress
-
-    def _closed(self) -> None:
-        self._folder.cleanup()

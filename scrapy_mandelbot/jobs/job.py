@@ -7,18 +7,16 @@ import logging
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import scrapy.signals
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.jobs.commits import Commits
 from scrapy_mandelbot.jobs.feeds import Feeds
-from scrapy_mandelbot.jobs.in_hand import InHand
 from scrapy_mandelbot.jobs.requests import Order, RequestForm
+from scrapy_mandelbot.jobs.running import RunningJob
 from scrapy_mandelbot.jobs.spider_state import SpiderState
 from scrapy_mandelbot.jobs.storage import JobStorage
 from scrapy_mandelbot.jobs.takeover import take_over
@@ -38,13 +36,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_mandelbot.jobs.in_hand import InHand
+
 logger = logging.getLogger(__name__)
 
 FILE, LOCK = "job.sqlite", "job.lock"
 CLAIMED, CLEAN = "claimed", "clean"
 """In the job's state: what was in flight at the last commit; that a run was closed."""
 _ATTRIBUTE = "_scrapy_mandelbot_job"
-_NAMED = 10  # requests that cannot be written down
 
 
 class JobError(Exception):
@@ -56,28 +55,20 @@ def keeps_job(settings: BaseSettings) -> bool:
     return bool(getattr(load_object(settings["SCHEDULER"]), "keeps_job", False))
 
 
-class Job:
+class Job(RunningJob):
     """What JobScheduler and JobMiddleware of one crawler share."""
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
-        self._crawler = crawler
-        self._crawl = Crawl.of(crawler)
-        self.clock = self._crawl.clock
-        self._tell = self._crawl.events.tell
+        super().__init__(crawler)
         self.folder = folder
-        self.start = InHand(START)
-        """Stands for start() as the one who gives requests."""
         self._is_synced = self._crawl.config.job_sync == "full"
         self._lock = JobLock(folder / LOCK)
         self.store = _open(folder, self._lock, is_synced=self._is_synced)
         self._was_closed = bool(self.store.get_state(CLEAN))
-        self._given: WeakKeyDictionary[Request, InHand] = WeakKeyDictionary()
         self._feeds = Feeds(crawler, self.store, folder, is_synced=self._is_synced)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
         self._before_commits: list[Callable[[], None]] = []
         self._crawl.job = self
-        self._broken: CannotKeepError | None = None
-        self._named = 0
 
     @classmethod
     def of(cls, crawler: Crawler) -> Job | None:
@@ -137,13 +128,6 @@ class Job:
 
     # Told by the middleware.
 
-    def called(self, request: Request | None) -> InHand | None:
-        """Return what stands for a request whose callback is called; None: it is none of ours."""
-        one = None if request is None else self.storage.in_hand.get(request)
-        if one is not None:
-            one.has_called = True
-        return one
-
     def gives(self, parent: InHand, request: Request) -> bool:
         """Note who gives a request; return whether it is new, and was not given before a crash."""
         self._given[request] = parent
@@ -160,15 +144,6 @@ class Job:
         return False
 
     # Told by the scheduler.
-
-    def settled(self, request: Request) -> None:
-        """Note that nothing is left to do for a request. Never raises."""
-        try:
-            if self.storage.settled(request):
-                self.commits.settled()
-        except Exception as error:
-            logger.exception("Error while a request was settled: %s", request)
-            self.failed(CannotKeepError(repr(error)))
 
     def close(self, reason: str) -> None:
         """Commit what is left, and let go of the file."""
@@ -193,27 +168,6 @@ class Job:
         self.commits.close()
         self.store.close()
         self._lock.release()
-
-    # Told by the storage: what cannot be kept as it should.
-
-    def unwritable(self, request: Request, error: Exception) -> None:
-        """Name a request that is in memory only, as it cannot be written down."""
-        self._named += 1
-        if self._named <= _NAMED:
-            self._tell(events.JOB_IN_MEMORY, request=request, error=error)
-        else:
-            self._crawl.events.count(events.JOB_IN_MEMORY)
-
-    def unreadable(self, line: str, error: Exception) -> None:
-        """Tell of a request that was kept, and cannot be made again."""
-        self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
-
-    def failed(self, error: CannotKeepError) -> None:
-        """Close the spider, as the job cannot be read."""
-        if self._broken is None:
-            self._broken = error
-            self._tell(events.JOB_UNREADABLE, error=error)
-            engine.close_spider(self._crawler, "job_unreadable")
 
     # Asked and told of commits.
 
@@ -263,6 +217,9 @@ class Job:
         self._before_commits.append(call)
 
     # The rest is the job's own.
+
+    def _save_soon(self) -> None:
+        self.commits.settled()
 
     def _spider_opened(self) -> None:
         if not self._was_closed:

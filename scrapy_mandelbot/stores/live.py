@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.stores.copies import Copy, KeptPause
 
+ANOTHER_PACE = 3_600.0
+"""Seconds; a turn that is kept and later by more is of another pace, or a wrong clock: it goes."""
+
 
 class Lease(Enum):
     """What one crawl may do at a time, of all that share a store."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.stores.sqlite_file import upgrade
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 UPGRADES = (
@@ -86,29 +87,11 @@ def connect(path: Path) -> sqlite3.Connection:
         with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has
             database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
-        if _version(database) != len(UPGRADES):
-            with transaction(database):
-                for upgrade in UPGRADES[_version(database) :]:
-                    for statement in upgrade.split(";"):
-                        database.execute(statement)
-                database.execute(f"PRAGMA user_version = {len(UPGRADES)}")
+        upgrade(database, UPGRADES, lambda: _version(database))
     except sqlite3.Error:
         database.close()
         raise
     return database
-
-
-@contextmanager
-def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Have what is written within be written at once, or not at all."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            database.execute("ROLLBACK")
-        raise
 
 
 def is_locked(error: sqlite3.Error) -> bool:

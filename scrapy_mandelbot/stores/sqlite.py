@@ -35,7 +35,8 @@ from scrapy_mandelbot.stores.rows import (
     as_turn,
     read_rows,
 )
-from scrapy_mandelbot.stores.schema import as_text, connect, is_locked, transaction
+from scrapy_mandelbot.stores.schema import as_text, connect, is_locked
+from scrapy_mandelbot.stores.sqlite_file import transaction
 from scrapy_mandelbot.stores.unsaved import Unsaved
 
 if TYPE_CHECKING:

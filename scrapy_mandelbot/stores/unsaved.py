@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.stores.leases import release
+from scrapy_mandelbot.stores.live import ANOTHER_PACE
 from scrapy_mandelbot.stores.memory import MemoryStore
 from scrapy_mandelbot.stores.news import PAUSE, TURN, WAITS, tell
 from scrapy_mandelbot.stores.schema import as_text
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     import sqlite3
 
     from scrapy_mandelbot.stores.copies import KeptPause
-
-_ANOTHER_PACE = 3_600.0  # seconds; a turn later by more is of another pace, or a wrong clock
 
 
 class Unsaved:
@@ -52,7 +51,7 @@ class Unsaved:
             "INSERT INTO turns VALUES (?1, ?2) ON CONFLICT (site) DO UPDATE"
             " SET due = excluded.due WHERE turns.due < excluded.due"
             " OR turns.due > excluded.due + ?3",
-            [(site, due, _ANOTHER_PACE) for site, due in turns.items()],
+            [(site, due, ANOTHER_PACE) for site, due in turns.items()],
         )
         database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items())
         for kind, sites in (PAUSE, self.pauses), (TURN, turns), (WAITS, self.waits):

@@ -141,9 +141,7 @@ class Claims:
         self._set_timer()
 
     def _answered(self, claim: _Claim, asked_at: float, seconds: float) -> None:
-        if self._claims.get((claim.lease, claim.key)) is not claim:
-            if not seconds:  # it is of no use any more
-                self._store.release(claim.lease, claim.key)
+        if self._is_over(claim, seconds):
             return
         now = self._clock.now()
         if seconds:
@@ -155,6 +153,13 @@ class Claims:
             claim.used_at = now
         if claim is not self._asking:
             self._look_again(claim.site)
+
+    def _is_over(self, claim: _Claim, seconds: float) -> bool:
+        """Return whether an answer comes too late; a lease that is of no use is given back."""
+        current = self._claims.get((claim.lease, claim.key))
+        if current is None and not seconds:
+            self._store.release(claim.lease, claim.key)
+        return current is not claim
 
     def _release(self, claim: _Claim) -> None:
         del self._claims[claim.lease, claim.key]
@@ -189,7 +194,7 @@ class Claims:
         claim.renewed_at = now
 
         def renewed(seconds: float) -> None:
-            if not seconds:
+            if not self._is_over(claim, seconds) and not seconds:
                 claim.ends_at = now + LEASE_FOR
 
         longest_wait = self._longest_wait(claim, now)

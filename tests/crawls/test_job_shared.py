@@ -25,6 +25,7 @@ from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.jobs import JobError
 from scrapy_mandelbot.jobs.shared import JobWorker
+from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.stores.job import Place
 
 pytestmark = NEEDS_REDIS
@@ -354,6 +355,24 @@ async def test_sitemaps_are_followed_by_all_workers_together(webs, settings):
     assert not any(third.asked(f"/{number}") for number in range(20))
     foreign = sum(result.stats.get("mandelbot/sitemaps/foreign", 0) for result in results)
     assert foreign == 20
+    records = (record for result in results for record in Recorder.of(result.crawler).record)
+    read = [record.sitemaps.read for record in records if record.sitemaps is not None]
+    assert sum(read) == 3, "the table at the end has them"
+    assert not any(result.stats.get("log_count/ERROR") for result in results)
+
+
+@ensureDeferred
+async def test_sitemaps_lead_a_worker_to_so_many_other_sites(webs, settings, monkeypatch):
+    """Whoever makes a sitemap chooses whom it names: pages of further sites are left out."""
+    monkeypatch.setattr("scrapy_mandelbot.following.shared_follower.MOST_STRANGERS", 1)
+    one, other, third = shops(webs)
+    third.pages["/robots.txt"] = other.pages["/robots.txt"]
+    settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True}
+    result = await crawl(LinksSpider, settings, start_urls=[one.url + "/"])
+    assert set(urls(other, *range(20))) <= set(result.urls())
+    assert not third.hits
+    assert result.stats["mandelbot/sitemaps/foreign"] == 20
+    assert result.logged(f"The sitemaps of {one.url} list pages of more than 1 sites")
 
 
 class Filtering(LinksSpider):
@@ -365,10 +384,14 @@ class Filtering(LinksSpider):
 
 @ensureDeferred
 async def test_the_spiders_filter_chooses_what_is_followed(webs, settings):
-    """As in a crawl of one worker; a sitemap that cannot be had costs a warning."""
+    """As in a crawl of one worker; a sitemap that cannot be had costs a warning.
+
+    Tags of the sitemap say that no search is to find it, and nothing of what it lists.
+    """
     web = shop(webs, 10, "/a.xml", "/gone.xml")
-    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(10)))
-    settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True}
+    web.pages["/a.xml"] = sitemap = urlset(*(f"{web.url}/{number}" for number in range(10)))
+    sitemap.headers["X-Robots-Tag"] = "noindex, nofollow"
+    settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True, "MANDELBOT_ROBOT_TAGS": "obey"}
     result = await crawl(Filtering, settings, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *urls(web, *range(1, 10, 2))])
     assert result.logged(f"The sitemap {web.url}/gone.xml could not be had")

@@ -41,6 +41,8 @@ async def test_given_up_with_jobdir_keeps_the_requests(webs, job):
     log, _ = await job.run(starts, *quick)
     assert "Closing spider (sites_paused)" in log, log
     assert "kept for the next run" in log
+    (pause,) = job.pauses().values()
+    assert pause.failed_probes == 2, "so `scrapy robots job` says that it was given up"
     assert sum(url.startswith(healthy.url) for url in job.items()) == 13
 
     closed.seconds = 0

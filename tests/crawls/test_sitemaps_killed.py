@@ -9,6 +9,8 @@ from crawling import ensureDeferred
 from dying import AGAIN, Noting, dies, run, run_after
 from shops import FOLLOW, index, shop, urls, urlset
 
+from scrapy_mandelbot.stores.job import SqliteJob
+
 SETTINGS = {**FOLLOW, "CONCURRENT_REQUESTS": 2, "ROBOTSTXT_OBEY": True}
 MAPS = ("/index.xml", "/a.xml", "/b.xml")
 
@@ -18,7 +20,8 @@ def web(webs, monkeypatch):
     """Return a site of 200 pages in two sitemaps, of which ten wait at a time in the crawl."""
     monkeypatch.setattr("scrapy_mandelbot.following.follower._FEW", 5)
     monkeypatch.setattr("scrapy_mandelbot.following.follower._ENOUGH", 10)
-    monkeypatch.setattr("scrapy_mandelbot.following.kept_progress._EVERY", 0)
+    # What a run in good order keeps by time alone: a kill may be sooner.
+    monkeypatch.setattr("scrapy_mandelbot.following.kept_progress._EVERY", 10**6)
     web = shop(webs, 200, "/index.xml")
     web.pages["/index.xml"] = index(f"{web.url}/a.xml", f"{web.url}/b.xml")
     web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(150)))
@@ -87,4 +90,30 @@ async def test_a_sitemap_whose_entries_are_gone_is_asked_for_again(web, folder, 
             file.write_bytes(file.read_bytes()[:-100])
     again = await run_after(folder, Noting, **SETTINGS)
     both = set(first.crawler.spider.called_then) | set(again.crawler.spider.called)
+    assert both >= set(urls(web, *range(200)))
+
+
+@ensureDeferred
+async def test_a_commit_while_entries_are_fed_passes_none_over(web, folder, monkeypatch):
+    """An entry counts as fed when its request is in the job, and no sooner."""
+    monkeypatch.setattr("scrapy_mandelbot.following.kept_progress._EVERY", 0)
+    monkeypatch.setattr("scrapy_mandelbot.jobs.commits.AT_ONCE", 1)
+    spiders, commit = [], SqliteJob.commit
+
+    class Opened(Noting):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            spiders.append(self)
+
+    def commit_and_die(job):
+        commit(job)
+        stats = spiders[0].crawler.stats
+        if stats.get_value("mandelbot/sitemaps/fed", 0) == 33:
+            dies(spiders[0])
+
+    monkeypatch.setattr(SqliteJob, "commit", commit_and_die)
+    first = await run(Opened, folder, [web.url + "/"], **SETTINGS)
+    monkeypatch.setattr(SqliteJob, "commit", commit)
+    again = await run_after(folder, Noting, [web.url + "/"], **SETTINGS)
+    both = {*first.crawler.spider.called_then, *again.crawler.spider.called}
     assert both >= set(urls(web, *range(200)))

@@ -240,3 +240,39 @@ def test_what_another_form_of_the_job_has_left_is_taken_over(progress, of_job, j
     job.commit(taken, is_last=True)
     assert of_job().unfinished() == []
     assert not (tmp_path / "progress" / "state.json").exists()
+
+
+def test_a_file_that_is_lost_costs_its_own_sitemap_alone(progress, tmp_path):
+    """It is asked for again; the sites behind it go on."""
+    files = {}
+    for site in (SITE, "https://other.example"):
+        files[site] = progress.new_file(
+            Cited(f"{site}/a.xml", site, f"{site}/a.xml"), is_index=False
+        )
+        files[site].write(ENTRIES)
+        files[site].is_complete = True
+        progress.begin(files[site].cited)
+        progress[site].files.append(files[site])
+    progress.close()
+    files[SITE].path.unlink()
+    again = Progress(tmp_path / "progress")
+    assert again.unfinished() == [SITE, "https://other.example"]
+    assert list(again[SITE].to_ask) == [files[SITE].cited]
+    assert again.begin(files[SITE].cited)
+    assert not again.begin(files["https://other.example"].cited)
+    assert again["https://other.example"].files[0].take(9) == ENTRIES
+
+
+def test_what_cannot_be_read_of_a_job_is_forgotten(of_job, job, caplog):
+    """Sitemaps are asked for again, and the run after that is not told once more."""
+    progress = of_job()
+    progress[SITE].to_ask.append(CITED)
+    job.commit(progress)
+    for name in job.states:
+        job.states[name] = b"{"
+    again = of_job()
+    assert again.unfinished() == []
+    assert len(caplog.records) == 1
+    job.commit(again)
+    of_job()
+    assert len(caplog.records) == 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import queue
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from live_stores import SITE, Events, Listener, claim, find
 from redis_server import NEEDS_REDIS, RedisServer
 
 from scrapy_mandelbot.stores import Copy, KeptPause
@@ -17,44 +17,9 @@ from scrapy_mandelbot.stores.live import Lease
 
 pytestmark = NEEDS_REDIS
 
-SITE = "https://example.com"
 NOW = float(int(time.time()))
 COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, NOW)
 PAUSE = KeptPause(NOW + 9_000, "503", 2)
-_PATIENCE = 20.0  # seconds until a test fails that waits for something
-
-
-class Events:
-    """What is heard of, in another thread; a test waits for it."""
-
-    def __init__(self) -> None:
-        self._heard = queue.Queue()
-
-    def __call__(self, *arguments) -> None:
-        self._heard.put(arguments)
-
-    def next(self):
-        return self._heard.get(timeout=_PATIENCE)
-
-    @property
-    def is_empty(self) -> bool:
-        return self._heard.empty()
-
-
-class Listener:
-    """Hears what other workers tell."""
-
-    def __init__(self) -> None:
-        self.heard = Events()
-
-    def hear_stored_pause(self, key, pause) -> None:
-        self.heard("pause", key, pause)
-
-    def hear_stored_turn(self, name, due) -> None:
-        self.heard("turn", name, due)
-
-    def hear_all_stored(self, pauses, turns) -> None:
-        self.heard("all", dict(pauses), dict(turns))
 
 
 class Log(logging.Handler):
@@ -133,36 +98,7 @@ def told(store) -> None:
     store.get_run("")
 
 
-def claim(store, key=SITE, lease_for=10.0, lease=Lease.PROBE) -> float:
-    answers = Events()
-    store.claim(lease, key, lease_for, answers)
-    return answers.next()[0]
-
-
-def find(store, fresh_since, lease_for=10.0, site=SITE):
-    answers = Events()
-    store.find_copy(site, fresh_since, lease_for, answers)
-    return answers.next()
-
-
 # What workers share.
-
-
-def test_a_pause_is_heard_of_by_all_others(open_store):
-    """When it begins and when it is over, by everybody but who has told it."""
-    one, other = open_store(), open_store()
-    own, listener = Listener(), Listener()
-    one.listen(own)
-    other.listen(listener)
-    assert own.heard.next() == listener.heard.next() == ("all", {}, {})
-    one.put_pause(SITE, PAUSE)
-    one.put_turn("http://other", NOW + 5_000)
-    one.put_pause(SITE, None)
-    assert listener.heard.next() == ("pause", SITE, PAUSE)
-    assert listener.heard.next() == ("turn", "http://other", NOW + 5_000)
-    assert listener.heard.next() == ("pause", SITE, None)
-    other.put_turn("http://other", NOW + 6_000)
-    assert own.heard.next() == ("turn", "http://other", NOW + 6_000)
 
 
 def test_who_begins_later_hears_of_all_there_is(open_store):
@@ -198,22 +134,6 @@ def test_times_are_by_the_servers_clock(open_store, skew):
     assert right.get_run("links") == pytest.approx(NOW, abs=0.5)
 
 
-def test_one_of_all_workers_has_a_lease(open_store):
-    """The others hear for how long; who has it can have it for longer, and alone gives it back."""
-    one, other = open_store(), open_store()
-    assert claim(one) == 0
-    assert 9 < claim(other) <= 10
-    assert claim(other, key="http://other") == 0
-    assert claim(other, lease=Lease.TURN) == 0
-    assert claim(one, lease_for=20.0) == 0
-    assert 19 < claim(other) <= 20
-    other.release(Lease.PROBE, SITE)
-    assert claim(other) > 0
-    one.release(Lease.PROBE, SITE)
-    told(one)
-    assert claim(other) == 0
-
-
 def test_the_lease_of_a_worker_that_died_ends(open_store, server):
     """Nobody gives it back, and others have it when its time is over."""
     code = (
@@ -234,37 +154,6 @@ def test_the_lease_of_a_worker_that_died_ends(open_store, server):
     assert tries
 
 
-def test_no_lease_while_a_pause_or_turn_is_not_over(open_store):
-    """Whoever has not heard of it yet learns so from the server."""
-    one, other = open_store(), open_store()
-    one.put_pause(SITE, KeptPause(time.time() + 100, "503"))
-    one.put_turn(SITE, time.time() + 50)
-    told(one)
-    assert 95 < claim(other) <= 100
-    assert 45 < claim(other, lease=Lease.TURN) <= 50
-
-
-def test_a_fetch_is_leased_where_no_fresh_copy_is_there(open_store):
-    """One fetches, with the old copy in hand; when it has come the others have it."""
-    one, other = open_store(), open_store()
-    assert find(one, NOW - 5) == (None, 0)
-    copy, left = find(other, NOW - 5)
-    assert copy is None
-    assert 9 < left <= 10
-    one.put_copy(SITE, COPY)
-    one.end_fetch(SITE)
-    told(one)
-    assert find(other, NOW - 5) == (COPY, 0)
-    assert other.get_copy(SITE) == COPY
-    assert find(other, NOW + 5) == (COPY, 0)
-    copy, left = find(one, NOW + 5)
-    assert copy == COPY
-    assert left > 9
-    other.end_fetch(SITE, 3.0)
-    told(other)
-    assert 2 < find(one, NOW + 5, lease_for=0.0)[1] <= 3
-
-
 def test_a_copy_that_is_dropped_is_dropped_by_all_workers(open_store):
     """Those that hold it in memory too."""
     one, other = open_store(), open_store()
@@ -277,6 +166,16 @@ def test_a_copy_that_is_dropped_is_dropped_by_all_workers(open_store):
     one.put_pause(SITE, None)
     assert listener.heard.next() == ("pause", SITE, None)
     assert other.get_copy(SITE) is None
+
+
+def test_a_pause_of_years_is_waited_for(open_store):
+    """An operator may have set it: no worker probes the site meanwhile, whatever it has heard."""
+    one, other = open_store(), open_store()
+    one.put_pause(SITE, KeptPause(time.time() + 1e9, "held"))
+    one.put_pause("http://for.ever", KeptPause(1e300, "held"))
+    told(one)
+    assert claim(other) == pytest.approx(1e9, abs=60)
+    assert claim(other, key="http://for.ever") > 1e9
 
 
 # What becomes of the server.
@@ -383,6 +282,25 @@ def test_a_server_that_became_a_replica_is_left_until_it_is_none(
     assert open_store().get_pauses() == {SITE: PAUSE}
 
 
+def test_what_is_answered_is_answered_once(open_store, client, log, quick):
+    """Of what is asked at once a replica answers what it can, and the rest is answered by nobody.
+
+    A crawl that hears of a copy twice would be told so by an error.
+    """
+    store = open_store()
+    store.put_copy(SITE, COPY)
+    told(store)
+    client.replicaof("127.0.0.1", "1")
+    found, claimed = Events(), Events()
+    with store._wire._condition:  # so that both go out at once
+        store.find_copy(SITE, NOW - 5, 10.0, found)
+        store.claim(Lease.PROBE, SITE, 10.0, claimed)
+    assert claimed.next() == (0,)
+    assert found.next() == (COPY, 0)
+    assert found.is_empty
+    assert "read only" in log.wait_for("is kept in the memory of this run only")
+
+
 def test_a_server_that_refuses_the_password_costs_one_warning(open_store, server, log, quick):
     """And the password stands in no line."""
     store = open_store(server.url.replace("//", "//robot:secret@"))
@@ -463,6 +381,17 @@ def test_all_that_is_kept_expires(open_store, client):
     left = {key: client.ttl(key) for key in client.scan_iter()}
     assert len(left) == 8
     assert all(seconds > 0 for seconds in left.values()), left
+
+
+def test_a_turn_that_is_days_away_is_kept_until_then(open_store, client):
+    """Though turns of other sites are nearer."""
+    from scrapy_mandelbot.stores.redis import scripts
+
+    store = open_store()
+    store.put_turn(SITE, NOW + 500_000)
+    store.put_turn("http://other", NOW + 5)
+    told(store)
+    assert client.ttl(scripts.TURNS) > 500_000
 
 
 def test_there_are_never_more_than_so_many(open_store, client, monkeypatch):

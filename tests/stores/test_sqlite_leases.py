@@ -74,24 +74,6 @@ def find(store, fresh_since, lease_for=10.0):
     return answers[0] if answers else None
 
 
-def test_one_of_all_crawls_has_a_lease(open_store, clock):
-    """The others hear for how long; who has it can have it for longer, and alone gives it back."""
-    one, other = open_store(), open_store()
-    assert claim(one) == 0
-    assert claim(other) == pytest.approx(10)
-    assert claim(other, key=OTHER) == 0
-    assert claim(other, lease=Lease.TURN) == 0
-    clock.turn(4)
-    assert claim(one, lease_for=20.0) == 0
-    assert claim(other) == pytest.approx(20)
-    other.release(Lease.PROBE, SITE)
-    clock.turn(1)
-    assert claim(other) > 0
-    one.release(Lease.PROBE, SITE)
-    clock.turn(1)
-    assert claim(other) == 0
-
-
 def test_the_lease_of_a_process_that_was_killed_ends(open_store, path, clock):
     """Nobody gives it back, and others have it when its time is over, by the machine's clock."""
     code = (
@@ -116,17 +98,6 @@ def test_a_lease_that_a_wrong_clock_has_dated_is_none(open_store, clock):
     assert claim(other) == 0
 
 
-def test_no_lease_while_a_pause_or_turn_is_not_over(open_store, clock):
-    """Whoever has not heard of it yet learns so from the file, but of no turn at another pace."""
-    one, other = open_store(), open_store()
-    one.put_pause(SITE, KeptPause(clock.now() + 100, "503"))
-    one.put_turn(SITE, clock.now() + 50)
-    one.save()
-    assert claim(other) == pytest.approx(100)
-    assert claim(other, lease=Lease.TURN) == pytest.approx(50)
-    assert claim(other, lease=Lease.TURN, longest_wait=49) == 0
-
-
 def test_who_gives_a_turn_back_has_written_when_the_next_one_is(open_store, clock):
     """In one transaction, so that no other has the lease before it knows."""
     one, other = open_store(), open_store()
@@ -137,31 +108,6 @@ def test_who_gives_a_turn_back_has_written_when_the_next_one_is(open_store, cloc
     assert claim(other, lease=Lease.TURN) == pytest.approx(4.94)
     clock.turn(5)
     assert claim(other, lease=Lease.TURN) == 0
-
-
-def test_a_later_turn_is_not_taken_back(open_store, clock):
-    """What one writes late another may have passed by then; what a wrong clock wrote does go."""
-    one, other = open_store(), open_store()
-    for written, kept in (20, 20), (10, 20), (90_000, 90_000), (30, 30):
-        one.put_turn(SITE, clock.now() + written)
-        one.save()
-        assert other.get_turns(0.0) == {SITE: clock.now() + kept}
-
-
-def test_one_of_all_fetches_where_no_fresh_copy_is_there(open_store, clock):
-    """It has the old copy in hand; the others have the new one as soon as the lease is back."""
-    one, other = open_store(), open_store()
-    assert find(one, 900.0) == (None, 0)
-    assert find(other, 900.0) == (None, pytest.approx(10))
-    one.put_copy(SITE, COPY)
-    one.end_fetch(SITE)
-    clock.turn(0.06)
-    assert find(other, 900.0, lease_for=0.0) == find(other, 900.0) == (COPY, 0)
-    assert find(other, 1000.0) == (COPY, 0)
-    assert find(one, 1000.0) == (COPY, pytest.approx(10))
-    other.end_fetch(SITE, 3.0)
-    clock.turn(0.06)
-    assert find(one, 1000.0, lease_for=0.0) == (COPY, pytest.approx(2.99, abs=0.1))
 
 
 def test_what_one_writes_the_others_hear_of(open_store, clock):
@@ -301,11 +247,3 @@ def test_news_that_something_else_wrote_is_passed_over(open_store, path, clock, 
     one.save()
     clock.turn(0.3)
     assert listener.new()[-1] == ("turn", OTHER, clock.now() - 0.3 + 5)
-
-
-def test_a_closed_store_answers_nobody(open_store):
-    """The crawl is over."""
-    store = open_store()
-    store.close()
-    assert claim(store) is None
-    store.release(Lease.PROBE, SITE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from math import inf
 
@@ -11,8 +13,9 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness import Flight
-from scrapy_mandelbot.stores import Lease, LiveStore, MemoryStore
+from scrapy_mandelbot.politeness import Flight, PauseLaw, Refusal, SiteState
+from scrapy_mandelbot.stores import Lease, LiveStore, MemoryStore, SqliteStore
+from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 SITE = "https://example.com"
@@ -318,3 +321,38 @@ def test_what_a_server_has_lost_it_is_told_again(workers, server, clock):
     clock.turn(1)
     assert not one.may_go()
     assert not other.may_go()
+
+
+@pytest.mark.parametrize("is_claimed_anew", [False, True])
+def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
+    clock, tmp_path, is_claimed_anew
+):
+    """Where the file was locked meanwhile: all would wait for it, unless it is had by then."""
+    path = tmp_path / "store.db"
+    one = SqliteStore(path, clock.call_later, now=clock.now)
+    site = SiteState(SITE, PauseLaw())
+    site.overhear(clock.now(), "", Refusal(clock.now(), "503", 1.0))
+    clock.turn(1)
+    claims = Claims(one, clock, lambda _: None)
+    assert claims.due(site, "", clock.now()) == clock.now()
+    probe = Flight(Request(f"{SITE}/page"), site)
+    site.hand_out(probe, clock.now(), as_scout=False)
+    claims.settle(site, "")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        clock.turn(4)
+        database.execute("BEGIN IMMEDIATE")
+        clock.turn(1)  # it is to be renewed
+        site.ended(probe, clock.now())
+        claims.settle(site, "")
+        assert len(claims) == 0
+        database.execute("ROLLBACK")
+    if is_claimed_anew:
+        assert claims.due(site, "", clock.now()) == clock.now()
+    clock.turn(0.5)
+    answers = []
+    other = SqliteStore(path, clock.call_later, now=clock.now)
+    other.claim(Lease.PROBE, SITE, 10.0, answers.append)
+    assert answers == [pytest.approx(14.5) if is_claimed_anew else 0]
+    for each in claims, one, other:
+        each.close()
+    clock.assert_nothing_left()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heapify
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.jobs.in_hand import InHand
@@ -45,10 +46,12 @@ class SharedStorage(JobStorage):
         super().__init__(job, form, order, fingerprint, complaints)
         self._job = job
         self._site_of = site_of
-        self.under_way: dict[str, int] = {}
-        """Sites, and how many of their requests are not here: in flight, or delayed."""
-        self._away: dict[Request, str] = {}
-        """Those requests, with their sites."""
+        self._away = _BySite(site_of)
+        """Requests that are not here: in flight, or delayed."""
+        self.under_way = self._away.counts
+        """Sites, and how many of their requests are not here."""
+        self._here_alone = _BySite(site_of)
+        """Requests that cannot be written down, wherever they are."""
         self.touched: dict[str, None] = {}
         """Sites of which a request came or went since they were looked at last."""
         self.homeless: dict[str, set[str]] = {}
@@ -92,6 +95,9 @@ class SharedStorage(JobStorage):
 
     def put_at_hand(self, name: str, request: Request) -> None:
         """Add a request that was handed out, and is to be the next of its line."""
+        if self._site_of(name) not in self._job.sites:  # it was lost while the request was delayed
+            self.push(name, request)
+            return
         if request in self.in_hand:
             self._is_back(request)
         super().put_at_hand(name, request)
@@ -108,10 +114,7 @@ class SharedStorage(JobStorage):
             return None
         request = super().pop(name)
         if request is not None:
-            site = self._site_of(name)
-            self._away[request] = site
-            self.under_way[site] = self.under_way.get(site, 0) + 1
-            self.touched[site] = None
+            self.touched[self._away.add(name, request)] = None
         return request
 
     def settled(self, request: Request) -> bool:
@@ -138,32 +141,44 @@ class SharedStorage(JobStorage):
 
     def holds_in_memory(self, site: str) -> bool:
         """Return whether it has requests of the site that no other worker could have."""
-        return any(self._site_of(line) == site for line in self._in_memory)
+        return site in self._here_alone.counts
 
     def given_back(self, lines: list[str], delayed: list[Request]) -> None:
         """Note that what waits in these lines is others' now, and requests that were delayed.
 
-        Those that were handed out and came back are others' too.
+        Those that were handed out and came back are others' too, but for those in memory.
         """
         for line in lines:
             self._total -= self.lengths.pop(line, 0)
             delayed = delayed + self._at_hand.pop(line, [])
         for request in delayed:
-            self.in_hand.pop(request, None)
-            self._forget_away(request)
+            self._away.discard(request)
+            own_line = self._here_alone.line_of(request)
+            if own_line is None:
+                self.in_hand.pop(request, None)
+            else:
+                self._push_in_memory(own_line, request)
 
     def lose(self) -> None:
-        """Drop what was held under a lease that is lost; what is in flight is another's as well."""
+        """Drop what was held under a lease that is lost; what is in flight is another's as well.
+
+        Of what waits, requests in memory are kept until their sites are this worker's once more.
+        """
         for request, one in list(self.in_hand.items()):
             if one.number is not None:
                 one.number = LOST
                 del self.in_hand[request]
-                self._forget_away(request)
-        for line, requests in list(self._at_hand.items()):
-            kept = [request for request in requests if request in self.in_hand]
-            self._at_hand[line] = kept
-            if not kept:
-                del self._at_hand[line]
+                self._away.discard(request)
+                self._here_alone.discard(request)
+                self._sent_from_memory.discard(request)
+        for line, heap in list(self._in_memory.items()):
+            kept = [entry for entry in heap if entry[-1] in self.in_hand]
+            if kept:
+                heapify(kept)
+                self._in_memory[line] = kept
+            else:  # others have what it held
+                del self._in_memory[line]
+        self.given_back(list(self._at_hand), [])
         self.lengths.clear()
         self._total = 0
         self.touched.clear()
@@ -200,6 +215,14 @@ class SharedStorage(JobStorage):
         else:
             job.push(name, place, body)
 
+    def _push_in_memory(self, name: str, request: Request) -> None:
+        super()._push_in_memory(name, request)
+        self._here_alone.add(name, request)
+
+    def _let_go(self, request: Request, one: InHand) -> None:
+        super()._let_go(request, one)
+        self._here_alone.discard(request)
+
     def _find_home(self, name: str, count: int) -> None:
         """Have requests in memory take part, where their site is this worker's."""
         site = self._site_of(name)
@@ -213,20 +236,50 @@ class SharedStorage(JobStorage):
             self._grow(name)
 
     def _is_back(self, request: Request) -> None:
-        site = self._forget_away(request)
+        site = self._away.discard(request)
         if site is not None:
             self.touched[site] = None
-
-    def _forget_away(self, request: Request) -> str | None:
-        site = self._away.pop(request, None)
-        if site is not None:
-            self.under_way[site] -= 1
-            if not self.under_way[site]:
-                del self.under_way[site]
-        return site
 
     def _end_wait(self, row: InHand) -> None:
         if row.number != LOST:
             super()._end_wait(row)
         else:
             row.waits -= 1
+
+
+class _BySite:
+    """Requests with their lines, counted by site.
+
+    Args:
+        site_of: returns the site of a line.
+    """
+
+    def __init__(self, site_of: Callable[[str], str]) -> None:
+        self._site_of = site_of
+        self._places: dict[Request, tuple[str, str]] = {}
+        """Lines and sites."""
+        self.counts: dict[str, int] = {}
+        """How many requests each site has, of those that have any."""
+
+    def add(self, line: str, request: Request) -> str:
+        """Have a request in this line, wherever it was; return the site."""
+        self.discard(request)
+        site = self._site_of(line)
+        self._places[request] = line, site
+        self.counts[site] = self.counts.get(site, 0) + 1
+        return site
+
+    def discard(self, request: Request) -> str | None:
+        """Take out a request; return its site, None: it was not there."""
+        if request not in self._places:
+            return None
+        _, site = self._places.pop(request)
+        self.counts[site] -= 1
+        if not self.counts[site]:
+            del self.counts[site]
+        return site
+
+    def line_of(self, request: Request) -> str | None:
+        """Return the line of a request; None: it is not there."""
+        place = self._places.get(request)
+        return None if place is None else place[0]

@@ -6,7 +6,6 @@ import logging
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
@@ -15,14 +14,13 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.jobs.commits import MOST_BYTES, MOST_OPERATIONS
 from scrapy_mandelbot.jobs.feeds import Feeds
-from scrapy_mandelbot.jobs.in_hand import InHand
 from scrapy_mandelbot.jobs.job import JobError
 from scrapy_mandelbot.jobs.requests import Order, RequestForm
+from scrapy_mandelbot.jobs.running import RunningJob
 from scrapy_mandelbot.jobs.shared.link import Link
 from scrapy_mandelbot.jobs.shared.own_sites import OwnSites
 from scrapy_mandelbot.jobs.shared.storage import LOST, SharedStorage
 from scrapy_mandelbot.stores.job import CannotKeepError, MemoryJob
-from scrapy_mandelbot.stores.job.contract import START
 from scrapy_mandelbot.stores.shared_job import JobServer, SharedJob
 from scrapy_mandelbot.throttle import split_key
 
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call
+    from scrapy_mandelbot.jobs.in_hand import InHand
     from scrapy_mandelbot.jobs.shared.own_sites import Queue
     from scrapy_mandelbot.politeness import SiteState
     from scrapy_mandelbot.stores.shared_job import Answer, Exchange, Joined
@@ -48,7 +47,6 @@ _RENEWALS = 4  # in the time of a lease
 _SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
 _TAKEN_AT_ONCE = 16  # sites
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
-_NAMED = 10  # requests that cannot be written down
 
 
 def site_of_line(name: str) -> str:
@@ -62,24 +60,20 @@ def shares_job(crawler: Crawler) -> bool:
     return crawl.config.shares_job and crawl.asks_for_more
 
 
-class JobWorker:
+class JobWorker(RunningJob):
     """What the scheduler and JobMiddleware of one crawler share, where the job is on Redis."""
 
+    storage: SharedStorage
+
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._crawl = Crawl.of(crawler)
+        super().__init__(crawler)
         config = self._crawl.config
-        self.clock = self._crawl.clock
-        self._tell = self._crawl.events.tell
         self._lease = config.job_lease
         self._longest_idle = config.job_idle
         self._closes_when_paused = config.closes_when_paused
-        self.start = InHand(START)
-        """Stands for start() as the one who gives requests."""
         spider: Any = crawler.spider
         name = config.job_name or str(spider.name)
         self._server = JobServer(config.job, name, self._lease)
-        self._given: WeakKeyDictionary[Request, InHand] = WeakKeyDictionary()
         self._feeds: Feeds | None = None
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._timer: Call | None = None
@@ -91,11 +85,9 @@ class JobWorker:
         self._is_idle = False
         self._idle_since: float | None = None
         self._has_ended = False
-        self._has_given_up = False
         self._is_closed = False
         self._poll = _POLL
         self._next_due: float | None = None
-        self._named = 0
         self._is_serving = False
         self._link = Link(
             self._renew, self._lease / _RENEWALS, engine.in_loop(), self._crawl.clock.now
@@ -149,13 +141,6 @@ class JobWorker:
 
     # Told by the middleware.
 
-    def called(self, request: Request | None) -> InHand | None:
-        """Return what stands for a request whose callback is called; None: it is none of ours."""
-        one = None if request is None else self.storage.in_hand.get(request)
-        if one is not None:
-            one.has_called = True
-        return one
-
     def gives(self, parent: InHand, request: Request) -> bool:
         """Note who gives a request; return True: whether it is new, Redis finds out."""
         self._given[request] = parent
@@ -184,8 +169,6 @@ class JobWorker:
         else:
             self._set_timer(_LATER)
 
-    changed = pushed
-
     def handed_out(self, site: SiteState) -> None:
         """Note that a request is sent; who has the site next is to know its pace."""
         self._is_idle = self._has_ended = self._is_hungry = False
@@ -199,15 +182,6 @@ class JobWorker:
         self._is_hungry = True
         if not self._is_asking:
             self._set_timer(0.0 if self.job.has_more_to_say else self._poll)
-
-    def settled(self, request: Request) -> None:
-        """Note that nothing is left to do for a request. Never raises."""
-        try:
-            if self.storage.settled(request):
-                self._set_timer(0.0)
-        except Exception as error:
-            logger.exception("Error while a request was settled: %s", request)
-            self.failed(CannotKeepError(repr(error)))
 
     def close(self) -> None:
         """Say what is left, and have all else be others'."""
@@ -225,27 +199,6 @@ class JobWorker:
         """Have all be others', as the crawl does not begin."""
         self._stop()
         self._leave()
-
-    # Told by the storage: what cannot be kept as it should.
-
-    def unwritable(self, request: Request, error: Exception) -> None:
-        """Name a request that is in memory only, as it cannot be written down."""
-        self._named += 1
-        if self._named <= _NAMED:
-            self._tell(events.JOB_IN_MEMORY, request=request, error=error)
-        else:
-            self._crawl.events.count(events.JOB_IN_MEMORY)
-
-    def unreadable(self, line: str, error: Exception) -> None:
-        """Tell of a request that was kept, and cannot be made again."""
-        self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
-
-    def failed(self, error: CannotKeepError) -> None:
-        """Close the spider, as something went wrong that must not."""
-        if not self._has_given_up:
-            self._has_given_up = True
-            self._tell(events.JOB_UNREADABLE, error=error)
-            engine.close_spider(self._crawler, "job_unreadable")
 
     # Exchanges.
 
@@ -348,8 +301,8 @@ class JobWorker:
     def _look_how_much_waits(self) -> None:
         job = self.job
         is_much = job.uncommitted > MOST_OPERATIONS or job.uncommitted_bytes > MOST_BYTES
-        if is_much and not self._has_given_up:
-            self._has_given_up = True
+        if is_much and self._broken is None:
+            self._broken = self._error
             self._tell(events.JOB_GIVEN_UP, error=self._error)
             engine.close_spider(self._crawler, "job_not_saved")
 
@@ -425,6 +378,9 @@ class JobWorker:
         self._link.close(self._server.close)
 
     # The rest is for the above.
+
+    def _save_soon(self) -> None:
+        self._set_timer(0.0)
 
     def _renew(self) -> object:
         return self._server.exchange(self.job.only_renewing())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.stores.job.contract import CannotKeepError
+from scrapy_mandelbot.stores.sqlite_file import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +17,8 @@ APPLICATION = 0x4D414A42
 """What tells the file from others of SQLite: "MAJB"."""
 
 UPGRADES = (
-    """
+    f"""
+    PRAGMA application_id = {APPLICATION};
     -- Lines have names, and rows the numbers of their lines.
     CREATE TABLE lines (line INTEGER PRIMARY KEY, name TEXT NOT NULL);
     -- A line below zero: the row was claimed for long, and stands aside of the line above zero.
@@ -74,7 +76,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
             database.execute(f"PRAGMA page_size = {_PAGE}")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
-            _upgrade(database, path)
+            upgrade(database, UPGRADES, lambda: _version(database, path))
     except CannotKeepError:
         database.close()
         raise
@@ -104,18 +106,6 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _upgrade(database: sqlite3.Connection, path: Path) -> None:
-    version = _version(database, path)
-    if version == len(UPGRADES):
-        return
-    with transaction(database):
-        for upgrade in UPGRADES[version:]:
-            for statement in upgrade.split(";"):
-                database.execute(statement)
-        database.execute(f"PRAGMA user_version = {len(UPGRADES)}")
-        database.execute(f"PRAGMA application_id = {APPLICATION}")
-
-
 def _version(database: sqlite3.Connection, path: Path) -> int:
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -125,19 +115,6 @@ def _version(database: sqlite3.Connection, path: Path) -> int:
     if version > len(UPGRADES):
         raise CannotKeepError(f"{path} was written by a later version (format {version})")
     return int(version)
-
-
-@contextmanager
-def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Do all of it, or nothing."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):  # SQLite has rolled back by itself where the disk is full
-            database.execute("ROLLBACK")
-        raise
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from scrapy_mandelbot.stores.job.schema import (
     as_ours,
     connect,
     our_error,
-    transaction,
 )
+from scrapy_mandelbot.stores.sqlite_file import transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

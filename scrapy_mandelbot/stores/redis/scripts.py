@@ -23,6 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha1
 
+from scrapy_mandelbot.stores.live import ANOTHER_PACE
+
 PREFIX = b"mandelbot:1:"
 COPIES = PREFIX + b"copies"
 PAUSES = PREFIX + b"pauses"
@@ -114,7 +116,10 @@ FIND_COPY = Script(
     end
     if ARGV[4] == '0' then return {copy, math.max(0, redis.call('PTTL', KEYS[2]))} end
     if redis.call('SET', KEYS[2], ARGV[3], 'NX', 'PX', ARGV[4]) then return {copy, 0} end
-    if redis.call('GET', KEYS[2]) == ARGV[3] then return {copy, 0} end
+    if redis.call('GET', KEYS[2]) == ARGV[3] then
+        redis.call('PEXPIRE', KEYS[2], ARGV[4])
+        return {copy, 0}
+    end
     return {copy, math.max(1, redis.call('PTTL', KEYS[2]))}""",
 )
 
@@ -160,9 +165,11 @@ PUT_TURN = Script(
     redis.call('PUBLISH', KEYS[2], ARGV[3])
     {_NOW}
     local old = redis.call('ZSCORE', KEYS[1], ARGV[1])
-    if old and tonumber(old) >= tonumber(ARGV[2]) then return 0 end
+    local due = tonumber(ARGV[2])
+    if old and tonumber(old) >= due and tonumber(old) <= due + {ANOTHER_PACE} then return 0 end
     redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
-    redis.call('EXPIRE', KEYS[1], math.ceil(math.max(tonumber(ARGV[2]) - now, 0)) + 86400)
+    local keep = math.ceil(math.min(1e9, math.max(due - now, 0))) + 86400
+    if redis.call('TTL', KEYS[1]) < keep then redis.call('EXPIRE', KEYS[1], keep) end
     local gone = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - {OVER_FOR}, 'LIMIT', 0, 10)
     for _, site in ipairs(gone) do redis.call('ZREM', KEYS[1], site) end
     local over = redis.call('ZCARD', KEYS[1]) - tonumber(ARGV[4])

@@ -22,6 +22,7 @@ from scrapy_mandelbot.stores.redis.address import checked, connect, shown_addres
 from scrapy_mandelbot.stores.redis.hearing import Hearing
 from scrapy_mandelbot.stores.redis.scripts import copy_key, lease_key, run_key
 from scrapy_mandelbot.stores.redis.values import (
+    FAR,
     copy_value,
     name_of,
     news,
@@ -253,7 +254,7 @@ class RedisStore(LiveStore):
                     name,
                     self._token,
                     _milliseconds(lease_for),
-                    min(longest_wait, _YEAR),
+                    min(longest_wait, FAR),
                 ),
                 heard,
                 lambda: self._have_called(lambda: then(0.0)),

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 FORM = 1
 """Of all values; the first thing that each of them says."""
+FAR = 1e11
+"""Seconds since the epoch: an operator's "for ever"."""
 _LONGEST_REASON = 300  # characters of what a site is paused for; a URL in it may be longer
-_FAR = 1e11  # seconds since the epoch: an operator's "for ever"
 
 
 def name_of(site: str) -> bytes:
@@ -53,7 +54,7 @@ def read_copy(value: bytes, ahead: float) -> Copy:
 
 def pause_value(key: str, pause: KeptPause, ahead: float) -> tuple[float, bytes]:
     """Return when a pause ends, by the server's clock, and all of it as it is written."""
-    until = min(pause.until + ahead, _FAR)
+    until = min(pause.until + ahead, FAR)
     value = [
         FORM,
         name_of(key).decode(),

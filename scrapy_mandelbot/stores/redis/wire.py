@@ -171,7 +171,7 @@ class Wire:
     def _run(self) -> None:
         while (batch := self._next_batch()) is not None:
             try:
-                self._send(batch)
+                self._send(batch)  # which takes from it what is answered
             except _UNREACHABLE as error:  # noqa: PERF203 -- each batch by itself
                 self._go_down(error, batch)
             except Exception as error:  # whatever the client raises, the thread goes on
@@ -180,7 +180,7 @@ class Wire:
         if self._client is not None:
             self._client.close()
 
-    def _next_batch(self) -> list[Command] | None:
+    def _next_batch(self) -> deque[Command] | None:
         """Wait for something to do, which may be no more than to connect; None: it is over."""
         with self._condition:
             while True:
@@ -190,14 +190,14 @@ class Wire:
                 if left is not None and left <= 0:
                     self._try_again_at, left = 0.0, None
                     if self._is_down:
-                        return []
+                        return deque()
                     self._queue.extend(self._kept.values())
                 if self._queue and not self._is_down:
                     count = min(len(self._queue), _MOST_AT_A_TIME)
-                    return [self._queue.popleft() for _ in range(count)]
+                    return deque(self._queue.popleft() for _ in range(count))
                 self._condition.wait(left)
 
-    def _send(self, batch: list[Command]) -> None:
+    def _send(self, batch: deque[Command]) -> None:
         client = self._client
         if client is None:
             client = self._connect()
@@ -207,25 +207,25 @@ class Wire:
                 client.close()
                 raise
             self._client = client
-        for command, answer in zip(batch, self._answers(client, batch), strict=True):
+        for answer in self._answers(client, batch):
+            if _is_of(answer, _GOES_AWAY) or isinstance(answer, _UNREACHABLE):
+                raise ConnectionError(str(answer)) from answer
             if isinstance(answer, Exception):
-                self._refused(command, answer)
-                continue
-            self._done(command)
-            if command.key is not None and self._is_full:
-                self._is_full = False
-                self._found()
-            if command.heard is not None:
-                command.heard(answer)
+                self._refused(batch[0], answer)
+            else:
+                self._heard(batch[0], answer)
+            batch.popleft()  # nobody else answers it
+
+    def _heard(self, command: Command, answer: Any) -> None:
+        self._done(command)
+        if command.key is not None and self._is_full:
+            self._is_full = False
+            self._found()
+        if command.heard is not None:
+            command.heard(answer)
 
     def _refused(self, command: Command, error: Exception) -> None:
-        """Take an error for an answer.
-
-        Raises:
-            ConnectionError: it says that the server is to be connected to anew.
-        """
-        if _is_of(error, _GOES_AWAY) or isinstance(error, _UNREACHABLE):
-            raise ConnectionError(str(error)) from error
+        """Take an error for an answer."""
         self._lost(error)
         if not _is_of(error, _TAKES_NO_MORE):
             self._done(command)  # it would fail for ever
@@ -235,7 +235,7 @@ class Wire:
         if command.unheard is not None:
             command.unheard()
 
-    def _answers(self, client: Redis, batch: list[Command]) -> list[Any]:
+    def _answers(self, client: Redis, batch: Sequence[Command]) -> list[Any]:
         if not batch:
             return []
         pipe = client.pipeline(transaction=False)
@@ -276,7 +276,7 @@ class Wire:
                 del self._kept[command.key]
                 self._kept_bytes -= command.size
 
-    def _go_down(self, error: Exception, batch: list[Command]) -> None:
+    def _go_down(self, error: Exception, batch: deque[Command]) -> None:
         if self._client is not None:
             self._client.close()
             self._client = None
