@@ -1,5 +1,7 @@
 """What every HTML page of this package has: text that stays text, and a policy that loads nothing.
 
+What they look like alike is in ``pages.css``, before each page's own style.
+
 What comes from the web may be meant to do harm: all of it goes into a page as text, and the page's
 Content-Security-Policy lets it run its own script and load nothing. Pages are ASCII, so that they
 are the same in every pipe and locale.
@@ -35,17 +37,25 @@ def file_of(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text("ascii")
 
 
-def render(
-    package: str, template: str, values: Mapping[str, object], *, style: str, script: str = ""
+def render(  # noqa: PLR0913 - what a page is made of
+    package: str,
+    template: str,
+    values: Mapping[str, object],
+    *,
+    style: str,
+    script: str = "",
+    unscripted: str = "",
 ) -> str:
     """Return a page.
 
     Args:
         package: where the template lies.
-        template: its name. Besides the values it has ``policy``, ``style`` and ``script``.
+        template: its name. Besides the values it has ``policy``, ``style``, ``script`` and
+            ``unscripted``.
         values: texts among them are made printable, and escaped.
-        style: CSS, of the package's own.
+        style: CSS, of the package's own, after what all pages have.
         script: JavaScript, of the package's own.
+        unscripted: CSS for where scripts are switched off.
 
     Raises:
         ImportError: Jinja2 is not installed.
@@ -60,9 +70,11 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    policy = _POLICY.format(script=_hash(script) if script else "'none'", style=_hash(style))
+    style = file_of(__package__, "pages.css") + style
+    styles = " ".join(_hash(one) for one in (style, unscripted) if one)
+    policy = _POLICY.format(script=_hash(script) if script else "'none'", style=styles)
     page = environment.get_template(template).render(
-        policy=policy, style=style, script=script, **values
+        policy=policy, style=style, script=script, unscripted=unscripted, **values
     )
     return page.encode("ascii", "xmlcharrefreplace").decode() + "\n"
 

@@ -99,6 +99,7 @@ class LogReading:
         try:
             moment = self.how.clock.read(found[self.how.time])
             status = int(found["status"])
+            began = moment - _seconds(found["seconds"], moment) if self._is_later else moment
         except (ValueError, OverflowError):
             self.unreadable += 1
             return
@@ -106,14 +107,12 @@ class LogReading:
             self.went_back += 1
             self.furthest_back = max(self.furthest_back, self._latest - moment)
         self._latest = max(self._latest, moment)
-        if self._is_later:
-            moment -= _seconds(found["seconds"])
         wait = UNKNOWN
         if status in self.refusals and "retry_after" in self.how.fields:
-            wait = parse_retry_after(found["retry_after"], moment) or UNKNOWN
+            wait = parse_retry_after(found["retry_after"], began) or UNKNOWN
         visits = self._visits(self._host(found) if self._has_host else "")
         if visits is not None:
-            visits.add(moment, status, self._target(found), line, wait)
+            visits.add(began, status, self._target(found), line, wait)
 
     def _is_by_the_robot(self, found: re.Match[str]) -> bool:
         if self.robot.names and self.how.names_agents:
@@ -169,11 +168,19 @@ class LogReading:
         return target
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str, most: float) -> float:
+    """Return how long a request took; 0 where the log does not tell.
+
+    Raises:
+        ValueError: longer than it can have.
+    """
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:  # "-"
         return 0.0
+    if seconds > most:
+        raise ValueError(text)
+    return seconds
 
 
 def _unescaped(text: str) -> str:

@@ -63,23 +63,23 @@ def _lines(
 ) -> Iterator[list[str]]:
     rest, is_skipping = "", False
     while octets := _piece(file, source, breaks_off):
-        piece = octets.decode("latin-1")
-        lines = (rest + piece).split("\n")
+        lines = (rest + octets.decode("latin-1")).split("\n")
         rest = lines.pop()
         if is_skipping and lines:
             lines[0], is_skipping = "", False
         if len(rest) > _LONGEST:
             rest, is_skipping = "", True
-        if "\r" in piece:
-            lines = [line.rstrip("\r") for line in lines]
-        yield lines
-    if rest:
-        yield [rest.rstrip("\r")]
+        if lines:
+            yield [line.rstrip("\r") if len(line) <= _LONGEST else "" for line in lines]
+    if rest or is_skipping:
+        yield ["" if is_skipping else rest.rstrip("\r")]
 
 
 def _piece(file: io.BufferedIOBase, source: str, breaks_off: Callable[[str], None]) -> bytes:
     try:
         return file.read1(_PIECE)
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if getattr(error, "errno", None) is not None:  # of the disk, and not of what is packed
+            raise
         breaks_off(f"{named(source)}: it breaks off: {str(error).rstrip('.').lower()}")
         return b""

@@ -123,6 +123,16 @@ def test_garbage_is_counted():
     assert (made.lines, made.unreadable, made.sites) == (5, 3, {})
 
 
+@pytest.mark.parametrize("digits", [30, 400])
+def test_a_request_took_no_longer_than_there_is_time(digits):
+    """What says so has no time, and is counted with the garbage: a report tells no such moment."""
+    how, text = LINES["of nginx"]
+    took = [text.replace(" 2.500 ", f" {one} ") for one in ("2.500", "9" * digits, "-")]
+    made = read(how, *took)
+    assert made.unreadable == 1
+    assert [list(visits.times) for visits in made.sites.values()] == [[AT, AT + 2.5]]
+
+
 @given(st.text(st.characters(max_codepoint=255), max_size=80))
 def test_no_line_raises(garbage):
     """Whatever stands in it, whole or as a part of a good line."""

@@ -3,21 +3,14 @@
 The findings by kind, the file, the corrected version, and a box in which URLs are tested. The file
 can be edited, and is judged as one types: the page reads it and decides by itself, by scripts that
 are held equal to the package (`read.js`, `decide.js`).
-
-What a robots.txt says may be meant to do harm: all of it goes into the page as text, and the page's
-Content-Security-Policy lets it run its own script and load nothing. The page is ASCII, so that it
-is the same in every pipe and locale.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot import pages
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.reports.findings import counts_told
 from scrapy_mandelbot.commands.reports.layout import counted
@@ -25,7 +18,6 @@ from scrapy_mandelbot.commands.reports.page.shown_file import changed, html_of, 
 from scrapy_mandelbot.commands.reports.page.tester import robots_offered, tester_data
 from scrapy_mandelbot.commands.reports.page.words import kinds_of, title_of
 from scrapy_mandelbot.robotstxt.lint import Severity
-from scrapy_mandelbot.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,15 +59,6 @@ def render(subject: Subject, made: datetime) -> str:
     Raises:
         ImportError: Jinja2 is not installed.
     """
-    import jinja2  # noqa: PLC0415 - an extra
-
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_file),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: printable(value) if type(value) is str else value,
-    )
-    style, script = _file("page.css"), "".join(map(_file, _SCRIPTS))
     rules, checked, corrected = subject.rules, subject.checked, subject.corrected
     robots, absent = rules.read(subject.dialect, subject.max_bytes)
     before = shown_file(rules.body if rules.is_there else b"")
@@ -83,31 +66,33 @@ def render(subject: Subject, made: datetime) -> str:
     found = checked["findings"]
     data = tester_data(subject, before, after)
     marked, marked_after = changed(before, after) if after else ([], [])
-    page = environment.get_template("page.html.jinja").render(
-        title=title_of(checked["source"]),
-        summary=", ".join(text for _, text in counts_told(checked)),
-        counts=counts_told(checked),
-        delivery=list(_delivery(checked["delivery"], len(rules.body))),
-        comments=robots.comments(subject.agents) if robots else (),
-        kinds=kinds_of(found, map(str, reversed(Severity))),
-        lines=html_of(before, {one["line"] for one in found}),
-        absent=_absence(absent, is_empty=not before.lines),
-        corrected=None if after is None else html_of(after, ()),
-        proof=corrected and corrected["proof"],
-        remarks=_remarks(corrected) if corrected else (),
-        offered=robots_offered(rules),
-        dialect=subject.dialect.name,
-        dialects=list(data["dialects"]),
-        made=f"scrapy-mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
-        data=_json({**data, "changed": {"before": marked, "after": marked_after}}),
-        style=style,
-        style_hash=_hash(style),
-        plain=_WITHOUT_SCRIPTS,
-        plain_hash=_hash(_WITHOUT_SCRIPTS),
-        script=script,
-        script_hash=_hash(script),
+    return pages.render(
+        __name__,
+        "page.html.jinja",
+        {
+            "title": title_of(checked["source"]),
+            "summary": ", ".join(text for _, text in counts_told(checked)),
+            "counts": counts_told(checked),
+            "delivery": list(_delivery(checked["delivery"], len(rules.body))),
+            "comments": robots.comments(subject.agents) if robots else (),
+            "kinds": kinds_of(found, map(str, reversed(Severity))),
+            "lines": html_of(before, {one["line"] for one in found}),
+            "absent": _absence(absent, is_empty=not before.lines),
+            "corrected": None if after is None else html_of(after, ()),
+            "proof": corrected and corrected["proof"],
+            "remarks": _remarks(corrected) if corrected else (),
+            "offered": robots_offered(rules),
+            "dialect": subject.dialect.name,
+            "dialects": list(data["dialects"]),
+            "made": f"scrapy-mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
+            "data": pages.script_data(
+                {**data, "changed": {"before": marked, "after": marked_after}}
+            ),
+        },
+        style=pages.file_of(__name__, "page.css"),
+        script="".join(pages.file_of(__name__, name) for name in _SCRIPTS),
+        unscripted=_WITHOUT_SCRIPTS,
     )
-    return page.encode("ascii", "xmlcharrefreplace").decode() + "\n"
 
 
 def _absence(reason: str, *, is_empty: bool) -> str:
@@ -121,15 +106,6 @@ def _remarks(corrected: dict[str, Any]) -> list[str]:
     """Return what there is to say of the corrected version, for robots of other dialects too."""
     effects = (sentence for effect in corrected["effects"] for sentence in effect["summary"])
     return [*corrected["remarks"], *effects]
-
-
-def _file(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text("ascii")
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str, str]]:
@@ -148,9 +124,3 @@ def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str,
     if known.get("content_encoding"):
         yield "Encoding", known["content_encoding"]
     yield "Size", counted(size, "byte")
-
-
-def _json(data: dict[str, Any]) -> str:
-    """Return data that no HTML parser takes for the end of the script that holds it."""
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
