@@ -33,7 +33,7 @@ class Clock:
         """Have something called after so many seconds, on whichever loop or reactor Scrapy runs."""
         return call_later(seconds, call, *arguments)
 
-    def loop(self) -> Callable[[Callable[[], None]], object]:
+    def loop(self) -> Callable[..., object]:
         """Return what has something called in the loop that runs now, from any thread."""
         if is_asyncio_available():
             return asyncio.get_event_loop().call_soon_threadsafe

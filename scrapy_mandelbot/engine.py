@@ -8,7 +8,6 @@ DOWNLOADER may have none. Everything falls back to something slower, never to so
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 from contextlib import suppress
@@ -19,7 +18,6 @@ import scrapy.pqueues
 from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.python.failure import Failure
@@ -255,20 +253,6 @@ def slot_delay(crawler: Crawler, keys: Iterable[str]) -> float:
     slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
     delays = [getattr(slots.get(key), "delay", 0.0) for key in keys]
     return max([crawler.settings.getfloat("DOWNLOAD_DELAY"), *delays])
-
-
-def in_loop() -> Callable[..., None]:
-    """Return what has something called in the thread that this is called in, from any other."""
-    if is_asyncio_available():
-        loop = asyncio.get_event_loop()
-
-        def call_in_loop(call: Callable[..., object], *arguments: Any) -> None:
-            loop.call_soon_threadsafe(call, *arguments)
-
-        return call_in_loop
-    from twisted.internet import reactor  # noqa: PLC0415 -- it may not be installed before
-
-    return cast("Callable[..., None]", cast("Any", reactor).callFromThread)
 
 
 def scheduler_only_waits(crawler: Crawler) -> bool:

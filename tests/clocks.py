@@ -38,6 +38,8 @@ class TurnedClock:
         """What is to be called, with its time."""
         self.set = 0
         """How often something was to be called later."""
+        self.from_threads: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        """What other threads want called, with its arguments; it waits for the test."""
 
     def now(self) -> float:
         return self._now
@@ -48,6 +50,15 @@ class TurnedClock:
         one = TurnedCall(self, call, arguments)
         self.calls[one] = self._now + seconds, next(self._order)
         return one
+
+    def loop(self) -> Callable[..., None]:
+        return lambda call, *arguments: self.from_threads.append((call, arguments))
+
+    def call_from_threads(self) -> None:
+        """Call what other threads wanted called until now."""
+        while self.from_threads:
+            call, arguments = self.from_threads.pop(0)
+            call(*arguments)
 
     def turn(self, seconds: float) -> None:
         """Let so many seconds pass; whatever is due on the way is called on time, in order."""

@@ -22,14 +22,11 @@ PAGE = "https://example.com/page"
 
 
 @pytest.fixture
-def crawler(make_crawler, redis_server, monkeypatch):
+def crawler(make_crawler, redis_server):
     crawler = make_crawler(MANDELBOT_JOB=redis_server.url, MANDELBOT_JOB_LEASE=30)
     crawler.request_fingerprinter = RequestFingerprinter(crawler)
     crawler.engine._slot = EngineSlot()
     crawler.crawling = True
-    calls = []
-    monkeypatch.setattr(worker.engine, "in_loop", lambda: lambda *call: calls.append(call))
-    crawler.calls = calls
     return crawler
 
 
@@ -46,9 +43,7 @@ def answer(crawler, clock, seconds: float = 0.0) -> None:
     clock.turn(seconds)
     link = JobWorker.of(crawler)._link
     link.call_and_wait(lambda: None, 10)
-    while crawler.calls:
-        call, *arguments = crawler.calls.pop(0)
-        call(*arguments)
+    clock.call_from_threads()
 
 
 def until(crawler, clock, condition) -> None:

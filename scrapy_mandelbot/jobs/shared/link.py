@@ -40,7 +40,7 @@ class Link:
         self,
         renew: Callable[[], object],
         every: float,
-        in_loop: Callable[..., None],
+        in_loop: Callable[..., object],
         now: Callable[[], float],
     ) -> None:
         self._renew = renew

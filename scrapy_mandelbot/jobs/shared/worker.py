@@ -89,9 +89,7 @@ class JobWorker(RunningJob):
         self._poll = _POLL
         self._next_due: float | None = None
         self._is_serving = False
-        self._link = Link(
-            self._renew, self._lease / _RENEWALS, engine.in_loop(), self._crawl.clock.now
-        )
+        self._link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
         try:
             joined = self._link.call_and_wait(self._server.join, _WAIT_AT_END)
         except BaseException:
