@@ -434,6 +434,24 @@ def test_a_url_may_set_what_the_package_redis_takes_but_not_the_form_of_answers(
     assert find(store, NOW - 5) == (COPY, 0)
 
 
+def test_a_store_is_kept_over_a_socket(open_store, client, server):
+    """Of this machine, with a user and a password, in the database that the URL names."""
+    client.acl_setuser(
+        "robot",
+        enabled=True,
+        passwords=["+se/cret"],
+        keys=["mandelbot:*"],
+        channels=["*"],
+        categories=["+@all"],
+    )
+    url = server.unix_url.replace("//", "//robot:se%2Fcret@").replace("db=0", "db=3")
+    open_store(url).put_pause(SITE, PAUSE)
+    store = open_store(url)
+    while not store.get_pauses():
+        pass
+    assert list(client.info("keyspace")) == ["db3"]
+
+
 def test_a_closed_store_calls_nobody(open_store):
     """What is heard of after the crawl is over is nobody's business, nor does a thread stay."""
     import threading
