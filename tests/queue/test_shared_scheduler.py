@@ -135,7 +135,7 @@ def answered_in(seconds: int, crawler, scheduler, clock) -> list[Request]:
 def lose_lease(crawler) -> None:
     """Have the worker's sites be others', as if it had been stopped for long."""
     job = JobWorker.of(crawler)
-    job._server.leave(job.job.worker)
+    job._server.leave(job.job.worker, job.job.token)
 
 
 @pytest.mark.parametrize("others", [0, 3])
@@ -192,7 +192,7 @@ def test_a_request_in_memory_that_comes_back_leaves_a_lost_site_alone(
     assert not answered_in(30, crawler, scheduler, clock)
     other.claim(line)
     other.exchange()
-    assert other.last.give_back == ["https://example.com"]
+    assert other.answer.give_back == ["https://example.com"]
     other.give_back("https://example.com")
     other.exchange()
     other.leave()

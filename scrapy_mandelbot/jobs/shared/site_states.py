@@ -37,7 +37,7 @@ class LeftPause(NamedTuple):
     failed_probes: int
 
 
-_NOTHING = Left(b"", "0")
+NOTHING_LEFT = Left(b"", "0")
 
 
 def is_calm(site: SiteState) -> bool:
@@ -55,7 +55,7 @@ def left_of(site: SiteState, now: float, server_time: float, least: float) -> Le
         least: seconds for which the site is left alone in any case.
     """
     if site.is_plain and not least:
-        return _NOTHING
+        return NOTHING_LEFT
     rest = max(least, site.next_turn(now) - now, site.pause_due(now) - now, 0.0)
     if site.has_given_up():
         rest = inf
