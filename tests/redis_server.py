@@ -65,6 +65,7 @@ class RedisServer:
             *(PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1"),
             *("--unixsocket", str(folder / "redis.sock"), "--dir", str(folder)),
             *("--logfile", str(folder / "redis.log"), "--daemonize", "no", "--save", ""),
+            *("--repl-diskless-sync-delay", "0"),
             *("--appendonly", "yes" if appendonly else "no", "--appendfsync", "always"),
             *arguments,
         ]
@@ -108,6 +109,19 @@ class RedisServer:
     def clear(self) -> None:
         """Drop all that it holds, for the next test."""
         self._ask(b"FLUSHALL\r\n")
+
+    def replicate(self, port: int) -> None:
+        """Have it be a replica of the server on a port, and wait until it has all of that."""
+        self._ask(b"REPLICAOF 127.0.0.1 %d\r\n" % port)
+        deadline = time.monotonic() + _PATIENCE
+        while b"master_link_status:up" not in self._ask(b"INFO replication\r\n"):
+            if time.monotonic() > deadline:
+                raise TimeoutError((self._folder / "redis.log").read_text())
+            time.sleep(0.01)
+
+    def promote(self) -> None:
+        """Have it be a replica no longer."""
+        self._ask(b"REPLICAOF NO ONE\r\n")
 
     def _running(self) -> subprocess.Popen:
         assert self._process is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 import pytest
 from live_stores import SITE, Events, Listener, claim, find
 from redis_server import NEEDS_REDIS, RedisServer
+from store_logs import Log
 
 from scrapy_mandelbot.stores import Copy, KeptPause
 from scrapy_mandelbot.stores.live import Lease
@@ -22,34 +22,10 @@ COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, NOW)
 PAUSE = KeptPause(NOW + 9_000, "503", 2)
 
 
-class Log(logging.Handler):
-    """The store's lines; a test waits for one."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.lines = Events()
-        self.warnings: list[str] = []
-
-    def emit(self, record) -> None:
-        if record.levelno >= logging.WARNING:
-            self.warnings.append(record.getMessage())
-        self.lines(record.getMessage())
-
-    def wait_for(self, words: str) -> str:
-        while words not in (line := self.lines.next()[0]):
-            pass
-        return line
-
-
 @pytest.fixture
 def log():
-    handler, logger = Log(), logging.getLogger("scrapy_mandelbot.stores")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    yield handler
-    logger.removeHandler(handler)
-    logger.setLevel(level)
+    with Log() as lines:
+        yield lines
 
 
 @pytest.fixture
