@@ -54,7 +54,7 @@ class Failover:
         self.address.cut()
 
     def demote_primary(self) -> None:
-        """Have it be a replica of nobody: who is connected stays so, and who comes next does not."""
+        """Have it be a replica of nobody; connections to it stay, new ones lead to the other."""
         self._replication.cut()
         self.address.lead_to(self.replica.port)
         with Redis(port=self.primary.port) as client:
