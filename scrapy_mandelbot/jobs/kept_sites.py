@@ -23,7 +23,6 @@ IN_JOB = "site/"
 """What the names begin with under which a job has them."""
 _CHANGES = {
     events.PAUSED,
-    events.HELD,
     events.OVERHEARD,
     events.PROLONGED,
     events.RESUMED,
