@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.jobs.shared.worker import site_of_line
+from scrapy_mandelbot.jobs.site_states import site_of_line
 from scrapy_mandelbot.stores.shared_job import JobServer, SharedJob
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Worker(SharedJob):
         self.server = JobServer(url, name, lease)
         self.time = 1_000.0
         self.answer: Answer | None = None
-        self.is_whole = True
+        self.lost = None
         self.arrived = None
         super().__init__(self.server.join(), site_of_line, lambda: self.time)
 
@@ -29,7 +29,7 @@ class Worker(SharedJob):
         """Say all that there is to say, and ask for so many sites."""
         self.answer = self.server.exchange(self.next_exchange(take, idle))
         if self.answer.is_lost:
-            self.is_whole = self.lose(self.answer.last)
+            self.lost = self.lose(self.answer.last)
         else:
             self.arrived = self.take_answer(self.answer)
         return self.answer
@@ -42,6 +42,20 @@ class Worker(SharedJob):
         """Be a worker no longer."""
         self.server.leave(self.worker, self.token)
         self.close()
+
+
+class Past:
+    """All that a server holds now, to which it can be set back."""
+
+    def __init__(self, redis) -> None:
+        self._redis = redis
+        self._values = {key: redis.dump(key) for key in redis.keys("*")}
+
+    def come_back(self) -> None:
+        """Have it be so again, as where a replica takes over that was behind."""
+        self._redis.flushall()
+        for key, value in self._values.items():
+            self._redis.restore(key, 0, value)
 
 
 class OneWorker(Worker):

@@ -183,6 +183,14 @@ class Parts:
 
     # Told.
 
+    def restore(self, path: str, now: float, until: float, reason: str, failed_probes: int) -> None:
+        """Go on with the pause of a section that a former run has set aside, if it is not over."""
+        pause = Pause(self._law)
+        pause.restore(now, until, reason, failed_probes)
+        if not pause.is_open and path not in self._sections and len(self._sections) < MOST_SECTIONS:
+            section = self._sections[path] = Section(path, self.good_at)
+            section.pause, section.is_told = pause, True
+
     def hand_out(self, flight: Flight, now: float) -> None:
         """Note that a request goes out; where the probe of its section is due, this is it."""
         section = self.section_of(flight.request.url)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.stores.job.children import ChildrenLeft
 from scrapy_mandelbot.stores.job.contract import START, KeptRequest
 from scrapy_mandelbot.stores.shared_job.changes import UNKNOWN, Exchange, key, push
+from scrapy_mandelbot.stores.shared_job.changes import name as name_of
 from scrapy_mandelbot.stores.shared_job.held_sites import FIRST, HeldLines, HeldSite
-from scrapy_mandelbot.stores.shared_job.said_alone import Said, SaidAlone
+from scrapy_mandelbot.stores.shared_job.said_alone import Lost, Said, SaidAlone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -281,6 +282,7 @@ class SharedJob:
         if sent.words or answer.sites or answer.is_again:
             self.last = sent.number
         self._said_alone.add(sent.number, self._now(), self._sent_words)
+        self._said_alone.add_rests(sent.number, self._now(), self._sent_words)
         said = sum(one.word[0] == "push" for one in self._sent_words)
         self._size -= sum(one.size for one in self._sent_words)
         self._sent, self._sent_words = None, []
@@ -322,7 +324,7 @@ class SharedJob:
             if site is not None and not site.waiting and not site.asked:
                 self._low[name] = None
 
-    def lose(self, last: int) -> bool:
+    def lose(self, last: int) -> Lost:
         """Drop all that was held and said under a lease that is lost.
 
         What gave it comes back, to whoever has it now. What no request gave is kept, as what
@@ -330,14 +332,16 @@ class SharedJob:
 
         Args:
             last: the number of the last exchange that Redis has kept.
-
-        Returns:
-            Whether nothing is lost: false where Redis has not kept what was said so long ago that
-            it cannot be said again.
         """
         is_kept = self._sent is not None and self._sent.number <= last
         words = [*(() if is_kept else self._sent_words), *self._words]
         self._sent, self._sent_words = None, []
+        self._said_alone.add_rests(self._exchanges + 1, self._now(), words)
+        left = [
+            (site, state, milliseconds)
+            for one, state, milliseconds in self._said_alone.rests_after(last, self._now())
+            if (site := name_of(one)) not in self.sites  # of these more is known
+        ]
         is_whole, again = self._said_alone.after(last)
         self._said_alone = SaidAlone(forgotten=0)  # by this number, or under another one
         self.last = min(self.last, last)
@@ -350,7 +354,7 @@ class SharedJob:
         self._low.clear()
         self._given = {START: self._given.pop(START, {})}
         self._recent = set(), set()
-        return is_whole
+        return Lost(is_whole, left)
 
     # The rest is its own.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from redis_server import NEEDS_REDIS
-from shared_jobs import Worker
+from shared_jobs import Past, Worker
 
 from scrapy_mandelbot.stores.job import Place
 from scrapy_mandelbot.stores.job.contract import START
@@ -18,19 +18,6 @@ pytestmark = NEEDS_REDIS
 
 LIFO = Place(0, 0, is_last_first=True)
 SITE, OTHER = "https://example.com", "https://example.org"
-
-
-class Past:
-    """All that a server holds now, to which it can be set back."""
-
-    def __init__(self, redis) -> None:
-        self._redis = redis
-        self._values = {key: redis.dump(key) for key in redis.keys("*")}
-
-    def come_back(self) -> None:
-        self._redis.flushall()
-        for key, value in self._values.items():
-            self._redis.restore(key, 0, value)
 
 
 @pytest.fixture
@@ -138,7 +125,7 @@ def test_a_worker_of_the_same_number_is_another(worker, now):
     second.exchange(take=1)
     first.acknowledge(first.claim(SITE).number)
     answer = first.exchange()
-    assert (answer.is_lost, answer.last, first.is_whole) == (True, -1, True)
+    assert (answer.is_lost, answer.last, first.lost.is_whole) == (True, -1, True)
     begin_anew(first)
     assert second.worker < first.worker
     assert not second.exchange().is_lost, "it did not leave in its place"
@@ -164,7 +151,7 @@ def test_what_no_request_gave_is_said_again(worker, now):
     past.come_back()
     one.push(SITE, LIFO, b"fed 3")
     answer = one.exchange()
-    assert (answer.is_lost, answer.last, one.is_whole) == (True, 1, True)
+    assert (answer.is_lost, answer.last, one.lost.is_whole) == (True, 1, True)
     begin_anew(one)
     one.exchange()
     given = [b"fed 1", b"fed 2", b"fed 3", b"start 1", b"start 2", b"start 3"]
@@ -237,6 +224,41 @@ def test_who_leaves_tells_how_sites_are_to_be_asked(worker, now):
     assert 99 < answer.next_due <= 100
 
 
+def test_what_was_said_of_sites_is_known_for_a_while(worker, now):
+    """Of those that were given back since; of those that it held it knows more than that."""
+    one = worker()
+    sites = [f"http://{number}" for number in range(5)]
+    for site in sites:
+        one.push(site, LIFO, b"page")
+    one.exchange(take=5)
+    one.rest(sites[0], b"kept", "9000")
+    one.exchange()
+    past = now()
+    for site, milliseconds in zip(sites[1:], ("9000", "inf", "1000"), strict=False):
+        one.rest(site, b"state", milliseconds)
+        one.give_back(site)
+    one.exchange()
+    past.come_back()
+    one.time += 5
+    one.rest(sites[4], b"held", "9000")
+    one.rest(sites[0], b"unsaid", "8000")
+    one.give_back(sites[0])
+    assert one.exchange().is_lost
+    assert one.lost.left == [
+        (sites[1], b"state", "4000"),
+        (sites[2], b"state", "inf"),
+        (sites[3], b"state", "0"),
+        (sites[0], b"unsaid", "8000"),
+    ]
+    begin_anew(one, one.lost.left)
+    one.see(1)
+    one.exchange()
+    one.time += 61
+    one.see(2)
+    one.exchange()
+    assert one.lose(0).left == []
+
+
 def test_a_pause_that_redis_knows_to_be_longer_stays(worker):
     """Who comes late has not heard of it."""
     first, second = worker(), worker()
@@ -264,7 +286,7 @@ def test_what_is_gone_for_good_is_told(worker, now, monkeypatch):
         one.exchange()
         past.come_back()
         assert one.exchange(take=1).is_lost
-        assert one.is_whole == (again == count)
+        assert one.lost.is_whole == (again == count)
         begin_anew(one)
         one.exchange()
         assert one.server.lengths() == ({SITE: (again, 0)} if again else {})
