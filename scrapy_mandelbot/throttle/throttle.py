@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.stores import KeptPause, Store
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
-_AT_ONCE = 0.01  # seconds; a pause of a former run that is over ends with a probe all the same
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
 
@@ -576,16 +575,14 @@ class Throttle:
         One that is over by now ends with a probe all the same; one that is known goes on as it is.
         """
         site, now = self.sites.of(name), self._now()
-        due, known = max(left.until, now + _AT_ONCE), site.pause(left.route)
-        if left.section:
-            site.restore_section(now, left.section, due, left.reason, left.failed_probes)
-        elif known is None or known.is_open:
-            pause = site.restore(now, left.route, due, left.reason, left.failed_probes)
-            if pause is not None:
-                self._alarm.set(site, pause.until)
-                if left.until > now:
-                    self._report.prolonged(events.RESTORED, site, left.route, pause)
+        known = site.pause(left.route)
+        is_news = left.until > now and not left.section and (known is None or known.is_open)
+        site.go_on(now, left)
         self.sites.settle(site)
+        pause = site.pause(left.route)
+        if is_news and pause is not None:
+            self._alarm.set(site, pause.until)
+            self._report.prolonged(events.RESTORED, site, left.route, pause)
 
     # The rest is for the above.
 
