@@ -120,6 +120,7 @@ RESUMED = Event(
     signal=signals.site_resumed,
     heard=("site", "paused_for"),
 )
+RECOVERED = Event("Asking %(where)s as fast as before its pause", logging.DEBUG)
 OPENED = Event(RESUMED.text, signal=signals.site_resumed, heard=RESUMED.heard)
 GIVEN_UP = Event(
     "Gave up %(where)s after %(tries)d failed tries in %(paused_for).0f s: %(reason)s"

@@ -309,6 +309,7 @@ class JobScheduler(BaseScheduler):
             self._in_hand = storage.in_hand
             self._queue = SiteQueue.over(self._crawler, storage)
             self._job.take_over(spider, self._queue.push)
+            self._job.sites.restore(storage)
         except BaseException:
             self._job.let_go()
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.jobs.shared.worker import site_of_line
+from scrapy_mandelbot.jobs.site_states import site_of_line
 from scrapy_mandelbot.stores.shared_job import JobServer, SharedJob
 
 if TYPE_CHECKING:

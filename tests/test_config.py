@@ -12,7 +12,7 @@ from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
-from scrapy_mandelbot import Dialect, SettingsError
+from scrapy_mandelbot import Dialect, SettingsError, stores
 from scrapy_mandelbot.config import Config, check_settings, setting_defaults
 from scrapy_mandelbot.politeness import PaceLaw
 from scrapy_mandelbot.robotstxt import DIALECTS
@@ -325,6 +325,7 @@ def test_a_store_on_a_server_without_the_package_says_what_to_install(monkeypatc
     """The extra is for those who want it; a project without it finds out at start."""
     for name in [one for one in sys.modules if one.startswith("scrapy_mandelbot.stores.redis")]:
         monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(stores, "redis", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(SettingsError, match=r"pip install scrapy-mandelbot\[redis\]"):
         config(MANDELBOT_STORE="redis://localhost:6379/0")

@@ -14,18 +14,21 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import is_server, read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.jobs.job import CLAIMED, FILE, LOCK
+from scrapy_mandelbot.jobs.kept_sites import IN_JOB
+from scrapy_mandelbot.jobs.site_states import read_left
 from scrapy_mandelbot.queue.names import key_of_name, section_of_name
 from scrapy_mandelbot.shown import without_credentials
-from scrapy_mandelbot.stores import SqliteStore
-from scrapy_mandelbot.stores.job import CannotKeepError, JobLock, connect_to_read
+from scrapy_mandelbot.stores import KeptPause, SqliteStore
+from scrapy_mandelbot.stores.job import CannotKeepError, JobLock, SqliteJob, connect_to_read
 from scrapy_mandelbot.stores.job.schema import as_ours
 from scrapy_mandelbot.stores.shared_job import JobServer
-from scrapy_mandelbot.throttle import split_key
+from scrapy_mandelbot.throttle import key_of, split_key
 
 if TYPE_CHECKING:
     import sqlite3
 
     from scrapy_mandelbot.commands.job import Job
+    from scrapy_mandelbot.politeness import LeftPause
 
 
 def look_at_job(job: Job) -> Result:
@@ -40,14 +43,21 @@ def look_at_job(job: Job) -> Result:
     if job.args[1:]:
         return _requeue(folder, job.args[2] if job.args[2:] else None, is_running=is_running)
     try:
-        lines, in_flight, aside = _counts(path)
+        lines, in_flight, aside, left = _read(path)
     except CannotKeepError as error:
         raise CannotBeHadError(f"{path}: {error}") from None
     now = time.time()
-    waits = waiting.Waits(now, int(read_setting(job.settings, "pause_tries")), aside)
+    pauses = {
+        key_of(site, one.route): KeptPause(one.until, one.reason, one.failed_probes)
+        for site, one in left
+        if not one.section
+    }
+    sections = {(site, one.section): one.until for site, one in left if one.section}
+    tries = int(read_setting(job.settings, "pause_tries"))
+    waits = waiting.Waits(now, tries, aside, pauses, sections=sections)
     store = _store(folder)
     if store is not None:
-        waits = waits._replace(pauses=store.get_pauses(), turns=store.get_turns(now))
+        waits = waits._replace(pauses=pauses | store.get_pauses(), turns=store.get_turns(now))
         store.close()
     report = waiting.of_job(lines, in_flight, waits)
     report |= {"folder": str(folder), "running": is_running}
@@ -75,8 +85,10 @@ def _look_at_shared(job: Job) -> Result:
     return Result(0, report, waiting.text(report, job.terminal.paint))
 
 
-def _counts(path: Path) -> tuple[Counter[str], Counter[str], dict[str, Counter[str]]]:
-    """Return by site and route how many requests there are, in flight, and aside by section.
+def _read(
+    path: Path,
+) -> tuple[Counter[str], Counter[str], dict[str, Counter[str]], list[tuple[str, LeftPause]]]:
+    """Return what there is: by site and route requests, in flight, aside by section; and pauses.
 
     Raises:
         CannotKeepError: the file cannot be read.
@@ -87,13 +99,17 @@ def _counts(path: Path) -> tuple[Counter[str], Counter[str], dict[str, Counter[s
             row = database.execute("SELECT value FROM state WHERE name = ?", (CLAIMED,)).fetchone()
             claimed = json.loads(row[0]) if row else []
             lines, in_flight = _by_line(database, None), _by_line(database, claimed)
+            kept = database.execute(
+                "SELECT name, value FROM state WHERE substr(name, 1, ?) = ?", (len(IN_JOB), IN_JOB)
+            ).fetchall()
     finally:
         database.close()
     aside: dict[str, Counter[str]] = defaultdict(Counter)
     for name, count in (lines - in_flight).items():
         if section := section_of_name(name):
             aside[key_of_name(name)][section] += count
-    return _by_key(lines), _by_key(in_flight), aside
+    left = [(name.removeprefix(IN_JOB), one) for name, state in kept for one in read_left(state)]
+    return _by_key(lines), _by_key(in_flight), aside, left
 
 
 def _by_key(lines: Counter[str]) -> Counter[str]:
@@ -114,16 +130,35 @@ def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter
 def _requeue(folder: Path, site: str | None, *, is_running: bool) -> Result:
     if is_running:
         raise CannotBeHadError(f"{folder}: a run has this job; its console can resume a site")
+    keys = _forget_pauses(folder, site)
+    text = "".join(f"{waiting.named(key)} is asked again by the next run\n" for key in keys)
+    remarks = [] if keys else [f"{site or 'no site'} is not paused or given up"]
+    return Result(0 if keys else 1, {"requeued": keys}, text, remarks)
+
+
+def _forget_pauses(folder: Path, site: str | None) -> list[str]:
+    """Forget the pauses of one site, or of all; return of which sites and routes there were any."""
+    keys = []
     store = _store(folder)
-    pauses = {} if store is None else store.get_pauses()
-    keys = [key for key in pauses if site in {None, split_key(key)[0]}]
     if store is not None:
+        keys = [key for key in store.get_pauses() if site in {None, split_key(key)[0]}]
         for key in keys:
             store.put_pause(key, None)
         store.close()
-    text = "".join(f"{waiting.named(key)} is asked again by the next run\n" for key in keys)
-    remarks = [] if keys else [f"{site or 'no site'} is not paused or given up"]
-    return Result(0 if keys else 1, {"requeued": sorted(keys)}, text, remarks)
+    try:
+        job = SqliteJob(folder / FILE)
+        try:
+            for name in job.get_states(IN_JOB if site is None else IN_JOB + site):
+                kept = name.removeprefix(IN_JOB)
+                if site in {None, kept}:
+                    job.put_state(name, None)
+                    keys.append(kept)
+            job.commit()
+        finally:
+            job.close()
+    except CannotKeepError as error:
+        raise CannotBeHadError(f"{folder / FILE}: {error}") from None
+    return sorted(set(keys))
 
 
 def _store(folder: Path) -> SqliteStore | None:

@@ -15,6 +15,7 @@ from scrapy.utils.misc import load_object
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.jobs.commits import Commits
 from scrapy_mandelbot.jobs.feeds import Feeds
+from scrapy_mandelbot.jobs.kept_sites import KeptSites
 from scrapy_mandelbot.jobs.requests import Order, RequestForm
 from scrapy_mandelbot.jobs.running import RunningJob
 from scrapy_mandelbot.jobs.spider_state import SpiderState
@@ -68,6 +69,7 @@ class Job(RunningJob):
         self._feeds = Feeds(crawler, self.store, folder, is_synced=self._is_synced)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
         self._before_commits: list[Callable[[], None]] = []
+        self.sites = KeptSites(self, self._crawl, self._save_soon)
         self._crawl.job = self
 
     @classmethod

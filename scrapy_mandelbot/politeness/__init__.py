@@ -33,7 +33,7 @@ from scrapy_mandelbot.politeness.pace import (
     unreadable_lines,
 )
 from scrapy_mandelbot.politeness.parts import Parts, Section, sections_of
-from scrapy_mandelbot.politeness.pause import Pause
+from scrapy_mandelbot.politeness.pause import LeftPause, Pause
 from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.politeness.pause_table import TRANSITIONS, Fact, News, PauseState
 from scrapy_mandelbot.politeness.recovery import Recovery
@@ -52,6 +52,7 @@ __all__ = [
     "Failure",
     "Flight",
     "Known",
+    "LeftPause",
     "Metronome",
     "News",
     "Outcome",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.politeness.lengths import Lengths
 from scrapy_mandelbot.politeness.pause_table import ROWS, Fact, News, PauseState, Said
@@ -18,6 +18,19 @@ from scrapy_mandelbot.politeness.recovery import Recovery
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+
+
+class LeftPause(NamedTuple):
+    """A pause that was not over when a run, or a worker, left its site."""
+
+    route: str
+    until: float
+    """Seconds since the epoch; it may have passed: then the site was probed, or on its way back."""
+    reason: str
+    failed_probes: int
+    """In a row; 0 where they had been too many: whoever has the site next tries as often."""
+    section: str = ""
+    """The path of the section to which it applies alone; empty: it is the whole site's."""
 
 
 class Pause:
@@ -59,14 +72,10 @@ class Pause:
         }
         return f"{self.state.value}{details[self.state]}"
 
-    def as_data(self) -> dict[str, object]:
-        """Return what :meth:`restore` needs, as plain data."""
-        return {
-            "state": self.state.value,
-            "until": self.until,
-            "reason": self.reason,
-            "failed_probes": self.failed_probes,
-        }
+    def left(self, route: str, section: str = "") -> LeftPause:
+        """Return what the next owner of its site is to go on with."""
+        failed_probes = 0 if self.state is PauseState.GIVEN_UP else self.failed_probes
+        return LeftPause(route, self.until, self.reason, failed_probes, section)
 
     @property
     def failed_probes(self) -> int:
@@ -134,8 +143,16 @@ class Pause:
 
     def restore(self, now: float, until: float, reason: str, failed_probes: int) -> None:
         """Go on with the pause of a former run, if it is not over."""
+        if until > now:
+            self.go_on(now, until, reason, failed_probes)
+
+    def go_on(self, now: float, until: float, reason: str, failed_probes: int) -> None:
+        """Go on with a pause that was left; one that is over by now ends with a probe as well.
+
+        One that is known already goes on as it is.
+        """
         until = min(until, now + max(self.law.longest, self.law.retry_after_longest))
-        if self.state is not PauseState.OPEN or until <= now:
+        if self.state is not PauseState.OPEN:
             return
         if self.law.recovers and self.recovery is None:
             self.recovery = Recovery()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.parts import Section
-    from scrapy_mandelbot.politeness.pause import Pause
+    from scrapy_mandelbot.politeness.pause import LeftPause, Pause
     from scrapy_mandelbot.politeness.pause_law import PauseLaw
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
@@ -410,22 +410,17 @@ class SiteState:
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
-        if self._parts is None:
-            self._parts = Parts(self._law)
-            self._parts.good_at = self._good_at
-            self.has_refused = True
-        if self._routes is None:
-            self._routes = Routes(self._law)
-        has_limit = self._routes.has_limit(flight.route)
-        blame = self._parts.refused(flight, fingerprint, refusal, has_limit=has_limit)
+        parts, routes = self._use_parts(), self.use_routes()
+        has_limit = routes.has_limit(flight.route)
+        blame = parts.refused(flight, fingerprint, refusal, has_limit=has_limit)
         if blame is Blame.SITE or refusal.retry_after is not None:
             has_served = self._good_at >= 0
-            news = self._routes.refused(flight, refusal, self._recent or (), has_served=has_served)
+            news = routes.refused(flight, refusal, self._recent or (), has_served=has_served)
         else:
             news = News.SET_ASIDE if blame is Blame.PAGE else None
-            self._routes.lost(flight, refusal.now)
+            routes.lost(flight, refusal.now)
         if blame is Blame.SECTION:
-            section_news = self._parts.probe_refused(flight, refusal)
+            section_news = parts.probe_refused(flight, refusal)
             news = news or section_news
         self._settle()
         return news
@@ -660,6 +655,18 @@ class SiteState:
         self._settle()
         return None if pause.is_open else pause
 
+    def go_on(self, now: float, left: LeftPause) -> None:
+        """Go on with a pause that a former run, or a worker, of the job has left.
+
+        One that is over by now ends with a probe all the same; one that is known goes on as it is.
+        """
+        routes = self.use_routes()
+        if left.section:
+            self._use_parts().go_on(now, left)
+        else:
+            routes.use(left.route).pause.go_on(now, left.until, left.reason, left.failed_probes)
+        self._settle()
+
     # What it is made of.
 
     def pause(self, route: str = "") -> Pause | None:
@@ -690,20 +697,22 @@ class SiteState:
             words.append("all its proxies are shut")
         return ", ".join(words) or "open"
 
-    def as_data(self, now: float) -> dict[str, Any]:
-        """Return what another run or worker has to know of it, as plain data; times in seconds."""
-        routes = self._routes or Routes(self._law)
-        next_turn = self.next_turn(now)
-        return {
-            "site": self.name,
-            "held_until": self.held_until if self.held_until > now else None,
-            "next_turn": next_turn if next_turn > now else None,
-            "pauses": {
-                name: route.pause.as_data()
-                for name, route in routes.items()
-                if not route.pause.is_open
-            },
-        }
+    def left(self) -> Iterator[LeftPause]:
+        """Yield its pauses that are not over, those of sections last."""
+        if self._routes is not None:
+            for name, route in self._routes.items():
+                if not route.pause.is_open:
+                    yield route.pause.left(name)
+        for section in self.sections():
+            if section.pause is not None and not section.is_over():
+                yield section.pause.left("", section.path)
+
+    def _use_parts(self) -> Parts:
+        if self._parts is None:
+            self._parts = Parts(self._law)
+            self._parts.good_at = self._good_at
+            self.has_refused = True
+        return self._parts
 
     def _settle(self) -> None:
         """See whether anything holds requests back."""

@@ -48,9 +48,9 @@ class Unsaved:
         turns = self.memory.get_turns(-inf)
         # Another process may have asked since, and written when it did.
         database.executemany(
-            "INSERT INTO turns VALUES (?1, ?2) ON CONFLICT (site) DO UPDATE"
+            "INSERT INTO turns VALUES (?, ?) ON CONFLICT (site) DO UPDATE"
             " SET due = excluded.due WHERE turns.due < excluded.due"
-            " OR turns.due > excluded.due + ?3",
+            " OR turns.due > excluded.due + ?",
             [(site, due, ANOTHER_PACE) for site, due in turns.items()],
         )
         database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items())

@@ -64,7 +64,9 @@ class Reports:
         """Tell which sections are set aside no longer, of those that were before."""
         for section in sorted(before.difference(site.sections()), key=lambda one: one.path):
             if section.is_told:
-                self._tell(events.SECTION_RESUMED, where=site.name, path=section.path)
+                self._tell(
+                    events.SECTION_RESUMED, where=site.name, site=site.name, path=section.path
+                )
 
     def section(self, news: News, site: SiteState, url: str) -> None:
         """Tell what a section's refusal did."""
@@ -96,6 +98,7 @@ class Reports:
         self._tell(
             event,
             where=site.name,
+            site=site.name,
             path=section.path,
             until=pause.until,
             reason=pause.reason,

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.politeness import Flight, SiteState
+    from scrapy_mandelbot.politeness import Flight, LeftPause, SiteState
     from scrapy_mandelbot.stores import KeptPause, Store
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
@@ -436,6 +436,9 @@ class Throttle:
         self._report.sections_resumed(site, before)
         if news is None:
             return
+        if news is News.RECOVERED:
+            where = in_words(site.name, flight.route)
+            self._tell(events.RECOVERED, site=site.name, where=where)
         if news is News.RESUMED and pause is not None:
             self._report.forget(site, flight.route)
             self._report.resumed(events.RESUMED, site, flight.route, pause.lasted(now))
@@ -583,16 +586,20 @@ class Throttle:
         self.sites.settle(site)
         self._alarm.set(site, self._now())  # who waits may have to wait no longer
 
-    def take_over(
-        self, name: str, route: str, until: float, reason: str, failed_probes: int
-    ) -> None:
-        """Go on with the pause of a site that another worker of the job has left."""
-        site = self.sites.of(name)
-        pause = site.restore(self._now(), route, until, reason, failed_probes)
+    def take_over(self, name: str, left: LeftPause) -> None:
+        """Go on with a pause that a former run, or another worker, of the job has left of a site.
+
+        One that is over by now ends with a probe all the same; one that is known goes on as it is.
+        """
+        site, now = self.sites.of(name), self._now()
+        known = site.pause(left.route)
+        is_news = left.until > now and not left.section and (known is None or known.is_open)
+        site.go_on(now, left)
         self.sites.settle(site)
-        if pause is not None:
+        pause = site.pause(left.route)
+        if is_news and pause is not None:
             self._alarm.set(site, pause.until)
-            self._report.prolonged(events.RESTORED, site, route, pause)
+            self._report.prolonged(events.RESTORED, site, left.route, pause)
 
     # The rest is for the above.
 

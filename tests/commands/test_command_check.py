@@ -6,6 +6,7 @@ import json
 
 import pytest
 from crawling import ensureDeferred
+from no_reactor import NO_REACTOR
 from webs import Answer
 
 RULES = b"User-agent: *\nDisallow: /private/\n"
@@ -87,7 +88,7 @@ async def test_a_site_is_asked_outside_of_a_project(webs, robots_later):
     [
         ["TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
         ["FORCE_CRAWLER_PROCESS=True"],
-        ["TWISTED_REACTOR_ENABLED=False"],
+        pytest.param(["TWISTED_REACTOR_ENABLED=False"], marks=NO_REACTOR),
     ],
     ids=str,
 )

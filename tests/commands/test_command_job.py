@@ -66,8 +66,34 @@ def test_what_was_set_aside_and_given_up_has_its_words(robots, folder):
     assert "\x1b" not in text
     sites = json.loads(robots("job", str(folder), "--format", "json").stdout)["sites"]
     assert [one["given_up"] for one in sites] == [False, True, False]
-    aside = [{"section": "/shop/", "waiting": 2}, {"section": "/x\x1b", "waiting": 1}]
+    aside = [
+        {"section": "/shop/", "waiting": 2, "until": None},
+        {"section": "/x\x1b", "waiting": 1, "until": None},
+    ]
     assert sites[0]["set_aside"] == aside
+
+
+def test_what_the_job_alone_keeps_of_its_sites_is_told_and_forgotten(robots, folder):
+    """Pauses, where the store is another one, and until when sections are set aside."""
+    job = SqliteJob(folder / "job.sqlite")
+    job.push("https://a.example a.example /shop/", PLACE, b"")
+    later, before = time.time() + 1000, time.time() - 1000
+    left = [["", before, "503", 0], ["", later, "503", 1, "/shop/"], ["", before, "", 1, "/x/"]]
+    job.put_state("site/https://a.example", json.dumps(left).encode())
+    job.put_state("site/https://ab.example", json.dumps([["", later, "429", 2]]).encode())
+    job.commit()
+    job.close()
+    text = robots("job", str(folder)).stdout.decode()
+    assert "1 request set aside: /shop/ until 20" in text
+    assert "2 failed tries: 429" in text
+    run = robots("job", str(folder), "requeue", "https://a.example")
+    assert run.stdout == b"https://a.example is asked again by the next run\n"
+    text = robots("job", str(folder)).stdout.decode()
+    assert "until 20" in text.split("/shop/")[1]
+    assert "/shop/ until" not in text
+    run = robots("job", str(folder), "requeue")
+    assert run.stdout.count(b"is asked again") == 2
+    assert b"paused" not in robots("job", str(folder)).stdout
 
 
 def test_requeue_has_a_site_asked_again(robots, folder):

@@ -87,7 +87,7 @@ def handler(request):
             pytest.skip("it takes asyncio")
         pytest.importorskip(path.rpartition(".")[0])
         if request.param == "httpx" and import_module(path.rpartition(".")[0]).httpx is None:
-            pytest.skip("httpx2 is not installed")
+            pytest.skip("neither httpx nor httpx2 is installed")
     return {"DOWNLOAD_HANDLERS": {"http": path, "https": path}}
 
 

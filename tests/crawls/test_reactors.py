@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-import scrapy
 from crawling import ensureDeferred
+from no_reactor import NO_REACTOR
 from twisted.internet.threads import deferToThread
 from webs import Answer, Closed
 
@@ -37,11 +37,6 @@ class Spider(scrapy.Spider):
     async def site_paused(self, site, until, reason):
         yield {"url": "paused"}
 """
-
-NO_REACTOR = pytest.mark.skipif(
-    tuple(map(int, scrapy.__version__.split(".")[:2])) < (2, 15),
-    reason="Scrapy 2.15 and newer run without a reactor",
-)
 
 
 @pytest.mark.parametrize(

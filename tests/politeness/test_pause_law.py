@@ -7,7 +7,15 @@ from math import inf
 
 import pytest
 
-from scrapy_mandelbot.politeness import Fact, News, Pause, PauseLaw, PauseState, Refusal
+from scrapy_mandelbot.politeness import (
+    Fact,
+    LeftPause,
+    News,
+    Pause,
+    PauseLaw,
+    PauseState,
+    Refusal,
+)
 
 LAW = PauseLaw(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
 
@@ -270,13 +278,15 @@ def test_a_pause_of_a_former_run_is_no_longer_than_any(pause):
 
 
 def test_what_is_written_down_is_what_can_be_restored(pause):
-    """As plain data."""
+    """As plain data; given up, it begins anew."""
     refuse(probing(pause), 102, fact=Fact.PROBE_REFUSED)
-    data = json.loads(json.dumps(pause.as_data()))
-    assert data == {"state": "paused", "until": 105, "reason": "503", "failed_probes": 1}
+    left = LeftPause(*json.loads(json.dumps(pause.left("", "/a/"))))
+    assert left == ("", 105, "503", 1, "/a/")
     again = Pause(LAW)
-    again.restore(103, data["until"], data["reason"], data["failed_probes"])
-    assert again.as_data() == data
+    again.restore(103, left.until, left.reason, left.failed_probes)
+    assert again.left("", "/a/") == left
+    again.take(Fact.GIVE_UP, 104)
+    assert again.left("").failed_probes == 0
 
 
 def test_an_endless_pause_can_be_printed(pause):

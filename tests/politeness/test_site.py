@@ -11,6 +11,7 @@ from flights import flight_to
 from scrapy_mandelbot.politeness import (
     Admission,
     Flight,
+    LeftPause,
     News,
     Pace,
     PauseLaw,
@@ -441,21 +442,52 @@ def test_silence_of_one_request_is_not_the_site(site):
 
 def test_it_is_written_down_as_plain_data(site):
     """What another run or worker has to know, and nothing of a site that is well."""
-    nothing = {"site": site.name, "held_until": None, "next_turn": None, "pauses": {}}
-    assert site.as_data(100) == nothing
-    site.keep_to(Pace(5.0), inf, 100)
-    site.hold(100, 300)
+    assert not list(site.left())
     refuse(site, 100, route=A)
-    data = json.loads(json.dumps(site.as_data(101)))
-    assert data["held_until"] == 300
-    assert data["next_turn"] == 106
-    assert data["pauses"] == {
-        A: {"state": "paused", "until": 101, "reason": "503", "failed_probes": 0}
-    }
+    (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
+    assert left == (A, 101, "503", 0, "")
     again = SiteState(site.name, LAW)
-    kept = data["pauses"][A]
-    assert again.restore(100.5, A, kept["until"], kept["reason"], kept["failed_probes"])
+    assert again.restore(100.5, A, left.until, left.reason, left.failed_probes)
     assert again.due(100.5, A) == 101
+
+
+def test_a_section_that_a_former_run_set_aside_stays_so():
+    """It alone waits; its probe ends that, or prolongs it as that of any section."""
+    site = SiteState("https://example.com", PauseLaw())
+    site.go_on(100, LeftPause("", 130, "503", 2, "/shop/"))
+    assert next(site.left()) == ("", 130, "503", 2, "/shop/")
+    assert site.due(100) == 100
+    assert site.section_due("/shop/", 100) == 130
+    page = flight_to(site, "/shop/1")
+    assert site.section_of(page.request.url).is_told
+    site.hand_out(page, 130, as_scout=False)
+    assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_PROLONGED
+    assert next(site.left()).failed_probes == 3
+    probe = flight_to(site, "/shop/2")
+    later = site.section_due("/shop/", 131)
+    site.hand_out(probe, later, as_scout=False)
+    assert site.answered(probe, later + 1, b"2") is News.SECTION_RESUMED
+    assert not list(site.left())
+
+
+def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
+    """Its own pause as that of a section; one that is known goes on as it is."""
+    site.go_on(100, LeftPause("", 90, "503", 1))
+    site.go_on(100, LeftPause("", 90, "503", 1, "/a/"))
+    for section in "", "/a/":
+        site.go_on(100, LeftPause("", 190, "later", 0, section))
+    assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
+    assert site.due(100) == site.section_due("/a/", 100) == 100
+    site.hand_out(flight_to(site), 100, as_scout=False)
+    assert site.due(100) == inf
+
+
+def test_sections_that_were_left_are_bounded(site):
+    """Whatever a file says that something else wrote; none is waited for longer than any."""
+    for number in range(MOST_SECTIONS + 1):
+        site.go_on(100, LeftPause("", 1e300, "503", 0, f"/{number}/"))
+    assert len(list(site.sections())) == MOST_SECTIONS
+    assert site.section_due("/0/", 100) < 100 + 1e6
 
 
 def test_a_restored_pause_that_is_over_leaves_nothing(site):
@@ -473,4 +505,4 @@ def test_what_is_kept_of_a_site_is_bounded(site):
         refuse(site, 1, which, f"http://p{number}.test:1", f"/{number}/{number}/page?{number}")
     assert len(site._unanswered) == 1_000
     assert len(site._parts) == MOST_REFUSED_URLS + MOST_SECTIONS
-    assert len(site.as_data(1)["pauses"]) <= MOST_ROUTES
+    assert len(list(site.left())) <= MOST_ROUTES

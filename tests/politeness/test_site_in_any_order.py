@@ -176,8 +176,18 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def it_can_be_printed_and_written_down(self) -> None:
         assert repr(self.site)
-        data = json.loads(json.dumps(self.site.as_data(self.now)))
-        assert data["site"] == self.site.name
+        for pause in self.site.left():
+            assert json.loads(json.dumps(pause)) == list(pause)
+            assert pause.until < inf
+
+    @invariant()
+    def the_next_run_sets_the_same_sections_aside(self) -> None:
+        again, left = SiteState(self.site.name, self.site._law), list(self.site.left())
+        for one in left:
+            again.go_on(self.now, one)
+        paths = [one.section for one in left if one.section]
+        assert [section.path for section in again.sections()] == paths
+        assert all(isfinite(section.due(self.now)) for section in again.sections())
 
     def teardown(self) -> None:
         """When all has ended and time has passed, the site is plain, or merely slowed."""

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 import pytest
 
 from scrapy_mandelbot.jobs.shared.link import LONGEST_SILENCE, Link
-from scrapy_mandelbot.jobs.shared.site_states import ENDLESS, is_calm, left_of, read_left
+from scrapy_mandelbot.jobs.site_states import ENDLESS, is_calm, left_of, read_left
 from scrapy_mandelbot.politeness import Flight, Pace, PauseLaw, Refusal, SiteState
 from scrapy_mandelbot.stores.job import CannotKeepError
 

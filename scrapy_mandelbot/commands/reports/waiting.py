@@ -32,6 +32,8 @@ class Waits(NamedTuple):
     """As a run has left them, by site and route."""
     turns: Mapping[str, float] = {}
     """When sites may next be asked at their pace."""
+    sections: Mapping[tuple[str, str], float] = {}
+    """Until when sections are set aside, by site and path."""
 
 
 def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits) -> dict[str, Any]:
@@ -58,7 +60,11 @@ def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits)
                 "failed_probes": 0 if pause is None else pause.failed_probes,
                 "given_up": has_failed and not is_paused,
                 "set_aside": [
-                    {"section": section, "waiting": count}
+                    {
+                        "section": section,
+                        "waiting": count,
+                        "until": _later(waits.sections.get((site, section)), waits.now),
+                    }
                     for section, count in sorted(waits.aside.get(key, {}).items())
                 ],
                 "reason": None if pause is None else pause.reason,
@@ -115,9 +121,18 @@ def _why(site: dict[str, Any]) -> str:
         told.append(f"its turn is at {site['next_turn'][:19].replace('T', ' ')} UTC")
     if site["set_aside"]:
         requests = counted(sum(one["waiting"] for one in site["set_aside"]), "request")
-        sections = ", ".join(one["section"] for one in site["set_aside"])
+        sections = ", ".join(map(_aside, site["set_aside"]))
         told.append(f"{requests} set aside: {sections}")
     return cut("; ".join(told), 100)
+
+
+def _aside(one: dict[str, Any]) -> str:
+    until = f" until {one['until'][:16].replace('T', ' ')} UTC" if one["until"] else ""
+    return f"{one['section']}{until}"
+
+
+def _later(seconds: float | None, now: float) -> str | None:
+    return None if seconds is None or seconds <= now else _moment(seconds)
 
 
 def _moment(seconds: float) -> str:

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.jobs.shared.site_states import is_calm, left_of, read_left
+from scrapy_mandelbot.jobs.site_states import is_calm, left_of, read_left
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,7 +23,6 @@ HELD_WHILE_PAUSED = 10.0
 """Seconds; a site that is paused for longer is given back, with its pause."""
 _MOST_GIVEN = 4  # sites at a time, to workers that have room for more
 _LOOKED_AT = 100  # sites, for those
-_AT_ONCE = 0.01  # seconds; a pause that is over ends with a probe all the same
 
 
 class Queue(Protocol):
@@ -63,14 +62,10 @@ class OwnSites:
 
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
         """Have new sites asked, and the lines to which requests came; return whether any is."""
-        now = self._crawl.now()
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
             for pause in read_left(state, self.server_time):
-                until = max(pause.until, now + _AT_ONCE)
-                self._crawl.throttle.take_over(
-                    name, pause.route, until, pause.reason, pause.failed_probes
-                )
+                self._crawl.throttle.take_over(name, pause)
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:
             self._queue.rouse(line)

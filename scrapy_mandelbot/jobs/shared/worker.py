@@ -20,9 +20,9 @@ from scrapy_mandelbot.jobs.running import RunningJob
 from scrapy_mandelbot.jobs.shared.link import Link
 from scrapy_mandelbot.jobs.shared.own_sites import OwnSites
 from scrapy_mandelbot.jobs.shared.storage import LOST, SharedStorage
+from scrapy_mandelbot.jobs.site_states import site_of_line
 from scrapy_mandelbot.stores.job import CannotKeepError, MemoryJob
 from scrapy_mandelbot.stores.shared_job import JobServer, SharedJob
-from scrapy_mandelbot.throttle import split_key
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -47,11 +47,6 @@ _RENEWALS = 4  # in the time of a lease
 _SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
 _TAKEN_AT_ONCE = 16  # sites
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
-
-
-def site_of_line(name: str) -> str:
-    """Return the site of a line of the queue."""
-    return split_key(name.partition(" ")[0])[0]
 
 
 def shares_job(crawler: Crawler) -> bool:
@@ -431,4 +426,4 @@ class JobWorker(RunningJob):
         self._timer = self.clock.call_later(seconds, self._ask)
 
 
-__all__ = ["LOST", "JobWorker", "shares_job", "site_of_line"]
+__all__ = ["LOST", "JobWorker", "shares_job"]
