@@ -61,14 +61,22 @@ class SitePausedError(Exception):
 class Queue(Protocol):
     """What is asked and told of a queue that hands out requests."""
 
+    def __len__(self) -> int: ...
+
     def waiting(self, site: SiteState) -> int:
         """Return how many requests for the site it holds."""
 
+    def rouse_some(self, most: int) -> bool:
+        """Let so much of what a former run has left take part; return whether there is more."""
+
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number of its requests."""
+        """Yield site, route, section if they are kept by it, and number of its requests.
+
+        Those that it has as it is asked for the first; it may change before it is asked for more.
+        """
 
     def delayed(self) -> Iterator[tuple[SiteState, float]]:
-        """Yield site and time of each request that waits for a time of its own."""
+        """Yield site and time of each request that waits for a time of its own, likewise."""
 
     @property
     def slot_changed(self) -> Callable[[str, int], None]:
@@ -227,6 +235,15 @@ class Throttle:
         """Return how many requests for a site are in the queues."""
         site = self.sites.get(name)
         return 0 if site is None else self._waiting(site)
+
+    @property
+    def in_queues(self) -> int:
+        """How many requests are in the queues."""
+        return sum(map(len, self._queues))
+
+    def rouse_some(self, most: int) -> bool:
+        """Let so much of what a former run has left take part; return whether there is more."""
+        return any(queue.rouse_some(most) for queue in self._queues)
 
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
         """Yield site, route, section and number of what waits in the queues; see `Queue.lines`."""
