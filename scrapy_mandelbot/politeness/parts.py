@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.pause import LeftPause
     from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
 
 MOST_REFUSED_URLS = 1_000
@@ -183,13 +184,12 @@ class Parts:
 
     # Told.
 
-    def restore(self, path: str, now: float, until: float, reason: str, failed_probes: int) -> None:
-        """Go on with the pause of a section that a former run has set aside, if it is not over."""
-        pause = Pause(self._law)
-        pause.restore(now, until, reason, failed_probes)
-        if not pause.is_open and path not in self._sections and len(self._sections) < MOST_SECTIONS:
-            section = self._sections[path] = Section(path, self.good_at)
-            section.pause, section.is_told = pause, True
+    def go_on(self, now: float, left: LeftPause) -> None:
+        """Go on with the pause of a section; one that is known already goes on as it is."""
+        if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
+            section = self._sections[left.section] = Section(left.section, self.good_at)
+            section.pause, section.is_told = Pause(self._law), True
+            section.pause.go_on(now, left.until, left.reason, left.failed_probes)
 
     def hand_out(self, flight: Flight, now: float) -> None:
         """Note that a request goes out; where the probe of its section is due, this is it."""

@@ -143,8 +143,16 @@ class Pause:
 
     def restore(self, now: float, until: float, reason: str, failed_probes: int) -> None:
         """Go on with the pause of a former run, if it is not over."""
+        if until > now:
+            self.go_on(now, until, reason, failed_probes)
+
+    def go_on(self, now: float, until: float, reason: str, failed_probes: int) -> None:
+        """Go on with a pause that was left; one that is over by now ends with a probe as well.
+
+        One that is known already goes on as it is.
+        """
         until = min(until, now + max(self.law.longest, self.law.retry_after_longest))
-        if self.state is not PauseState.OPEN or until <= now:
+        if self.state is not PauseState.OPEN:
             return
         if self.law.recovers and self.recovery is None:
             self.recovery = Recovery()

@@ -655,12 +655,16 @@ class SiteState:
         self._settle()
         return None if pause.is_open else pause
 
-    def restore_section(
-        self, now: float, path: str, until: float, reason: str, failed_probes: int
-    ) -> None:
-        """Go on with the pause of a section that a former run has set aside, if it is not over."""
-        self.use_routes()
-        self._use_parts().restore(path, now, until, reason, failed_probes)
+    def go_on(self, now: float, left: LeftPause) -> None:
+        """Go on with a pause that a former run, or a worker, of the job has left.
+
+        One that is over by now ends with a probe all the same; one that is known goes on as it is.
+        """
+        routes = self.use_routes()
+        if left.section:
+            self._use_parts().go_on(now, left)
+        else:
+            routes.use(left.route).pause.go_on(now, left.until, left.reason, left.failed_probes)
         self._settle()
 
     # What it is made of.

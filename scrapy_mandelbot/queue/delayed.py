@@ -40,11 +40,11 @@ class Delayed:
 
     def length(self, line: Line) -> int:
         """Return how many requests of that line are delayed."""
-        return self._lengths[line]
+        return self._lengths.get(line, 0)
 
     def __iter__(self) -> Iterator[tuple[Line, float]]:
-        """Yield the line of each, and when its time has come."""
-        return ((line, at) for at, _, line, _ in self._heap)
+        """Yield the line of each that is there now, and when its time has come."""
+        return ((line, at) for at, _, line, _ in tuple(self._heap))
 
     def put(self, line: Line, request: Request, at: float) -> None:
         """Delay a request until then."""

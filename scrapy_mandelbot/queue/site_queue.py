@@ -246,14 +246,22 @@ class SiteQueue:
         """Return how many requests for the site it holds."""
         return sum(map(self._length, self._by_site.get(site, ())))
 
+    def rouse_some(self, most: int) -> bool:
+        """Let so much of what a former run has left take part; return whether there is more."""
+        self._rouse(most)
+        return bool(self._dormant)
+
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number of its requests."""
+        """Yield site, route, section if they are kept by it, and number of its requests.
+
+        Those that it has as it is asked for the first; it may change before it is asked for more.
+        """
         self._rouse(len(self._dormant))
-        for line in self._lines.values():
+        for line in tuple(self._lines.values()):
             yield line.site, line.route, line.section, self._length(line)
 
     def delayed(self) -> Iterator[tuple[SiteState, float]]:
-        """Yield site and time of each request that waits for a time of its own."""
+        """Yield site and time of each request that waits for a time of its own, likewise."""
         return ((line.site, at) for line, at in self._delayed)
 
     def site_changed(self, site: SiteState) -> None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from heapq import nlargest
-from typing import TYPE_CHECKING, NamedTuple
+from heapq import heappush, heapreplace
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from scrapy_mandelbot.report.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_mandelbot.report.crawl_record import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.status import CrawlStatus
 
 MOST_LABELLED = 50
 """Sites with a label of their own: half of them the largest, half in trouble."""
@@ -61,6 +63,26 @@ Measurements = dict[str, list[Measurement]]
 """By the name of the metric."""
 
 
+class Site(Protocol):
+    """How one site stands."""
+
+    @property
+    def site(self) -> str:
+        """Its name; with ``via`` and the proxy where those are told apart."""
+
+    @property
+    def reason(self) -> Reason:
+        """Why its requests wait."""
+
+    @property
+    def waiting(self) -> int:
+        """Its requests that wait."""
+
+    @property
+    def under_way(self) -> int:
+        """Its requests that have no answer yet."""
+
+
 @dataclass
 class Labels:
     """Which sites have a label of their own, and what they had counted before.
@@ -76,17 +98,30 @@ class Labels:
     """How many records there were when it was measured last."""
     _troubled: int = 0
 
-    def choose(self, records: Iterable[SiteRecord], now: float) -> None:
-        """Give labels to the largest and the most troubled sites, as long as there are any."""
+    def choose(self, records: Iterable[SiteRecord], now: float) -> Iterator[None]:
+        """Give labels to the largest and the most troubled sites, as long as there are any.
+
+        Yields as often as a record is looked at.
+        """
         half = self.most // 2
-        open_ones = [one for one in records if one.site not in self.before]
-        free = self.most - half - self._troubled
-        for one in nlargest(free, (one for one in open_ones if one.is_troubled), key=_trouble):
+        free_of_trouble = self.most - half - self._troubled
+        free = half - (len(self.before) - self._troubled)
+        if free_of_trouble + free <= 0:
+            return
+        troubled = _Largest(free_of_trouble)
+        large = _Largest(free_of_trouble + free)  # some of them are troubled, and get theirs so
+        for one in records:
+            yield
+            if one.site in self.before:
+                continue
+            if one.is_troubled:
+                troubled.add(_trouble(one), one)
+            if one.pages:
+                large.add(_size(one), one)
+        for one in troubled:
             self._troubled += 1
             self._give(one, now)
-        free = half - (len(self.before) - self._troubled)
-        left = (one for one in open_ones if one.pages and one.site not in self.before)
-        for one in nlargest(free, left, key=_size):
+        for one in islice((one for one in large if one.site not in self.before), free):
             self._give(one, now)
 
     def _give(self, one: SiteRecord, now: float) -> None:
@@ -94,54 +129,113 @@ class Labels:
         self.before[one.site] = {} if is_new else dict(_counts(one, now))
 
 
-def measure(record: CrawlRecord, status: CrawlStatus, labels: Labels, now: float) -> Measurements:
-    """Return what is measured now.
+class _Largest:
+    """The records with the largest keys, so many; no two keys are alike."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._heap: list[tuple[tuple[object, ...], SiteRecord]] = []
+
+    def add(self, key: tuple[object, ...], one: SiteRecord) -> None:
+        if len(self._heap) < self._most:
+            heappush(self._heap, (key, one))
+        elif self._heap and self._heap[0][0] < key:
+            heapreplace(self._heap, (key, one))
+
+    def __iter__(self) -> Iterator[SiteRecord]:
+        return (one for _, one in sorted(self._heap, reverse=True))
+
+
+class Measuring:
+    """One measurement, for which each record and each site is looked at once, one by one.
+
+    The crawl may go on in between. What is counted of a site is then what it had counted as it was
+    looked at; a counter never goes back from one measurement to the next. So the sums are those of
+    the records that there were at first, whatever is folded meanwhile.
 
     Args:
         record: what happened so far.
-        status: how the crawl stands.
         labels: which sites have one; chosen anew where any is free.
         now: seconds since the epoch.
     """
-    labels.choose(record, now)
-    labels.told = record.made
-    found: Measurements = {metric.name: [] for metric in METRICS}
-    others: defaultdict[tuple[str, ...], float] = defaultdict(float)
-    cases: Counter[str] = Counter(record.rest.robots_seen)
-    for key, count in _counts(record.rest, now):
-        others[key] += count
-    for one in record:
-        cases.update(one.robots_seen)
-        before = labels.before.get(one.site)
-        for key, count in _counts(one, now):
-            earlier = count if before is None else min(count, before.get(key, 0))
+
+    def __init__(self, record: CrawlRecord, labels: Labels, now: float) -> None:
+        self._labels = labels
+        self._now = now
+        self._records = list(record)
+        self._made = record.made
+        self._found: Measurements = {metric.name: [] for metric in METRICS}
+        self._others: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        self._cases = Counter(record.rest.robots_seen)
+        for key, count in _counts(record.rest, now):
+            self._others[key] += count
+        self._by_reason: Counter[Reason] = Counter()
+        self._waiting: Counter[str] = Counter()
+        self._under_way = 0
+
+    def look(self, sites: Iterable[Site | None]) -> Iterator[None]:
+        """Look at the records, and at how the sites stand. Yields as often as there is one.
+
+        Args:
+            sites: those for which requests wait or are under way, and those that are asked nothing.
+        """
+        yield from self._labels.choose(self._records, self._now)
+        self._labels.told = self._made
+        for record in self._records:
+            yield
+            self._count(record)
+        for one in sites:
+            yield
+            if one is not None:
+                self._stands(one)
+
+    def found(self, elsewhere: int) -> Measurements:
+        """Return what was measured.
+
+        Args:
+            elsewhere: requests that wait, and of which no site is known.
+        """
+        found = self._found
+        for key, count in self._others.items():
+            _put(found, key, OTHERS, count)
+        for case, seen in self._cases.items():
+            found["mandelbot.robots_txt.answers"].append(Measurement(seen, {"case": case}))
+        for reason in Reason:
+            if self._by_reason[reason]:
+                of_state = Measurement(self._by_reason[reason], {"state": str(reason)})
+                found["mandelbot.sites"].append(of_state)
+        waiting = self._waiting
+        waiting[OTHERS] += elsewhere
+        for site in {*waiting, *self._labels.before}:
+            of_site = {"site": site}
+            found["mandelbot.requests.waiting"].append(Measurement(waiting[site], of_site))
+        found["mandelbot.requests.under_way"].append(Measurement(self._under_way, {}))
+        return found
+
+    def _count(self, one: SiteRecord) -> None:
+        others = self._others
+        for case, seen in one.robots_seen.items():
+            self._cases[case] += seen
+        before = self._labels.before.get(one.site)
+        if before is None:
+            for key, count in _counts(one, self._now):
+                others[key] += count
+            return
+        for key, count in _counts(one, self._now):
+            earlier = min(count, before.get(key, 0))
             others[key] += earlier
-            if before is not None:
-                _put(found, key, one.site, count - earlier)
-        if before is not None and one.gaps is not None:
+            _put(self._found, key, one.site, count - earlier)
+        if one.gaps is not None:
             for name, gap in (("0", one.gaps.least), ("0.5", one.gaps.median or 0.0)):
                 of_site = {"site": one.site, "quantile": name}
-                found["mandelbot.gap"].append(Measurement(gap, of_site))
-    for key, count in others.items():
-        _put(found, key, OTHERS, count)
-    for case, count in cases.items():
-        found["mandelbot.robots_txt.answers"].append(Measurement(count, {"case": case}))
-    _measure_status(found, status, labels)
-    return found
+                self._found["mandelbot.gap"].append(Measurement(gap, of_site))
 
-
-def _measure_status(found: Measurements, status: CrawlStatus, labels: Labels) -> None:
-    for reason, count in status.by_reason.items():
-        found["mandelbot.sites"].append(Measurement(count, {"state": str(reason)}))
-    waiting: Counter[str] = Counter()
-    for one in status.sites:
-        site = one.site.partition(" via ")[0]
-        waiting[site if site in labels.before else OTHERS] += one.waiting
-    waiting[OTHERS] += status.elsewhere
-    for site in {*waiting, *labels.before}:
-        of_site = {"site": site}
-        found["mandelbot.requests.waiting"].append(Measurement(waiting[site], of_site))
-    found["mandelbot.requests.under_way"].append(Measurement(status.under_way, {}))
+    def _stands(self, one: Site) -> None:
+        self._by_reason[one.reason] += 1
+        self._under_way += one.under_way
+        if one.waiting:
+            site = one.site.partition(" via ")[0]
+            self._waiting[site if site in self._labels.before else OTHERS] += one.waiting
 
 
 def _put(found: Measurements, key: tuple[str, ...], site: str, value: float) -> None:

@@ -15,9 +15,11 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot.config import METRICS_API, SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import METRICS_NOT_SERVED, METRICS_SERVED
-from scrapy_mandelbot.report.asking import status
-from scrapy_mandelbot.report.measures import METRICS, Labels, measure
+from scrapy_mandelbot.report.asking import waiting_elsewhere
+from scrapy_mandelbot.report.measures import METRICS, Labels, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.report.steps import Steps
+from scrapy_mandelbot.report.survey import Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.report.measures import Measurements
 
 _EVERY = 5.0  # seconds
-_SHARE = 0.02  # of the crawl's time; a crawl of very many sites is measured less often
+_SHARE = (
+    0.02  # of the crawl's time; a crawl of very many sites is measured less often, and in steps
+)
 _ENDED = 10  # crawls of the process whose last measurements an exporter still finds
 
 
@@ -56,6 +60,7 @@ class CrawlMetrics:
         self._address = config.metrics
         self._record = Recorder.of(crawler, watches=True).record
         self._labels = Labels()
+        self._steps = Steps(self._crawl.clock)
         self._exported: _Exported | None = None
         self._next: Call | None = None
         self.spider = ""
@@ -88,23 +93,33 @@ class CrawlMetrics:
             self._crawl.events.tell(METRICS_SERVED, where=self._exported.url)
 
     def spider_closed(self) -> None:
-        """Measure once more, and end."""
+        """Measure once more, without a break, and end."""
+        self._steps.cancel()
         if self._next is not None:
             self._next.cancel()
             self._next = None
         if self._exported is not None:
-            self._take()
+            measuring = self._begin()
+            for _ in self._look(measuring):
+                pass
+            self.measured = measuring.found(waiting_elsewhere(self._crawler))
             self._exported.remove(self)
 
     def _measure(self) -> None:
-        began = self._crawl.now()
-        self._take()
-        seconds = max(_EVERY, (self._crawl.now() - began) / _SHARE)
-        self._next = self._crawl.clock.call_later(seconds, self._measure)
+        self._next = None
+        measuring = self._begin()
+        self._steps.take(self._look(measuring), lambda: self._end(measuring))
 
-    def _take(self) -> None:
-        now = self._crawl.now()
-        self.measured = measure(self._record, status(self._crawler), self._labels, now)
+    def _begin(self) -> Measuring:
+        return Measuring(self._record, self._labels, self._crawl.now())
+
+    def _look(self, measuring: Measuring) -> Iterator[None]:
+        return measuring.look(Survey(self._crawl.throttle, self._crawl.now()).standings())
+
+    def _end(self, measuring: Measuring) -> None:
+        self.measured = measuring.found(waiting_elsewhere(self._crawler))
+        seconds = max(_EVERY, self._steps.spent / _SHARE)
+        self._next = self._crawl.clock.call_later(seconds, self._measure)
 
 
 class _Exported:

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.politeness.pause_table import PauseState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy_mandelbot.politeness import Pause, SiteState
 
 
 class Reason(Enum):
     """Why the requests of a site wait, or that they need not."""
+
+    place: int
+    """Of the reason in their order."""
 
     GIVEN_UP = "given up"
     BY_HAND = "paused by hand"
@@ -33,8 +38,11 @@ class Reason(Enum):
     ASKED = "asked"
     NEXT = "next"
 
+    def __init__(self, _words: str) -> None:
+        self.place = len(type(self).__members__)
+
     def __str__(self) -> str:
-        return self.value
+        return str(self.value)
 
 
 SHUT = frozenset(
@@ -51,69 +59,117 @@ SHUT = frozenset(
 """Reasons for which a site is asked nothing now, however much room the crawl has."""
 
 
-class Why(NamedTuple):
-    """Why the requests of a site wait."""
+class Held(NamedTuple):
+    """What holds the requests of a site back."""
 
     reason: Reason
     until: float | None
     """When that ends, in seconds since the epoch; ``inf``: when the operator ends it; None: when an
     answer has come, or not in this run."""
+
+
+class Why(NamedTuple):
+    """Why the requests of a site wait."""
+
+    reason: Reason
+    until: float | None
+    """As :attr:`Held.until`."""
     details: str
     """In words; of the web, but printable and short."""
 
 
 def why(site: SiteState, now: float, route: str = "") -> Why | None:
-    """Return what holds a whole site back; None: nothing does.
+    """Return what holds a whole site back, and in words why; None: nothing does.
 
     Args:
         site: which one.
         now: seconds since the epoch.
         route: the proxy that its requests take, where proxies are told apart.
     """
-    pause = site.pause(route)
+    found = held(site, now, route)
+    return None if found is None else Why(*found, details_of(site, found.reason, route))
+
+
+def held(site: SiteState, now: float, route: str = "") -> Held | None:
+    """Return what holds a whole site back; None: nothing does. It makes no words: see `why`."""
+    if site.is_plain:
+        return None
     if site.has_given_up(route):
-        return Why(Reason.GIVEN_UP, None, "" if pause is None else pause.reason)
+        return Held(Reason.GIVEN_UP, None)
     if site.held_until > now:
-        return Why(Reason.BY_HAND, site.held_until, "")
+        return Held(Reason.BY_HAND, site.held_until)
     if site.scout is not None:
-        return Why(Reason.ROBOTS_TXT, None, "one request finds out its rules")
-    if pause is not None and not pause.is_open:
-        found = _of_pause(pause, now)
-        if found is not None:
-            return found
-    if not site.is_plain and site.pause_due(now, route) > now:  # all its proxies are paused
-        return Why(Reason.PAUSED, _finite(site.pause_due(now, route)), "all its proxies are paused")
-    return _of_pace(site, now)
+        return Held(Reason.ROBOTS_TXT, None)
+    pause = site.pause(route)
+    found = None if pause is None else _of_pause(pause, now)
+    return found or _of_proxies(site, now, route) or _of_pace(site, now)
 
 
-def _of_pause(pause: Pause, now: float) -> Why | None:
-    tries = f"{pause.failed_probes} failed tries" if pause.failed_probes else ""
-    details = ", ".join(filter(None, (pause.reason, tries)))
+def _of_pause(pause: Pause, now: float) -> Held | None:
     if pause.state is PauseState.PAUSED:
         # Its time is over: the next request that the queue hands out is the probe.
-        reason = Reason.PAUSED if pause.until > now else Reason.PROBED
-        return Why(reason, pause.until, details)
+        return Held(Reason.PAUSED if pause.until > now else Reason.PROBED, pause.until)
     if pause.is_last_round:
-        return Why(Reason.LAST_ROUND, _finite(pause.due(now)), details)
+        return Held(Reason.LAST_ROUND, _finite(pause.due(now)))
     if pause.state is PauseState.PROBING:
-        return Why(Reason.PROBED, None, details)
+        return Held(Reason.PROBED, None)
     due = pause.due(now)
     if due <= now or pause.recovery is None:
         return None
-    return Why(Reason.RECOVERING, due, f"{pause.recovery.rate:.1f} requests a second")
+    return Held(Reason.RECOVERING, due)
 
 
-def _of_pace(site: SiteState, now: float) -> Why | None:
+def _of_proxies(site: SiteState, now: float, route: str) -> Held | None:
+    due = site.pause_due(now, route)
+    return Held(Reason.PAUSED, _finite(due)) if due > now else None
+
+
+def _of_pace(site: SiteState, now: float) -> Held | None:
     if not site.has_pace:
         return None
-    opens = site.pace.opens(now)
-    if opens > now:
-        return Why(Reason.VISIT_TIME, opens, site.pace.visits_in_words)
+    if site.pace.visits:
+        opens = site.pace.opens(now)
+        if opens > now:
+            return Held(Reason.VISIT_TIME, opens)
     due = site.due(now)
-    if due <= now:
-        return None
-    return Why(Reason.PACE, _finite(due), f"{site.pace} ({site.pace.source})")
+    return None if due <= now else Held(Reason.PACE, _finite(due))
 
 
 def _finite(due: float) -> float | None:
     return due if isfinite(due) else None
+
+
+def details_of(site: SiteState, reason: Reason, route: str = "") -> str:
+    """Return more of a reason that holds a whole site back, in words."""
+    in_words = _DETAILS.get(reason)
+    return "" if in_words is None else in_words(site, site.pause(route))
+
+
+def _details_of_pause(_site: SiteState, pause: Pause | None) -> str:
+    if pause is None:
+        return ""
+    tries = f"{pause.failed_probes} failed tries" if pause.failed_probes else ""
+    return ", ".join(filter(None, (pause.reason, tries)))
+
+
+def _why_paused(site: SiteState, pause: Pause | None) -> str:
+    if pause is None or pause.state is not PauseState.PAUSED:
+        return "all its proxies are paused"
+    return _details_of_pause(site, pause)
+
+
+def _rate(_site: SiteState, pause: Pause | None) -> str:
+    recovery = None if pause is None else pause.recovery
+    return "" if recovery is None else f"{recovery.rate:.1f} requests a second"
+
+
+_DETAILS: dict[Reason, Callable[[SiteState, Pause | None], str]] = {
+    Reason.GIVEN_UP: lambda _, pause: "" if pause is None else pause.reason,
+    Reason.PAUSED: _why_paused,
+    Reason.PROBED: _details_of_pause,
+    Reason.LAST_ROUND: _details_of_pause,
+    Reason.VISIT_TIME: lambda site, _: site.pace.visits_in_words,
+    Reason.ROBOTS_TXT: lambda _site, _pause: "one request finds out its rules",
+    Reason.RECOVERING: _rate,
+    Reason.PACE: lambda site, _: f"{site.pace} ({site.pace.source})",
+}

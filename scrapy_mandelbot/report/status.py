@@ -6,13 +6,13 @@ Pure data, and how it is written for people. ``asking.py`` makes it.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.events import moment
-from scrapy_mandelbot.report.reasons import SHUT, Reason
+from scrapy_mandelbot.report.reasons import Reason
 from scrapy_mandelbot.report.table import columns, counted
 from scrapy_mandelbot.shown import shown
 
@@ -94,8 +94,7 @@ class CrawlStatus:
     @property
     def by_reason(self) -> dict[Reason, int]:
         """How many sites wait for each reason."""
-        found = Counter(one.reason for one in self.sites)
-        return {reason: found[reason] for reason in Reason if found[reason]}
+        return _in_order(Counter(one.reason for one in self.sites))
 
     @property
     def is_idle(self) -> bool:
@@ -114,12 +113,9 @@ class CrawlStatus:
 
     def in_words(self) -> str:
         """Return it in one line, for a log."""
-        sites = [f"{counted(count, 'site')} {reason}" for reason, count in self.by_reason.items()]
-        parts = [*sites, _waiting(self.waiting)]
         first = self.next
-        if first is not None and first.until is not None:
-            parts.append(f"next at {_time_of_day(first.until, self.at)}: {first.site}")
-        return ", ".join(parts)
+        until, site = (None, "") if first is None else (first.until, first.site)
+        return _in_one_line(self.by_reason, self.waiting, until, site, self.at)
 
     def table(self, most: int = MOST_LISTED) -> str:
         """Return a line a site, as text.
@@ -155,6 +151,38 @@ class CrawlStatus:
         }
 
 
+@dataclass(slots=True)
+class Totals:
+    """What a line says of some sites, which are counted one by one."""
+
+    waiting: int = 0
+    """Requests that wait."""
+    found: Counter[Reason] = field(default_factory=Counter)
+    """How many sites wait for each reason."""
+    next_at: float = inf
+    """When the first of their requests may be sent, in seconds since the epoch."""
+    next_site: str = ""
+    """Whose that is; ``""``: they wait for no time."""
+
+    def add(self, reason: Reason, waiting: int, until: float | None, site: str) -> None:
+        """Count a site."""
+        self.found[reason] += 1
+        self.waiting += waiting
+        is_first = not self.next_site or (until or 0.0, site) < (self.next_at, self.next_site)
+        if until is not None and waiting and is_first:
+            self.next_at, self.next_site = until, site
+
+    @property
+    def by_reason(self) -> dict[Reason, int]:
+        """How many sites wait for each reason, in the order of the reasons."""
+        return _in_order(self.found)
+
+    def in_words(self, at: datetime) -> str:
+        """Return it in one line, for a log."""
+        until = time_of(self.next_at) if self.next_site else None
+        return _in_one_line(self.by_reason, self.waiting, until, self.next_site, at)
+
+
 def why_idle_in_words(status: CrawlStatus) -> str:
     """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
     if status.under_way:
@@ -168,9 +196,18 @@ def why_idle_in_words(status: CrawlStatus) -> str:
     return f"It waits: {status.in_words()}.\n\n{status.table()}"
 
 
-def is_shut(one: SiteStatus) -> bool:
-    """Return whether the site is asked nothing now."""
-    return one.reason in SHUT
+def _in_order(found: Counter[Reason]) -> dict[Reason, int]:
+    return {reason: found[reason] for reason in Reason if found[reason]}
+
+
+def _in_one_line(
+    by_reason: dict[Reason, int], waiting: int, until: datetime | None, site: str, now: datetime
+) -> str:
+    sites = [f"{counted(count, 'site')} {reason}" for reason, count in by_reason.items()]
+    parts = [*sites, _waiting(waiting)]
+    if until is not None:
+        parts.append(f"next at {_time_of_day(until, now)}: {site}")
+    return ", ".join(parts)
 
 
 def _waiting(count: int) -> str:

@@ -9,21 +9,27 @@ import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import WAITING
-from scrapy_mandelbot.report.asking import shut_sites
+from scrapy_mandelbot.events import WAITING, moment
 from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.report.status import Totals
+from scrapy_mandelbot.report.steps import Steps
+from scrapy_mandelbot.report.survey import shut_standings
 from scrapy_mandelbot.report.table import columns, counted
 from scrapy_mandelbot.shown import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call
     from scrapy_mandelbot.report.crawl_record import CrawlRecord
+    from scrapy_mandelbot.report.reasons import Reason
     from scrapy_mandelbot.report.site_record import SiteRecord
+
+    _Waits = set[tuple[str, Reason, float | None]]
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +60,11 @@ class CrawlSummary:
         self._crawl = Crawl.of(crawler)
         if not self._crawl.config.enabled:
             raise NotConfigured
-        self._crawler = crawler
         self._most_sites = self._crawl.config.summary
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._recorder = Recorder.of(crawler) if self._most_sites else None
-        self._told: object = None
+        self._told: _Waits = set()
+        self._steps = Steps(self._crawl.clock)
         self._next: Call | None = None
 
     @classmethod
@@ -78,6 +84,7 @@ class CrawlSummary:
 
     def spider_closed(self, spider: Spider) -> None:
         """Log the table."""
+        self._steps.cancel()
         if self._next is not None:
             self._next.cancel()
             self._next = None
@@ -90,12 +97,26 @@ class CrawlSummary:
         self._next = self._crawl.clock.call_later(self._interval, self._look)
 
     def _look(self) -> None:
-        status = shut_sites(self._crawler)
-        waits = tuple((one.site, one.reason, one.until) for one in status.sites)
+        self._next = None
+        waits: _Waits = set()
+        totals, now = Totals(), self._crawl.now()
+        self._steps.take(
+            self._count(totals, waits, now), lambda: self._tell(totals, waits, moment(now))
+        )
+
+    def _count(self, totals: Totals, waits: _Waits, now: float) -> Iterator[None]:
+        """Count the sites that are asked nothing; note for what each of them waits."""
+        for one in shut_standings(self._crawl.throttle, now):
+            if one is not None:
+                totals.add(one.reason, one.waiting, one.until, one.site)
+                waits.add((one.site, one.reason, one.until))
+            yield
+
+    def _tell(self, totals: Totals, waits: _Waits, at: datetime) -> None:
         if waits != self._told:
             self._told = waits
             if waits:
-                self._crawl.events.tell(WAITING, status=status.in_words())
+                self._crawl.events.tell(WAITING, status=totals.in_words(at))
         self._look_later()
 
 

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.stores import KeptPause, Store
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
-_AT_ONCE = 0.01  # seconds; a pause of a former run that is over ends with a probe all the same
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
 
@@ -62,14 +61,22 @@ class SitePausedError(Exception):
 class Queue(Protocol):
     """What is asked and told of a queue that hands out requests."""
 
+    def __len__(self) -> int: ...
+
     def waiting(self, site: SiteState) -> int:
         """Return how many requests for the site it holds."""
 
+    def rouse_some(self, most: int) -> bool:
+        """Let so much of what a former run has left take part; return whether there is more."""
+
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number of its requests."""
+        """Yield site, route, section if they are kept by it, and number of its requests.
+
+        Those that it has as it is asked for the first; it may change before it is asked for more.
+        """
 
     def delayed(self) -> Iterator[tuple[SiteState, float]]:
-        """Yield site and time of each request that waits for a time of its own."""
+        """Yield site and time of each request that waits for a time of its own, likewise."""
 
     @property
     def slot_changed(self) -> Callable[[str, int], None]:
@@ -228,6 +235,15 @@ class Throttle:
         """Return how many requests for a site are in the queues."""
         site = self.sites.get(name)
         return 0 if site is None else self._waiting(site)
+
+    @property
+    def in_queues(self) -> int:
+        """How many requests are in the queues."""
+        return sum(map(len, self._queues))
+
+    def rouse_some(self, most: int) -> bool:
+        """Let so much of what a former run has left take part; return whether there is more."""
+        return any(queue.rouse_some(most) for queue in self._queues)
 
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
         """Yield site, route, section and number of what waits in the queues; see `Queue.lines`."""
@@ -576,16 +592,14 @@ class Throttle:
         One that is over by now ends with a probe all the same; one that is known goes on as it is.
         """
         site, now = self.sites.of(name), self._now()
-        due, known = max(left.until, now + _AT_ONCE), site.pause(left.route)
-        if left.section:
-            site.restore_section(now, left.section, due, left.reason, left.failed_probes)
-        elif known is None or known.is_open:
-            pause = site.restore(now, left.route, due, left.reason, left.failed_probes)
-            if pause is not None:
-                self._alarm.set(site, pause.until)
-                if left.until > now:
-                    self._report.prolonged(events.RESTORED, site, left.route, pause)
+        known = site.pause(left.route)
+        is_news = left.until > now and not left.section and (known is None or known.is_open)
+        site.go_on(now, left)
         self.sites.settle(site)
+        pause = site.pause(left.route)
+        if is_news and pause is not None:
+            self._alarm.set(site, pause.until)
+            self._report.prolonged(events.RESTORED, site, left.route, pause)
 
     # The rest is for the above.
 

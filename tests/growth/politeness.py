@@ -162,6 +162,7 @@ NOT_FROM_OUTSIDE = {
     "politeness.counted_as": "a status, a failure, a digest",
     "politeness.outcome_of": "a status, a number, a yes or no",
     "politeness.pace_by_hand": "from the settings",
+    "politeness.LeftPause": _NUMBERS,
     "politeness.Metronome": _NUMBERS,
     "politeness.Outcome": "a status",
     "politeness.Pause": _NUMBERS,

@@ -454,7 +454,7 @@ def test_it_is_written_down_as_plain_data(site):
 def test_a_section_that_a_former_run_set_aside_stays_so():
     """It alone waits; its probe ends that, or prolongs it as that of any section."""
     site = SiteState("https://example.com", PauseLaw())
-    site.restore_section(100, "/shop/", 130, "503", 2)
+    site.go_on(100, LeftPause("", 130, "503", 2, "/shop/"))
     assert next(site.left()) == ("", 130, "503", 2, "/shop/")
     assert site.due(100) == 100
     assert site.section_due("/shop/", 100) == 130
@@ -470,15 +470,24 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     assert not list(site.left())
 
 
-def test_sections_that_are_restored_are_bounded_and_not_over(site):
-    """Whatever a file says that something else wrote."""
-    site.restore_section(100, "/over/", 99, "503", 0)
-    assert not list(site.sections())
+def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
+    """Its own pause as that of a section; one that is known goes on as it is."""
+    site.go_on(100, LeftPause("", 90, "503", 1))
+    site.go_on(100, LeftPause("", 90, "503", 1, "/a/"))
+    for section in "", "/a/":
+        site.go_on(100, LeftPause("", 190, "later", 0, section))
+    assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
+    assert site.due(100) == site.section_due("/a/", 100) == 100
+    site.hand_out(flight_to(site), 100, as_scout=False)
+    assert site.due(100) == inf
+
+
+def test_sections_that_were_left_are_bounded(site):
+    """Whatever a file says that something else wrote; none is waited for longer than any."""
     for number in range(MOST_SECTIONS + 1):
-        site.restore_section(100, f"/{number}/", 130, "503", 0)
-    site.restore_section(100, "/0/", 190, "503", 0)
+        site.go_on(100, LeftPause("", 1e300, "503", 0, f"/{number}/"))
     assert len(list(site.sections())) == MOST_SECTIONS
-    assert site.section_due("/0/", 100) == 130
+    assert site.section_due("/0/", 100) < 100 + 1e6
 
 
 def test_a_restored_pause_that_is_over_leaves_nothing(site):

@@ -184,9 +184,7 @@ class AnyOrder(RuleBasedStateMachine):
     def the_next_run_sets_the_same_sections_aside(self) -> None:
         again, left = SiteState(self.site.name, self.site._law), list(self.site.left())
         for one in left:
-            if one.section:
-                until = max(one.until, self.now + 1)
-                again.restore_section(self.now, one.section, until, one.reason, one.failed_probes)
+            again.go_on(self.now, one)
         paths = [one.section for one in left if one.section]
         assert [section.path for section in again.sections()] == paths
         assert all(isfinite(section.due(self.now)) for section in again.sections())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import count
 
 import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.events import moment
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
-from scrapy_mandelbot.report.measures import METRICS, MOST_LABELLED, OTHERS, Labels, measure
+from scrapy_mandelbot.report.measures import METRICS, MOST_LABELLED, OTHERS, Labels, Measuring
 from scrapy_mandelbot.report.reasons import Reason
-from scrapy_mandelbot.report.site_record import RobotsRecord
+from scrapy_mandelbot.report.site_record import PauseRecord, RobotsRecord
 from scrapy_mandelbot.report.status import CrawlStatus, SiteStatus
 
 NOTHING = CrawlStatus(moment(NOW), ())
@@ -20,6 +21,14 @@ NOTHING = CrawlStatus(moment(NOW), ())
 @pytest.fixture
 def record() -> CrawlRecord:
     return CrawlRecord(NOW, lambda _: False, most_sites=200)
+
+
+def measure(record, status, labels, now, meanwhile=lambda: None):
+    """Measure at once; call what happens meanwhile wherever there could be a break."""
+    measuring = Measuring(record, labels, now)
+    for _ in measuring.look(status.sites):
+        meanwhile()
+    return measuring.found(status.elsewhere)
 
 
 def values(found, name: str, label: str = "site") -> dict[str, float]:
@@ -63,6 +72,54 @@ def test_counters_never_go_back_and_labels_stay_few(record):
         assert sum(one.value for one in found["mandelbot.refusals"]) == total.refused
     assert len(sites - {None}) <= MOST_LABELLED + 1
     assert record.rest.sites
+
+
+def test_counters_never_go_back_while_the_crawl_goes_on(record):
+    """Pages, pauses and new sites that come while it is measured, records that are folded."""
+    labels, last, steps = Labels(), defaultdict(float), count()
+
+    def crawl_goes_on():
+        step = next(steps)
+        site = record.of(f"https://{step % 397}.example", NOW + step)
+        site.pages += 1
+        if step % 50 == 0:
+            site.pause(PauseRecord(site.site, "refused", NOW + step, NOW + step + 1_000, "503"))
+        elif step % 50 == 25:
+            site.resume(site.site, NOW + step, 25.0)
+
+    for _ in range(12):
+        now = NOW + next(steps)
+        found = measure(record, NOTHING, labels, now, crawl_goes_on)
+        for metric in METRICS:
+            for one in found[metric.name]:
+                key = metric.name, *sorted(one.labels.items())
+                if metric.kind == "counter" and one.labels.get("site") == OTHERS:
+                    assert one.value >= last[key], key
+                    last[key] = one.value
+        crawl_goes_on()
+    assert record.rest.sites, "some were folded"
+    found = measure(record, NOTHING, labels, NOW + next(steps))
+    assert sum(one.value for one in found["mandelbot.pages"]) == record.total(NOW).pages
+    assert len(labels.before) == MOST_LABELLED
+
+
+def test_a_record_is_looked_at_twice_at_most(record):
+    """Once for a label while any is free, once for its counts."""
+    for number in range(150):
+        record.of(f"https://{number}.example", NOW).pages = number
+    for looks, labels in ((2, Labels()), (1, Labels(most=0))):
+        steps = count()
+        measure(record, NOTHING, labels, NOW, lambda: next(steps))  # noqa: B023 -- called at once
+        assert next(steps) == looks * 150
+
+
+def test_the_largest_get_the_labels(record):
+    """Of those that are in no trouble; half the labels wait for trouble."""
+    for number in range(150):
+        record.of(f"https://{number}.example", NOW).pages = number
+    labels = Labels()
+    measure(record, NOTHING, labels, NOW)
+    assert set(labels.before) == {f"https://{number}.example" for number in range(125, 150)}
 
 
 def test_labels_are_kept_free_for_trouble(record):

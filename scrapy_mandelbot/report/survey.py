@@ -1,0 +1,179 @@
+"""Looks at the sites of a running crawl one by one, and says how each stands.
+
+Whoever wants to know may go on with the crawl in between: what is found is how each site stood as
+it was looked at. ``None`` is yielded beside what is found, wherever some work was done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.report.reasons import SHUT, Held, Reason, Why, details_of, held
+from scrapy_mandelbot.throttle import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.politeness import SiteState
+    from scrapy_mandelbot.throttle import Throttle
+
+
+class Standing(NamedTuple):
+    """How one site stands, by one route."""
+
+    state: SiteState
+    route: str
+    why: Held | Why
+    waiting: int
+    under_way: int
+
+    @property
+    def site(self) -> str:
+        """Its name; with ``via`` and the proxy where those are told apart."""
+        return in_words(self.state.name, self.route)
+
+    @property
+    def reason(self) -> Reason:
+        """Why its requests wait."""
+        return self.why.reason
+
+    @property
+    def until(self) -> float | None:
+        """When that ends, in seconds since the epoch; see :attr:`Held.until`."""
+        return self.why.until
+
+    @property
+    def details(self) -> str:
+        """More of the reason, in words."""
+        if isinstance(self.why, Why):
+            return self.why.details
+        return details_of(self.state, self.why.reason, self.route)
+
+
+_SLOT_FULL = Why(Reason.SLOT_FULL, None, "as many as its slot transfers are under way")
+_ASKED = Why(Reason.ASKED, None, "")
+_NEXT = Why(Reason.NEXT, None, "")
+
+
+class Survey:
+    """How the sites stand that have requests, or are asked nothing; each is looked at once.
+
+    Args:
+        throttle: of the crawl.
+        now: seconds since the epoch.
+    """
+
+    def __init__(self, throttle: Throttle, now: float) -> None:
+        self._now = now
+        self._throttle = throttle
+        self._waiting: Counter[tuple[SiteState, str]] = Counter()
+        self._by_route: set[SiteState] = set()
+        """Sites for which requests wait that have a proxy."""
+        self._sections: defaultdict[tuple[SiteState, str], Counter[str]] = defaultdict(Counter)
+        self._under_way: Counter[SiteState] = Counter()
+        self._delayed: defaultdict[SiteState, list[float]] = defaultdict(list)
+
+    def standings(self) -> Iterator[Standing | None]:
+        """Yield how each site stands."""
+        yield from self._count()
+        for site, route in list(self._waiting):
+            yield self._stands(site, route)
+        for site in self._under_way:
+            yield None if (site, "") in self._waiting else self._stands(site, "")
+        for site in self._throttle.sites.in_trouble():
+            yield None
+            if (site, "") in self._waiting or site in self._under_way:
+                continue
+            for route in site.shut_routes(self._now):
+                if not route or site not in self._by_route:
+                    yield self._stands(site, route)
+
+    def _count(self) -> Iterator[None]:
+        """Count what waits, and what is under way."""
+        waiting, throttle = self._waiting, self._throttle
+        while throttle.rouse_some(1):
+            yield None
+        for site, route, section, count in throttle.lines():
+            yield None
+            if not count:  # it is no more since the first was asked for
+                continue
+            waiting[site, route] += count
+            if route:
+                self._by_route.add(site)
+            if section:
+                self._sections[site, route][section] += count
+        for site, at in throttle.delayed():
+            yield None
+            self._delayed[site].append(at)
+        for flight in tuple(throttle.in_flight.flights()):
+            yield None
+            if not flight.is_waiting:
+                self._under_way[flight.site] += 1
+                continue
+            waiting[flight.site, flight.route] += 1
+            if flight.route:
+                self._by_route.add(flight.site)
+
+    def _stands(self, site: SiteState, route: str) -> Standing | None:
+        waiting = self._waiting.get((site, route), 0)
+        under_way = 0 if route else self._under_way.get(site, 0)
+        why = (
+            held(site, self._now, route)
+            or self._of_parts(site, route, waiting)
+            or self._of_room(site, waiting, under_way)
+        )
+        if not (waiting or under_way or why.reason in SHUT):
+            return None
+        return Standing(site, route, why, waiting, under_way)
+
+    def _of_parts(self, site: SiteState, route: str, waiting: int) -> Why | None:
+        """Return why all of a site's requests wait, where the site itself is well."""
+        if not waiting or not (site.has_refused or site in self._delayed):
+            return None
+        aside = {
+            section.path: section.pause
+            for section in site.sections()
+            if section.pause is not None and site.section_due(section.path, self._now) > self._now
+        }
+        lines = self._sections.get((site, route), Counter())
+        in_sections = sum(count for path, count in lines.items() if path in aside)
+        delayed = self._delayed.get(site, [])
+        if in_sections + len(delayed) < waiting:
+            return None
+        if in_sections:
+            path = max((one for one in lines if one in aside), key=lines.__getitem__)
+            pause = aside[path]
+            return Why(Reason.SECTION, pause.until, f"{path}, {pause.reason}")
+        refused = f"{len(delayed)} pages that were refused alone, or with their site"
+        return Why(Reason.PAGE, min(delayed), refused)
+
+    def _of_room(self, site: SiteState, waiting: int, under_way: int) -> Why:
+        if waiting and self._is_full(site):
+            return _SLOT_FULL
+        return _ASKED if under_way else _NEXT
+
+    def _is_full(self, site: SiteState) -> bool:
+        in_flight = self._throttle.in_flight
+        slots = [slot for slot in site.slots or () if in_flight.in_slot(slot)]
+        return bool(slots) and all(
+            in_flight.in_slot(slot) >= in_flight.limits[slot] for slot in slots
+        )
+
+
+def shut_standings(throttle: Throttle, now: float) -> Iterator[Standing | None]:
+    """Yield how those sites stand that are asked nothing now; no other is looked at than these.
+
+    Args:
+        throttle: of the crawl.
+        now: seconds since the epoch.
+    """
+    for site in throttle.sites.in_trouble():
+        yield None
+        waiting: int | None = None
+        for route in site.shut_routes(now):
+            why = held(site, now, route) or Held(Reason.PAUSED, None)
+            if waiting is None:  # of a site with several proxies they are counted once
+                waiting = throttle.waiting(site.name)
+            yield Standing(site, route, why, waiting, 0)
+            waiting = 0

@@ -1,0 +1,228 @@
+"""How many sites stand is found out in short turns of the loop, and is the same as all at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from clocks import TurnedClock
+from queueing import open_scheduler, queue_crawler, refuse
+from scrapy import Request
+
+from scrapy_mandelbot import status, why_idle
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import WAITING
+from scrapy_mandelbot.report import steps, survey
+from scrapy_mandelbot.report.metrics import CrawlMetrics
+from scrapy_mandelbot.report.reasons import Reason
+from scrapy_mandelbot.report.summary import CrawlSummary
+from scrapy_mandelbot.report.survey import Survey
+
+AT_A_TIME = 50
+SITES = 3 * AT_A_TIME
+EVERY = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _few_at_a_time(monkeypatch):
+    """So that few sites are many."""
+    monkeypatch.setattr(steps, "AT_A_TIME", AT_A_TIME)
+
+
+class Stands:
+    """A crawl whose sites are paused, paced and open in turns, each with two requests."""
+
+    def __init__(self, sites: int, **settings) -> None:
+        self.clock = TurnedClock()
+        self.crawler = queue_crawler(
+            self.clock,
+            MANDELBOT_STORE="memory",
+            MANDELBOT_CRAWL_DELAYS={"*.paced.example": 600},
+            LOGSTATS_INTERVAL=EVERY,
+            **settings,
+        )
+        self.crawler.crawling = True
+        self.crawl = Crawl.of(self.crawler)
+        self.extensions = []
+        self.told: list[str] = []
+        self.crawl.events.listeners.append(self._hear)
+        self.scheduler = self.crawler.engine.scheduler = open_scheduler(self.crawler)
+        kinds = ("paused", "paced", "open")
+        self.urls = [f"https://{n}.{kinds[n % 3]}.example/" for n in range(sites)]
+        for url in self.urls:
+            for page in "ab":
+                self.scheduler.enqueue_request(Request(url + page))
+            if ".paused." in url:
+                refuse(self.crawler, url)
+            elif ".paced." in url:
+                self.learn_pace(url)
+
+    def learn_pace(self, url: str) -> None:
+        """Have the site's next turn be some minutes away."""
+        request = Request(url)
+        throttle = self.crawl.throttle
+        flight = throttle.flight_of(request)
+        self.crawl.learn_pace(request, flight.site)
+        throttle.sites.settle(flight.site)
+        throttle.admit(flight)
+        throttle.answered(flight)
+        throttle.ended(flight)
+        throttle.let_go(flight)
+
+    def _hear(self, event, values) -> None:
+        if event is WAITING:
+            self.told.append(values["status"])
+
+    def add(self, extension_class):
+        extension = extension_class.from_crawler(self.crawler)
+        self.extensions.append(extension)
+        return extension
+
+    def end_run(self) -> None:
+        """Have the next run find what waits."""
+        if self.scheduler is not None:
+            self.scheduler.close("shutdown")
+            self.scheduler = None
+
+    def close(self) -> None:
+        self.end_run()
+        for extension in self.extensions:
+            if isinstance(extension, CrawlMetrics):
+                extension.spider_closed()
+            else:
+                extension.spider_closed(self.crawler.spider)
+
+
+@pytest.fixture
+def made():
+    crawls = []
+
+    def make(sites=SITES, **settings) -> Stands:
+        crawls.append(Stands(sites, **settings))
+        return crawls[-1]
+
+    yield make
+    for one in crawls:
+        one.close()
+        one.crawl.throttle.close()
+        one.clock.assert_nothing_left()
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """How often it was looked what holds a site back, by the time of the clock that stands."""
+    found: Counter[float] = Counter()
+    held = survey.held
+
+    def counted(site, now, route=""):
+        found[found.clock.now()] += 1
+        return held(site, now, route)
+
+    monkeypatch.setattr(survey, "held", counted)
+    return found
+
+
+def test_it_counts_what_status_lists(made):
+    """Each site once, with the same reason and the same requests."""
+    one = made(300)
+    found = status(one.crawler)
+    assert found.by_reason == {Reason.PAUSED: 100, Reason.PACE: 100, Reason.NEXT: 100}
+    standings = [it for it in Survey(one.crawl.throttle, one.crawl.now()).standings() if it]
+    assert sorted((it.site, it.reason, it.waiting) for it in found.sites) == sorted(
+        (it.site, it.reason, it.waiting) for it in standings
+    )
+    assert (found.waiting, found.elsewhere) == (600, 0)
+    assert {it.details for it in found.sites if it.reason is Reason.PACE} == {
+        "600 s between requests (set by hand)"
+    }
+    assert why_idle(one.crawler).startswith("It is not idle: what may be sent is sent next.")
+
+
+def test_the_logs_line_is_made_in_short_turns(made, looks):
+    """However many sites are paused; it says the same as one that is made at once."""
+    one = made(3 * SITES)
+    looks.clock = one.clock
+    one.add(CrawlSummary).spider_opened()
+    one.clock.turn(EVERY + 5)
+    assert max(looks.values()) <= AT_A_TIME
+    assert sum(looks.values()) == SITES, "no other is looked at than the paused ones"
+    (line,) = one.told
+    at = "00:16:40 UTC"
+    assert line.startswith(f"{SITES:,} sites paused, {2 * SITES:,} requests wait, next at {at}: ")
+
+
+def test_the_logs_line_is_not_said_twice(made):
+    """Where nothing has changed; and is where one site of many has."""
+    one = made()
+    one.add(CrawlSummary).spider_opened()
+    one.clock.turn(4 * EVERY)
+    assert len(one.told) == 1
+    refuse(one.crawler, "https://2.open.example/")
+    one.clock.turn(EVERY)
+    first, second = one.told
+    assert first.startswith(f"{SITES // 3:,} sites paused, {2 * SITES // 3:,} ")
+    assert second.startswith(f"{SITES // 3 + 1:,} sites paused, {2 * SITES // 3 + 2:,} ")
+
+
+@pytest.mark.parametrize("times", [1, 2, 4])
+def test_metrics_are_measured_in_short_turns(made, looks, times):
+    """Each site is looked at once a measurement, and no turn looks at more than it may."""
+    pytest.importorskip("opentelemetry.exporter.prometheus")
+    one = made(times * SITES, MANDELBOT_METRICS="127.0.0.1:0")
+    looks.clock = one.clock
+    extension = one.add(CrawlMetrics)
+    extension.spider_opened(one.crawler.spider)
+    assert extension.measured == {}, "it takes more than a turn"
+    one.clock.turn(4.9)
+    assert sum(looks.values()) == times * SITES
+    assert max(looks.values()) <= AT_A_TIME
+    by_state = {it.labels["state"]: it.value for it in extension.measured["mandelbot.sites"]}
+    assert by_state == {"paused": times * SITES // 3} | dict.fromkeys(
+        ("pace", "next"), times * SITES // 3
+    )
+    waiting = extension.measured["mandelbot.requests.waiting"]
+    assert sum(it.value for it in waiting) == 2 * times * SITES
+
+
+def test_a_crawl_that_ends_meanwhile_is_measured_once_more(made):
+    """What was begun is broken off, and the last counts are whole."""
+    pytest.importorskip("opentelemetry.exporter.prometheus")
+    one = made(MANDELBOT_METRICS="127.0.0.1:0")
+    extension = one.add(CrawlMetrics)
+    extension.spider_opened(one.crawler.spider)
+    extension.spider_closed()
+    one.extensions.clear()
+    assert sum(it.value for it in extension.measured["mandelbot.sites"]) == SITES
+
+
+def test_the_crawl_goes_on_meanwhile(made):
+    """Lines that come and go, sites that pause and resume: each site is told of once at most."""
+    one = made(300)
+    throttle, sites = one.crawl.throttle, []
+    for number, it in enumerate(Survey(throttle, one.crawl.now()).standings()):
+        if it is not None:
+            sites.append(it.site)
+        if number % 5 == 0:
+            one.scheduler.enqueue_request(Request(f"https://new{number}.example/"))
+        if number % 7 == 0:
+            one.crawler.engine.downloader.send(one.scheduler.next_request())
+        if number % 11 == 0:
+            refuse(one.crawler, f"https://{number}.open.example/")
+        if number % 13 == 0:
+            throttle.end_hold(f"https://{number}.paused.example")
+    assert len(sites) == len(set(sites)) >= 300
+
+
+def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path):
+    """A queue of it is opened in the turn in which it is looked at, and all of them are counted."""
+    settings = {"JOBDIR": str(tmp_path), "MANDELBOT_JOB": "scrapy"}
+    first = made(60, **settings)
+    first.end_run()
+    one = made(0, **settings)
+    queue = one.scheduler.dqs
+    assert len(queue._dormant) == 60
+    standings = Survey(one.crawl.throttle, one.crawl.now()).standings()
+    for left in range(59, -1, -1):
+        assert next(standings) is None
+        assert len(queue._dormant) == left
+    assert sum(it.waiting for it in standings if it is not None) == 120
