@@ -7,8 +7,9 @@ Exits with 1 where the package is worse than its absence, beyond what is in flig
 length  one site: how many requests are in the shared queue when a tenth, a half and nine tenths of
         the pages are done, and how many at most were neither there nor done from the tenth on,
         looked at each 20 ms
-kill    the same, killed with SIGKILL when a third is done, and gone on with by another worker:
-        the pages that no callback of either has seen, and those that came twice
+kill    the same, killed with SIGKILL when a third is done and the site answers no more, and gone
+        on with by another worker: the pages that no callback of either has seen, and those that
+        came twice
 paused  two sites, one of which says 503 with Retry-After for a while; the worker is killed then
 idle    RedisSpider, whose only site says 503 for a while: when it has asked nothing for some
         seconds, the time from a new start URL in Redis to the first request for it
@@ -30,6 +31,7 @@ import time
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,6 +115,10 @@ class World:
     def __init__(self, pages: int) -> None:
         self.pages = pages
         self.refuses_until = 0.0
+        self.stops_after: float = inf
+        """Answers after which there are none while :attr:`answers` is not set."""
+        self.answers = asyncio.Event()
+        self._answered = 0
         self.asked: list[tuple[float, str]] = []
         self.urls: list[str] = []
         self._servers: list[asyncio.Server] = []
@@ -134,6 +140,9 @@ class World:
                 path = head.split(b" ", 2)[1].decode()
                 status, more, body = self._answer(f"http://{host}:{port}/", path)
                 await asyncio.sleep(ANSWERS_AFTER)
+                if self._answered >= self.stops_after:
+                    await self.answers.wait()
+                self._answered += status == 200
                 writer.write(
                     f"HTTP/1.1 {status} Said\r\nContent-Type: text/html\r\n{more}"
                     f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
@@ -218,10 +227,12 @@ async def measure_length(trial: Trial) -> list[object]:
 
 async def measure_kill(trial: Trial) -> list[object]:
     """Return how many pages neither worker has seen, and how many came twice."""
-    pages = trial.world.pages
-    async with trial.worker(trial.world.urls[0]) as child:
-        await trial.until(lambda: len(trial.done()) >= pages / 3, child)
+    pages, world = trial.world.pages, trial.world
+    world.stops_after = pages // 3
+    async with trial.worker(world.urls[0]) as child:
+        await trial.until(lambda: len(trial.done()) == world.stops_after, child)
         child.send_signal(signal.SIGKILL)
+    world.answers.set()
     left = trial.length()
     async with trial.worker() as child:
         await child.wait()
@@ -283,7 +294,7 @@ def is_worse(what: str, stock: list, ours: list) -> bool:
     if what == "length":
         return ours[-1] > stock[-1] + IN_FLIGHT
     if what == "kill":
-        return ours[1] > 2 * IN_FLIGHT
+        return ours[1] > IN_FLIGHT
     if what == "paused":
         return ours[2] > 2 * IN_FLIGHT
     return max(ours) > 6  # a heartbeat of the engine, and a second
