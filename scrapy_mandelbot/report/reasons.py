@@ -78,20 +78,14 @@ class Why(NamedTuple):
     """In words; of the web, but printable and short."""
 
 
-def why(site: SiteState, now: float, route: str = "") -> Why | None:
-    """Return what holds a whole site back, and in words why; None: nothing does.
+def held(site: SiteState, now: float, route: str = "") -> Held | None:
+    """Return what holds a whole site back; None: nothing does. :func:`details_of` has the words.
 
     Args:
         site: which one.
         now: seconds since the epoch.
         route: the proxy that its requests take, where proxies are told apart.
     """
-    found = held(site, now, route)
-    return None if found is None else Why(*found, details_of(site, found.reason, route))
-
-
-def held(site: SiteState, now: float, route: str = "") -> Held | None:
-    """Return what holds a whole site back; None: nothing does. It makes no words: see `why`."""
     if site.is_plain:
         return None
     if site.has_given_up(route):

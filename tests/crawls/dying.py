@@ -11,13 +11,6 @@ from crawling import LinksSpider, crawl
 if TYPE_CHECKING:
     import scrapy
 
-AGAIN = 4
-"""Pages whose callbacks may run twice after a crash, with one request at a time.
-
-What was under way, and what the oldest Scrapy tells a turn of the loop later, so that it was not
-committed.
-"""
-
 
 def dies(spider: scrapy.Spider) -> None:
     """Keep what is in JOBDIR now: the rest of the run is as if it had not been."""
@@ -26,6 +19,9 @@ def dies(spider: scrapy.Spider) -> None:
     if not copy.exists():
         shutil.copytree(folder, copy)
         spider.called_then = list(spider.called)
+        # Scrapy to 2.17 has a callback wait for a tenth of a second, and what was settled in this
+        # turn of the loop is not committed.
+        spider.under_way_then = 1 + len(spider.crawler.engine._slot.inprogress)
 
 
 async def run(spider, folder, start_urls=(), **settings):

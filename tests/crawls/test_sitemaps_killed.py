@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from crawling import ensureDeferred
-from dying import AGAIN, Noting, dies, run, run_after
+from dying import Noting, dies, run, run_after
 from shops import FOLLOW, index, shop, urls, urlset
 
 from scrapy_mandelbot.stores.job import SqliteJob
@@ -71,8 +71,7 @@ async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
     again = await run_after(folder, Noting, [web.url + "/"], **SETTINGS)
     after = again.crawler.spider.called
     assert set(before) | set(after) >= set(urls(web, *range(200)))
-    # Two are sent at a time, and the oldest Scrapy tells late.
-    assert len(before) + len(after) <= 201 + 4 * AGAIN
+    assert len(before) + len(after) <= 201 + first.crawler.spider.under_way_then
     assert sum(web.asked(path) - asked[path] for path in MAPS) <= (3 if at == 1 else 2)
     assert not list((folder.with_name("died") / "mandelbot.sitemaps").glob("*.jsonl"))
 

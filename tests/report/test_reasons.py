@@ -11,7 +11,7 @@ from clocks import MIDNIGHT as NOW
 from scrapy_mandelbot.politeness import Flight, Refusal, SiteState
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause_law import PauseLaw
-from scrapy_mandelbot.report.reasons import Reason, why
+from scrapy_mandelbot.report.reasons import Reason, Why, details_of, held
 from scrapy_mandelbot.robotstxt import RobotsTxt
 
 SITE = "https://example.com"
@@ -31,6 +31,11 @@ def flight(site: SiteState, path: str = "/a", *, scout: bool = False) -> Flight:
 def refuse(site: SiteState, now: float = NOW, seconds: float | None = 60.0) -> None:
     one = flight(site)
     site.refused(one, b"a", Refusal(now, "503 for <GET https://example.com/a>", seconds))
+
+
+def why(site: SiteState, now: float, route: str = "") -> Why | None:
+    found = held(site, now, route)
+    return None if found is None else Why(*found, details_of(site, found.reason, route))
 
 
 def reason(site: SiteState, now: float = NOW):
@@ -72,6 +77,15 @@ def test_recovering(site):
     assert found.reason is Reason.RECOVERING
     assert NOW + 61 < found.until < NOW + 72
     assert "requests a second" in found.details
+
+
+def test_all_proxies_are_paused(site):
+    """A request that has no proxy yet waits for the first of them; another not."""
+    for proxy, seconds in (("http://127.0.0.8", 60.0), ("http://127.0.0.9", 90.0)):
+        site.overhear(NOW, proxy, Refusal(NOW, "503", seconds))
+    assert why(site, NOW) == (Reason.PAUSED, NOW + 60, "all its proxies are paused")
+    assert why(site, NOW, "http://127.0.0.9") == (Reason.PAUSED, NOW + 90, "503")
+    assert why(site, NOW, "http://127.0.0.7") is None
 
 
 def test_given_up(site):
