@@ -144,7 +144,7 @@ def _server(name: str, url: str) -> str:
 
     The package ``redis`` reads it, and is imported for that where such a URL is set, and else not.
     """
-    shown = without_credentials(url)
+    shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
     try:
         from scrapy_mandelbot.stores.redis.address import checked  # noqa: PLC0415
     except ImportError:

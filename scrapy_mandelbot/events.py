@@ -373,6 +373,13 @@ JOB_LEASE_LOST = Event(
     logging.WARNING,
     stats=("mandelbot/job/leases_lost",),
 )
+JOB_SET_BACK = Event(
+    "Redis has an older state of the job than this worker knew, as where a replica takes over that"
+    " was behind: what was done since then is done again, and the %(sites)s sites that this worker"
+    " had are free for all",
+    logging.WARNING,
+    stats=("mandelbot/job/set_back",),
+)
 JOB_FORGOTTEN = Event(
     "Redis has lost the job, or what was done last: it is another one now than this worker knew,"
     " and the spider is closed. Was it started without appendonly?",

@@ -10,10 +10,14 @@ It keeps nothing on disk unless asked to. In a test module::
     def redis_server(tmp_path_factory):
         with RedisServer(tmp_path_factory.mktemp("redis")) as server:
             yield server
+
+``MANDELBOT_REDIS_SERVER`` in the environment names another program than ``redis-server``, as
+``valkey-server`` or ``/opt/redis-8/bin/redis-server``.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -26,12 +30,20 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-IS_THERE = shutil.which("redis-server") is not None
+PROGRAM = os.environ.get("MANDELBOT_REDIS_SERVER", "redis-server")
+IS_THERE = shutil.which(PROGRAM) is not None
 NEEDS_REDIS = pytest.mark.skipif(
-    not IS_THERE, reason="redis-server is not installed (Debian: redis-server)"
+    not IS_THERE, reason=f"{PROGRAM} is not installed (Debian: redis-server)"
 )
 
 _PATIENCE = 10.0  # seconds until it must have started, or ended
+
+
+def free_port() -> int:
+    """Return a port of loopback on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class RedisServer:
@@ -45,16 +57,15 @@ class RedisServer:
     """
 
     def __init__(self, folder: Path, *arguments: str, appendonly: bool = False) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.unix_url = f"unix://{folder}/redis.sock?db=0"
         self._folder = folder
         self._command = [
-            *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
+            *(PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1"),
             *("--unixsocket", str(folder / "redis.sock"), "--dir", str(folder)),
             *("--logfile", str(folder / "redis.log"), "--daemonize", "no", "--save", ""),
+            *("--repl-diskless-sync-delay", "0"),
             *("--appendonly", "yes" if appendonly else "no", "--appendfsync", "always"),
             *arguments,
         ]
@@ -98,6 +109,19 @@ class RedisServer:
     def clear(self) -> None:
         """Drop all that it holds, for the next test."""
         self._ask(b"FLUSHALL\r\n")
+
+    def replicate(self, port: int) -> None:
+        """Have it be a replica of the server on a port, and wait until it has all of that."""
+        self._ask(b"REPLICAOF 127.0.0.1 %d\r\n" % port)
+        deadline = time.monotonic() + _PATIENCE
+        while b"master_link_status:up" not in self._ask(b"INFO replication\r\n"):
+            if time.monotonic() > deadline:
+                raise TimeoutError((self._folder / "redis.log").read_text())
+            time.sleep(0.01)
+
+    def promote(self) -> None:
+        """Have it be a replica no longer."""
+        self._ask(b"REPLICAOF NO ONE\r\n")
 
     def _running(self) -> subprocess.Popen:
         assert self._process is not None

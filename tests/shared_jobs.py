@@ -20,18 +20,19 @@ class Worker(SharedJob):
     def __init__(self, url: str, name: str = "job", lease: float = LEASE) -> None:
         self.server = JobServer(url, name, lease)
         self.time = 1_000.0
-        self.last: Answer | None = None
+        self.answer: Answer | None = None
+        self.lost = None
         self.arrived = None
         super().__init__(self.server.join(), site_of_line, lambda: self.time)
 
     def exchange(self, take: int = 0, idle: str = "") -> Answer:
         """Say all that there is to say, and ask for so many sites."""
-        self.last = self.server.exchange(self.next_exchange(take, idle))
-        if self.last.is_lost:
-            self.lose()
+        self.answer = self.server.exchange(self.next_exchange(take, idle))
+        if self.answer.is_lost:
+            self.lost = self.lose(self.answer.last)
         else:
-            self.arrived = self.take_answer(self.last)
-        return self.last
+            self.arrived = self.take_answer(self.answer)
+        return self.answer
 
     def close(self) -> None:
         """Let go of the connection, as a process does that dies."""
@@ -39,8 +40,22 @@ class Worker(SharedJob):
 
     def leave(self) -> None:
         """Be a worker no longer."""
-        self.server.leave(self.worker)
+        self.server.leave(self.worker, self.token)
         self.close()
+
+
+class Past:
+    """All that a server holds now, to which it can be set back."""
+
+    def __init__(self, redis) -> None:
+        self._redis = redis
+        self._values = {key: redis.dump(key) for key in redis.keys("*")}
+
+    def come_back(self) -> None:
+        """Have it be so again, as where a replica takes over that was behind."""
+        self._redis.flushall()
+        for key, value in self._values.items():
+            self._redis.restore(key, 0, value)
 
 
 class OneWorker(Worker):

@@ -314,10 +314,36 @@ def test_the_old_name_of_a_longer_pause_is_told_of_and_obeyed():
     assert [law.own_pause(step) for step in range(5)] == [1, 60, 120, 240, 480]
 
 
-def test_the_password_of_a_store_is_in_no_error():
+@pytest.mark.parametrize("name", ["MANDELBOT_STORE", "MANDELBOT_JOB"])
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("rediss://host?ssl_ca_cert=ca.pem", "ssl_ca_cert is no option"),
+        ("redis://host?ssl_ca_certs=setup.cfg", "ssl_ca_certs is no option without rediss://"),
+        ("rediss://host?ssl_ca_certs=no.pem", "ssl_ca_certs: [Errno 2] No such"),
+        ("rediss://host?ssl_cert_reqs=some", "Requirements Flag: some"),
+    ],
+)
+def test_an_option_of_a_server_that_is_none_is_told_at_start(name, url, error):
+    """As a certificate that is not there; it would fail at each connection."""
+    with pytest.raises(SettingsError) as raised:
+        config(**{name: url})
+    assert str(raised.value).startswith(f"{name} = ")
+    assert error in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://robot:secret@localhost:port/0",
+        "redis://robot:secret@localhost?nothing=1",
+        "redis://localhost?password=secret&nothing=1",
+    ],
+)
+def test_the_password_of_a_store_is_in_no_error(url):
     """It would stand in the log of whoever runs the crawl."""
     with pytest.raises(SettingsError) as error:
-        config(MANDELBOT_STORE="redis://robot:secret@localhost:port/0")
+        config(MANDELBOT_STORE=url)
     assert "secret" not in str(error.value)
 
 

@@ -32,7 +32,7 @@ class Left(NamedTuple):
     """For which it is left alone from now on, or ``ENDLESS``."""
 
 
-_NOTHING = Left(b"", "0")
+NOTHING_LEFT = Left(b"", "0")
 
 
 def is_calm(site: SiteState) -> bool:
@@ -50,7 +50,7 @@ def left_of(site: SiteState, now: float, server_time: float, least: float) -> Le
         least: seconds for which the site is left alone in any case.
     """
     if site.is_plain and not least:
-        return _NOTHING
+        return NOTHING_LEFT
     rest = max(least, site.next_turn(now) - now, site.pause_due(now) - now, 0.0)
     if site.has_given_up():
         rest = inf

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
 GIVES_WAY = 1.0
 """Seconds for which a crawl leaves it to another one to be the first to ask again."""
+_ONE_MOMENT = 1.0  # seconds; pauses that end within it are one, by two clocks
 _CONTENDED_FOR = 600.0  # seconds since another crawl of the store had a turn
 
 
@@ -165,14 +166,20 @@ class Neighbours:
     def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
         """Hear of all that there is in the store, and have it know what it has lost.
 
-        A pause that is not there is not over: the server may have begun anew.
+        A pause that is not there is not over: the server may have begun anew. Nor is one that is
+        shorter there: it may be a replica that was behind.
         """
         now = self._clock.now()
-        for key, pause in pauses.items():
-            self.hear_stored_pause(key, pause)
+        lost = set()
         for key, pause in list(self._known.items()):
-            if key not in pauses and pause.until > now and self._heard.get(key) is None:
-                self._store.put_pause(key, pause)
+            if pause.until > now and self._heard.get(key) is None:
+                stored = pauses.get(key)
+                if stored is None or stored.until < pause.until - _ONE_MOMENT:
+                    lost.add(key)
+                    self._store.put_pause(key, pause)
+        for key, pause in pauses.items():
+            if key not in lost:
+                self.hear_stored_pause(key, pause)
         for name, due in turns.items():
             self.hear_stored_turn(name, due)
 

@@ -123,7 +123,7 @@ class LosesItsLease(LinksSpider):
         """Have it be lost, as if the worker had been stopped for long."""
         worker = JobWorker.of(self.crawler)
         join_again = worker._join_again
-        worker._join_again = lambda: (join_again(), self.is_told.set())
+        worker._join_again = lambda last: (join_again(last), self.is_told.set())
         with Redis.from_url(self.settings["MANDELBOT_JOB"]) as redis:
             redis.zrem(f"{worker._server.key}:workers", worker.job.worker)
             redis.sadd(f"{worker._server.key}:ended", worker.job.worker)

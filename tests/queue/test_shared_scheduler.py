@@ -8,7 +8,7 @@ import pytest
 from redis_server import NEEDS_REDIS
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
-from shared_jobs import Worker
+from shared_jobs import Past, Worker
 from test_job_scheduler import EngineSlot
 
 from scrapy_mandelbot import SharedJobScheduler, engine
@@ -135,7 +135,7 @@ def answered_in(seconds: int, crawler, scheduler, clock) -> list[Request]:
 def lose_lease(crawler) -> None:
     """Have the worker's sites be others', as if it had been stopped for long."""
     job = JobWorker.of(crawler)
-    job._server.leave(job.job.worker)
+    job._server.leave(job.job.worker, job.job.token)
 
 
 @pytest.mark.parametrize("others", [0, 3])
@@ -192,11 +192,32 @@ def test_a_request_in_memory_that_comes_back_leaves_a_lost_site_alone(
     assert not answered_in(30, crawler, scheduler, clock)
     other.claim(line)
     other.exchange()
-    assert other.last.give_back == ["https://example.com"]
+    assert other.answer.give_back == ["https://example.com"]
     other.give_back("https://example.com")
     other.exchange()
     other.leave()
     assert request in answered_in(30, crawler, scheduler, clock)
+
+
+def test_a_redis_that_was_set_back_is_told_of_pauses(crawler, scheduler, clock, redis_server):
+    """The worker that found one gives its site up, as Redis may know of another owner by then."""
+    scheduler.enqueue_request(Request(PAGE))
+    request = next_of(crawler, scheduler, clock)
+    other = Worker(redis_server.url, "queue")
+    past = Past(other.server._redis)
+    scheduler.enqueue_request(sent_back(crawler, request, 600.0))
+    scheduler.finish_request(request)
+    answer(crawler, clock, 1.0)
+    answer(crawler, clock)
+    past.come_back()
+    scheduler.enqueue_request(Request(PAGE + "/other"))
+    until(crawler, clock, lambda: crawler.stats.get_value("mandelbot/job/set_back"))
+    until(crawler, clock, lambda: JobWorker.of(crawler).job.worker > other.worker)
+    waits = other.exchange(take=5)
+    assert not other.sites
+    assert 550 < waits.next_due <= 600
+    assert waits.waiting == 1
+    other.leave()
 
 
 def test_a_request_whose_row_waits_for_another_is_others_when_the_lease_is_lost(

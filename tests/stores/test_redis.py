@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 import pytest
 from live_stores import SITE, Events, Listener, claim, find
 from redis_server import NEEDS_REDIS, RedisServer
+from store_logs import Log
 
 from scrapy_mandelbot.stores import Copy, KeptPause
 from scrapy_mandelbot.stores.live import Lease
@@ -22,34 +22,10 @@ COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, NOW)
 PAUSE = KeptPause(NOW + 9_000, "503", 2)
 
 
-class Log(logging.Handler):
-    """The store's lines; a test waits for one."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.lines = Events()
-        self.warnings: list[str] = []
-
-    def emit(self, record) -> None:
-        if record.levelno >= logging.WARNING:
-            self.warnings.append(record.getMessage())
-        self.lines(record.getMessage())
-
-    def wait_for(self, words: str) -> str:
-        while words not in (line := self.lines.next()[0]):
-            pass
-        return line
-
-
 @pytest.fixture
 def log():
-    handler, logger = Log(), logging.getLogger("scrapy_mandelbot.stores")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    yield handler
-    logger.removeHandler(handler)
-    logger.setLevel(level)
+    with Log() as lines:
+        yield lines
 
 
 @pytest.fixture
@@ -432,6 +408,24 @@ def test_a_url_may_set_what_the_package_redis_takes_but_not_the_form_of_answers(
     told(store)
     assert find(open_store(), NOW - 5) == (COPY, 0)
     assert find(store, NOW - 5) == (COPY, 0)
+
+
+def test_a_store_is_kept_over_a_socket(open_store, client, server):
+    """Of this machine, with a user and a password, in the database that the URL names."""
+    client.acl_setuser(
+        "robot",
+        enabled=True,
+        passwords=["+se/cret"],
+        keys=["mandelbot:*"],
+        channels=["*"],
+        categories=["+@all"],
+    )
+    url = server.unix_url.replace("//", "//robot:se%2Fcret@").replace("db=0", "db=3")
+    open_store(url).put_pause(SITE, PAUSE)
+    store = open_store(url)
+    while not store.get_pauses():
+        pass
+    assert list(client.info("keyspace")) == ["db3"]
 
 
 def test_a_closed_store_calls_nobody(open_store):

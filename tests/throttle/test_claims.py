@@ -323,6 +323,24 @@ def test_what_a_server_has_lost_it_is_told_again(workers, server, clock):
     assert not other.may_go()
 
 
+def test_an_older_pause_of_a_server_is_not_taken_for_a_newer_one(workers, server, clock):
+    """It is a replica's that was behind: who has found the newer one tells it again."""
+    one, other = workers()
+    refuse(one.crawler, SITE + "/page", 30)
+    older = dict(server.pauses)
+    refuse(one.crawler, SITE + "/page", 90)
+    newer = dict(server.pauses)
+    assert newer[SITE].until > older[SITE].until + 50
+    clock.turn(1)
+    server.pauses.update(older)
+    for store in server.stores:
+        store.listener.hear_all_stored(older, {})
+    assert server.pauses == newer
+    clock.turn(40)
+    assert not one.may_go()
+    assert not other.may_go()
+
+
 @pytest.mark.parametrize("is_claimed_anew", [False, True])
 def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     clock, tmp_path, is_claimed_anew

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.jobs.site_states import is_calm, left_of, read_left
+from scrapy_mandelbot.jobs.site_states import NOTHING_LEFT, is_calm, left_of, read_left
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.jobs.shared.storage import SharedStorage
     from scrapy_mandelbot.politeness import SiteState
-    from scrapy_mandelbot.stores.shared_job import SharedJob
+    from scrapy_mandelbot.stores.shared_job import LeftSite, SharedJob
 
 HELD_WHILE_PAUSED = 10.0
 """Seconds; a site that is paused for longer is given back, with its pause."""
@@ -103,13 +103,19 @@ class OwnSites:
                 if not left:
                     return
 
-    def lose(self) -> None:
-        """Forget all: others have them."""
+    def lose(self) -> list[LeftSite]:
+        """Forget all: others have them. Return what these should know of those to be left alone."""
+        now, known = self._crawl.now(), []
         for name in list(self._job.sites):
             site = self._crawl.sites.get(name)
             if site is not None:
+                least = engine.slot_delay(self._crawler, site.slots)
+                left = left_of(site, now, self.server_time, least)
+                if left != NOTHING_LEFT:
+                    known.append((name, *left))
                 self._storage.given_back(*self._queue.leave(site))
                 self._crawl.sites.forget(site)
+        return known
 
     def say_all(self) -> None:
         """Say of each what its next owner has to know: the crawl ends."""

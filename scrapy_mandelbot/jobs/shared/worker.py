@@ -237,7 +237,7 @@ class JobWorker(RunningJob):
             self._went_wrong(answer)
             return
         if answer.is_lost:
-            self._join_again()
+            self._join_again(answer.last)
             return
         if self._error is not None:
             self._error = None
@@ -299,14 +299,32 @@ class JobWorker(RunningJob):
             self._tell(events.JOB_GIVEN_UP, error=self._error)
             engine.close_spider(self._crawler, "job_not_saved")
 
-    def _join_again(self) -> None:
-        """Begin anew: others have what was held."""
-        self._tell(events.JOB_LEASE_LOST, sites=len(self.job.sites))
-        self._own.lose()
-        self.job.lose()
+    def _join_again(self, last: int) -> None:
+        """Begin anew: others have what was held, or Redis knows less than this worker.
+
+        Args:
+            last: the number of the last exchange that Redis has kept.
+        """
+        job = self.job
+        is_older = last < job.last
+        self._tell(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
+        held = self._own.lose()
+        lost = job.lose(last)
+        if not lost.is_whole:
+            self._forgotten()
         self.storage.lose()
         self._is_asking = True
-        self._link.call(self._server.join, self._joined_again)
+        worker, token = job.worker, job.token
+
+        def leave_and_join() -> Joined:
+            self._server.leave(worker, token, [*lost.left, *held])
+            return self._server.join()
+
+        self._link.call(leave_and_join, self._joined_again)
+
+    def _forgotten(self) -> None:
+        self._tell(events.JOB_FORGOTTEN)
+        engine.close_spider(self._crawler, "job_forgotten")
 
     def _joined_again(self, joined: Joined | CannotKeepError) -> None:
         self._is_asking = False
@@ -315,9 +333,8 @@ class JobWorker(RunningJob):
         if isinstance(joined, CannotKeepError):
             self._went_wrong(joined)
             return
-        if not self.job.knows(joined):
-            self._tell(events.JOB_FORGOTTEN)
-            engine.close_spider(self._crawler, "job_forgotten")
+        if joined.born != self.job.born:
+            self._forgotten()
         self.job.join(joined)
         self._tell_joined(joined)
         self._set_timer(0.0)
@@ -363,9 +380,9 @@ class JobWorker(RunningJob):
         return None
 
     def _leave(self) -> None:
-        worker = self.job.worker
+        worker, token = self.job.worker, self.job.token
         try:
-            self._link.call_and_wait(lambda: self._server.leave(worker), _WAIT_AT_END)
+            self._link.call_and_wait(lambda: self._server.leave(worker, token), _WAIT_AT_END)
         except CannotKeepError as error:
             logger.debug("What this worker had is others' when its lease has ended: %s", error)
         self._link.close(self._server.close)

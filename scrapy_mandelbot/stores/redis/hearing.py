@@ -41,11 +41,16 @@ class Hearing:
         self._began = began
         self._heard = heard
         self._is_over = threading.Event()
+        self._is_to_move = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    def begin_anew(self) -> None:
+        """Connect anew: the server's name may be another machine's by now, and this one be left."""
+        self._is_to_move.set()
 
     def end(self) -> None:
         """Hear of no more than one message."""
@@ -64,12 +69,13 @@ class Hearing:
                 self._is_over.wait(_TRY_AGAIN_AFTER)
 
     def _hear(self) -> None:
+        self._is_to_move.clear()
         client = self._connect()
         try:
             with client.pubsub() as pubsub:
                 pubsub.subscribe(self._channel)
                 asked_at = heard_at = time.monotonic()
-                while not self._is_over.is_set():
+                while not (self._is_over.is_set() or self._is_to_move.is_set()):
                     message: dict[str, Any] | None = pubsub.get_message(timeout=_LOOKS_UP_AFTER)
                     now = time.monotonic()
                     if message is not None:

@@ -416,7 +416,8 @@ class RedisStore(LiveStore):
 
     def _found(self) -> None:
         logger.info("What is known of sites is shared again: %s", shown_address(self._url))
-        if self._listener is not None:
+        if self._hearing is not None:
+            self._hearing.begin_anew()
             self._read_all()
 
     def _lost(self, error: Exception) -> None:

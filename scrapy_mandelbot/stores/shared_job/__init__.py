@@ -12,12 +12,16 @@ are to be asked for the next owner, and knows nothing else of politeness. No Scr
   *exchanges*, of which the answer has what is its own from then on. One exchange is done as a whole
   or not at all; one whose answer was lost is made again, and is done once.
 
+Each exchange names the one before it. Where Redis does not know that one, it has been set back: to
+the state of a replica that was behind, or to that of a disk. Then the worker drops what it held, as
+if its lease were lost, and says once more what no request would give again.
+
 What a dead worker had is free for others when its lease has ended. One that was stopped, and comes
 back after that, is told that its lease is lost: it drops what it held, and says nothing of it.
 """
 
 from scrapy_mandelbot.stores.shared_job.changes import Answer, Exchange
-from scrapy_mandelbot.stores.shared_job.server import JobServer, Joined
+from scrapy_mandelbot.stores.shared_job.server import JobServer, Joined, LeftSite
 from scrapy_mandelbot.stores.shared_job.shared_job import SharedJob
 
-__all__ = ["Answer", "Exchange", "JobServer", "Joined", "SharedJob"]
+__all__ = ["Answer", "Exchange", "JobServer", "Joined", "LeftSite", "SharedJob"]

@@ -18,20 +18,24 @@ class Exchange(NamedTuple):
     """What is said and asked for in one call."""
 
     worker: int
+    token: str
     number: int
+    last: int
+    """The number of the last one that is kept: where it is not, the job is in an older state."""
     run: int
     take: int
     """How many sites more are asked for."""
     first: int
-    """How many requests are claimed of each of them."""
+    """How many requests are claimed of each of them; 0: the lease is renewed, and no more."""
     idle: str
     """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
     words: tuple[Word, ...]
 
     def arguments(self, lease: int, *, was_away: bool) -> list[Any]:
         """Return them as the script takes them; ``lease`` is in milliseconds."""
-        head = (self.worker, self.number, lease, self.run, self.take, self.first, self.idle)
-        return [*head, int(was_away), *(one for word in self.words for one in word)]
+        who = (self.worker, self.token, self.number, self.last)
+        head = (lease, self.run, self.take, self.first, self.idle, int(was_away))
+        return [*who, *head, *(one for word in self.words for one in word)]
 
 
 class Claimed(NamedTuple):
@@ -49,7 +53,9 @@ class Answer(NamedTuple):
     """What came of an exchange."""
 
     is_lost: bool
-    """The lease of the worker has ended, and others may have what it held."""
+    """The lease of the worker has ended, or the job is in an older state than it knows: others may
+    have what it held.
+    """
     is_again: bool
     """The exchange had been made before; sites and claims are all that the worker has."""
     now: float
@@ -69,15 +75,19 @@ class Answer(NamedTuple):
     """In how many seconds a site is due that has no owner; None: none is."""
     waiting: int
     """How many sites have no owner, and requests that wait."""
+    last: int = 0
+    """Where the lease is lost: the number of the worker's last exchange that is kept; UNKNOWN."""
 
 
-LOST = Answer(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FBT003 -- fields
+UNKNOWN = -1
+"""In place of the number of a worker's last exchange: it is none of that job."""
+_LOST = Answer(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FBT003 -- fields
 
 
 def read_answer(said: list[Any]) -> Answer:
     """Return what the script has returned."""
     if said[0] == b"lost":
-        return LOST
+        return _LOST._replace(last=int(said[1]))
     status, now, granted, claimed, dropped, passed_over, give_back, surplus = said[:8]
     run, outcome, next_due, waiting = said[8:]
     return Answer(

@@ -4,7 +4,9 @@
 --   meta     hash: version, born (when), workers and order (the last numbers given), run (which one
 --            this is), outcome (how the last run ended)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
---   exchanges  hash: worker -> number of the last exchange in which it said or was given anything
+--   exchanges  hash: worker -> its token, and the number of the last exchange in which it said or was
+--            given anything; of the last thousand dead ones too. A worker that knows of a later one has
+--            to do with an older state of the job: a replica that was behind, or a crash
 --   ended    set: workers whose lease has ended, and whose sites are not all free yet
 --   idle, hungry  sets: workers that have nothing to do; that have room for more
 --   due      sorted set: site that waits for a worker -> when it may be asked
@@ -57,16 +59,28 @@ local function set_free(site, now)
   end
 end
 
+-- A worker is none any more; what it had is set free little by little.
+local function retire(worker)
+  for _, set in ipairs({'idle', 'hungry'}) do redis.call('SREM', key(set), worker) end
+  redis.call('ZREM', key('workers'), worker)
+  redis.call('SADD', key('ended'), worker)
+  local newest = tonumber(redis.call('HGET', key('meta'), 'workers') or 0)
+  local forgotten = worker + 0 <= newest - 1000 and worker or worker - 1000
+  if not redis.call('ZSCORE', key('workers'), forgotten) then
+    redis.call('HDEL', key('exchanges'), forgotten)
+  end
+end
+
+-- Return the number of a worker's last exchange; -1: nobody knows of that worker.
+local function last_exchange(worker, token)
+  local of, number = string.match(redis.call('HGET', key('exchanges'), worker) or '', '^(%S+) (%d+)$')
+  return of == token and number or '-1'
+end
+
 -- Set sites free whose workers are gone: some at a time, so that no other command waits for long.
 local function set_free_some(now, most)
   local gone = redis.call('ZRANGEBYSCORE', key('workers'), '-inf', '(' .. now)
-  for _, worker in ipairs(gone) do
-    redis.call('ZREM', key('workers'), worker)
-    redis.call('SREM', key('idle'), worker)
-    redis.call('SREM', key('hungry'), worker)
-    redis.call('HDEL', key('exchanges'), worker)
-    redis.call('SADD', key('ended'), worker)
-  end
+  for _, worker in ipairs(gone) do retire(worker) end
   local ended = redis.call('SRANDMEMBER', key('ended'), 1)
   if not ended[1] then return end
   local sites = redis.call('SPOP', key('of:' .. ended[1]), most)

@@ -1,11 +1,14 @@
 -- All that a worker has to say, and what it gets for it, at once or not at all.
 --
--- ARGV: 1 number of the worker; 2 number of this exchange; 3 milliseconds of a lease; 4 number of its
--- run; 5 sites that it takes; 6 requests that it claims of a new site; 7 whether it is idle, 'close'
--- where it is not to wait for sites that are paused; 8 whether the server was away; then what it says,
+-- ARGV: 1 number of the worker, and 2 its token; 3 number of this exchange, and 4 of the last one that is
+-- kept, as far as the worker knows; 5 milliseconds of a lease; 6 number of its run; 7 sites that it takes;
+-- 8 requests that it claims of a new site, 0: it renews its lease, and no more; 9 whether it is idle, 'close'
+-- where it is not to wait for sites that are paused; 10 whether the server was away; then what it says,
 -- each a word and its arguments.
 --
--- Returns: 'lost', where the lease of this worker has ended and another may have its sites; else
+-- Returns: 'lost' and the number of its last exchange that is kept, -1: none is, where the lease of this
+--   worker has ended and another may have its sites, or where this is an older state of the job than the
+--   worker knows: it is to leave, and to join anew; else
 --   'well' or 'again' (this exchange was made before, and its answer did not arrive: 3 and 4 are then
 --   all the worker's sites, and all that it has claimed);
 --   2 milliseconds of this server;
@@ -16,8 +19,8 @@
 --   9 number of the run, and 10 how the last one ended;
 --   11 milliseconds until a site is due that waits, -1: none is; 12 sites that wait.
 
-local me, lease = ARGV[1], tonumber(ARGV[3])
-local says_something = #ARGV > 8
+local me, lease = ARGV[1], tonumber(ARGV[5])
+local says_something, only_renews = #ARGV > 10, ARGV[8] == '0'
 -- Where memory is full Redis refuses a script at its first write, if that is one that may need more,
 -- and does not break it off later. What takes memory is refused; leases are renewed all the same.
 if says_something then
@@ -27,8 +30,13 @@ else
 end
 
 local now = now_ms()
-if not redis.call('ZSCORE', key('workers'), me) then return {'lost'} end
-if ARGV[8] == '1' then  -- nobody could renew a lease meanwhile: each has half of one to do so
+local last = last_exchange(me, ARGV[2])
+local is_again = last == ARGV[3]
+local is_known = last ~= '-1' and (is_again or last == ARGV[4])
+if not is_known or not redis.call('ZSCORE', key('workers'), me) then
+  return {'lost', last}
+end
+if ARGV[10] == '1' then  -- nobody could renew a lease meanwhile: each has half of one to do so
   for _, worker in ipairs(redis.call('ZRANGE', key('workers'), 0, -1)) do
     redis.call('ZADD', key('workers'), 'GT', now + lease / 2, worker)
   end
@@ -188,7 +196,7 @@ local words = {
       local due = redis.call('ZSCORE', key('due'), site) or redis.call('HGET', key('rest'), site)
       if not due or tonumber(due) <= now then
         grant(site)
-        claim(site, ARGV[6])
+        claim(site, ARGV[8])
       end
     elseif owner(site) ~= me then
       redis.call('HSET', key('asked'), site, me)
@@ -197,8 +205,7 @@ local words = {
   end,
 }
 
-local is_again = redis.call('HGET', key('exchanges'), me) == ARGV[2]
-if is_again then
+if is_again and not only_renews then
   for _, site in ipairs(redis.call('SMEMBERS', key('of:' .. me))) do
     granted[#granted + 1] = site
     granted[#granted + 1] = redis.call('HGET', key('states'), site) or ''
@@ -209,17 +216,17 @@ if is_again then
     end
   end
 else
-  local i = 9
+  local i = 11
   while i <= #ARGV do i = words[ARGV[i]](i + 1) end
-  local take = tonumber(ARGV[5])
+  local take = tonumber(ARGV[7])
   if take > 0 then
     if others_hunger() then take = math.min(take, math.max(0, share(now) - mine())) end
     local due = redis.call('ZRANGEBYSCORE', key('due'), '-inf', now, 'LIMIT', 0, take)
     for _, site in ipairs(due) do
       grant(site)
-      claim(site, ARGV[6])
+      claim(site, ARGV[8])
     end
-    if #due < tonumber(ARGV[5]) then
+    if #due < tonumber(ARGV[7]) then
       redis.call('SADD', key('hungry'), me)
     else
       redis.call('SREM', key('hungry'), me)
@@ -227,7 +234,9 @@ else
   else
     redis.call('SREM', key('hungry'), me)
   end
-  if says_something or #granted > 0 then redis.call('HSET', key('exchanges'), me, ARGV[2]) end
+  if says_something or #granted > 0 then
+    redis.call('HSET', key('exchanges'), me, ARGV[2] .. ' ' .. ARGV[3])
+  end
   if order ~= order_before then redis.call('HSET', key('meta'), 'order', order) end
 end
 
@@ -247,11 +256,11 @@ if others_hunger() then surplus = math.max(0, mine() - share(now)) end
 -- The run has ended where all are idle, and nothing waits but sites that were given up, or, for who
 -- does not wait for them, are paused.
 local run = redis.call('HGET', key('meta'), 'run') or '0'
-if ARGV[7] == '' or says_something or #granted > 0 then
+if ARGV[9] == '' or says_something or #granted > 0 then
   redis.call('SREM', key('idle'), me)
-elseif run == ARGV[4] then
+elseif run == ARGV[6] then
   redis.call('SADD', key('idle'), me)
-  local waiting = redis.call('ZCOUNT', key('due'), '-inf', ARGV[7] == 'close' and now or '(inf')
+  local waiting = redis.call('ZCOUNT', key('due'), '-inf', ARGV[9] == 'close' and now or '(inf')
   if
     waiting == 0
     and redis.call('SCARD', key('idle')) >= redis.call('ZCARD', key('workers'))

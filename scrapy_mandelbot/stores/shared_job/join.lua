@@ -1,4 +1,4 @@
--- ARGV: version of this form, milliseconds of a lease.
+-- ARGV: version of this form, milliseconds of a lease, token of the worker.
 -- Returns: version; number of the worker; number of the run; sites that wait; other workers; when the
 -- job began, in milliseconds of this server.
 
@@ -17,6 +17,7 @@ if others == 0 then  -- a new run: sites that the last one has given up are aske
   end
 end
 redis.call('ZADD', key('workers'), now + ARGV[2], worker)
+redis.call('HSET', key('exchanges'), worker, ARGV[3] .. ' 0')
 local run = redis.call('HGET', key('meta'), 'run') or '0'
 local born = redis.call('HGET', key('meta'), 'born')
 return {ARGV[1], worker, run, redis.call('ZCARD', key('due')), others, born}

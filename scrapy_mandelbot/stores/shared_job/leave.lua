@@ -1,11 +1,19 @@
--- ARGV: number of the worker. What it has is free for others.
+-- ARGV: number of the worker and its token; then, of sites that it had, name, state and milliseconds for
+-- which they are left alone from now on, or 'inf'. What it has is free for others.
 
-local now = now_ms()
-if redis.call('ZREM', key('workers'), ARGV[1]) == 1 then
-  redis.call('SREM', key('idle'), ARGV[1])
-  redis.call('SREM', key('hungry'), ARGV[1])
-  redis.call('HDEL', key('exchanges'), ARGV[1])
-  redis.call('SADD', key('ended'), ARGV[1])
+local me, now = ARGV[1], now_ms()
+local is_known = last_exchange(me, ARGV[2]) ~= '-1'
+for i = 3, #ARGV, 3 do
+  local site, state, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local owner = redis.call('HGET', key('owner'), site)
+  local is_free = not owner or (is_known and owner == me)
+  local until_then = rest == 'inf' and math.huge or now + rest
+  if is_free and until_then >= tonumber(redis.call('HGET', key('rest'), site) or 0) then
+    redis.call('HSET', key('rest'), site, rest == 'inf' and rest or until_then)
+    if state ~= '' then redis.call('HSET', key('states'), site, state) end
+    redis.call('ZADD', key('due'), 'XX', 'GT', rest == 'inf' and rest or until_then, site)
+  end
 end
+if is_known and redis.call('ZSCORE', key('workers'), me) then retire(me) end
 for _ = 1, 10 do set_free_some(now, 1000) end
 return redis.call('ZCARD', key('workers'))

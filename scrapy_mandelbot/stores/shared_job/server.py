@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.stores.job.contract import CannotKeepError
-from scrapy_mandelbot.stores.shared_job.changes import Answer, Exchange, name, read_answer
+from scrapy_mandelbot.stores.shared_job.changes import Answer, Exchange, key, name, read_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from redis import Redis
 
 VERSION = 1
 """Of the form in which a job is kept."""
+
+LeftSite = tuple[str, bytes, str]
+"""A site, how it is to be asked, and milliseconds for which it is left alone, or ``inf``."""
 
 
 class Joined(NamedTuple):
     """What a worker is told that joins a job."""
 
     worker: int
-    """Its number, which no other one of the job has or had."""
+    """Its number, which no other one of the job has or had, as far as the server knows."""
     run: int
     waiting: int
     """How many sites wait for a worker."""
@@ -27,6 +33,8 @@ class Joined(NamedTuple):
     """How many workers there are beside it."""
     born: int
     """When the job began: another time is another job, of which this one knows nothing."""
+    token: str
+    """What tells it from one of its number, which a server gives again that was set back."""
 
 
 class JobServer:
@@ -63,12 +71,14 @@ class JobServer:
         Raises:
             CannotKeepError: the server cannot be reached, or the job has another form.
         """
-        version, *told = self._call(self._join, [VERSION, self._lease])
+        token = os.urandom(4).hex()
+        version, *told = self._call(self._join, [VERSION, self._lease, token])
         if int(version) != VERSION:
             raise CannotKeepError(
                 f"the job {self.key} was written by another version (format {int(version)})"
             )
-        return Joined(*map(int, told))
+        worker, run, waiting, others, born = map(int, told)
+        return Joined(worker, run, waiting, others, born, token)
 
     def exchange(self, exchange: Exchange) -> Answer:
         """Say and ask for all that an exchange has, at once or not at all.
@@ -86,13 +96,19 @@ class JobServer:
         self._was_away = False
         return read_answer(said)
 
-    def leave(self, worker: int) -> None:
+    def leave(self, worker: int, token: str, left: Iterable[LeftSite] = ()) -> None:
         """Be a worker no longer: what it has is others'.
+
+        Args:
+            worker: its number.
+            token: that it was given with that.
+            left: what is to be known of sites that it held, if nobody else has them by now.
 
         Raises:
             CannotKeepError: the server cannot be reached; it is so when the lease has ended.
         """
-        self._call(self._leave, [worker])
+        sites = [one for name, *rest in left for one in (key(name), *rest)]
+        self._call(self._leave, [worker, token, *sites])
 
     def lengths(self) -> dict[str, tuple[int, int]]:
         """Return how many requests of each site wait, and how many are claimed.
@@ -162,5 +178,6 @@ class JobServer:
         try:
             told: list[Any] = script(keys=[self.key], args=arguments)
         except (RedisError, OSError) as error:
+            self._redis.connection_pool.disconnect()  # the name may be another machine's by now
             raise CannotKeepError(f"{type(error).__name__}: {error}") from error
         return told

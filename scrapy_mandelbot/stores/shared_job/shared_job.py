@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.stores.job.children import ChildrenLeft
 from scrapy_mandelbot.stores.job.contract import START, KeptRequest
-from scrapy_mandelbot.stores.shared_job.changes import Exchange, key, push
+from scrapy_mandelbot.stores.shared_job.changes import UNKNOWN, Exchange, key, push
+from scrapy_mandelbot.stores.shared_job.changes import name as name_of
 from scrapy_mandelbot.stores.shared_job.held_sites import FIRST, HeldLines, HeldSite
+from scrapy_mandelbot.stores.shared_job.said_alone import Lost, Said, SaidAlone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,13 +25,6 @@ _NUMBERS = 1 << 40  # that a worker can give to requests
 _NEWEST = 1 << 60  # in the order of a line, before and behind all that the server has numbered
 MOST_RECENT = 100_000
 """Fingerprints that are remembered, or twice as many."""
-
-
-class _Said(NamedTuple):
-    word: Word
-    size: int
-    parent: int | None
-    """The request that gave the one that is pushed; None: it is no push, or of no request."""
 
 
 class Arrived(NamedTuple):
@@ -75,15 +70,17 @@ class SharedJob:
         """By parent, how often it gave a fingerprint that stops nothing."""
         self._recent: tuple[set[int], set[int]] = set(), set()
         """Fingerprints that this worker has said lately."""
-        self._words: list[_Said] = []
+        self._words: list[Said] = []
         self._size = 0
         self._sent: Exchange | None = None
-        self._sent_words: list[_Said] = []
+        self._sent_words: list[Said] = []
         self._claiming: list[str] = []
         """Sites of which requests are claimed by what was sent."""
         self._count = 0
         self._moves = 0
         self._exchanges = 0
+        self._said_alone = SaidAlone(forgotten=UNKNOWN)
+        self._first_number = 0
         self.join(joined)
 
     def __repr__(self) -> str:
@@ -92,11 +89,12 @@ class SharedJob:
     def join(self, joined: Joined) -> None:
         """Be a worker by another number: at first, and when a lease was lost."""
         self.worker, self.run, self.born = joined.worker, joined.run, joined.born
-        self._first_number = joined.worker * _NUMBERS
-
-    def knows(self, joined: Joined) -> bool:
-        """Return whether that is the job of which this worker was one, and not an older state."""
-        return joined.born == self.born and joined.worker > self.worker
+        self.token = joined.token
+        self.last = 0
+        """The number of the last exchange that Redis has kept."""
+        before, self._first_number = self._first_number, joined.worker * _NUMBERS
+        moved = self._first_number - before  # others may have the old numbers
+        self._words = [one.moved(moved) for one in self._words]
 
     # What JobStore asks for.
 
@@ -259,9 +257,8 @@ class SharedJob:
             self._exchanges += 1
             self._sent_words = words
             all_words = (*(one.word for one in words), *claims)
-            self._sent = Exchange(
-                self.worker, self._exchanges, self.run, take, FIRST, idle, all_words
-            )
+            who = self.worker, self.token, self._exchanges, self.last
+            self._sent = Exchange(*who, self.run, take, FIRST, idle, all_words)
         return self._sent
 
     @property
@@ -270,12 +267,22 @@ class SharedJob:
         return bool(self._words or self._low)
 
     def only_renewing(self) -> Exchange:
-        """Return an exchange that says and asks for nothing, so that the lease goes on."""
-        return Exchange(self.worker, -1, self.run, 0, 0, "", ())
+        """Return an exchange that says and asks for nothing, so that the lease goes on.
+
+        It may be called in any thread, and be made before or after the one that was sent.
+        """
+        sent = self._sent
+        number = UNKNOWN if sent is None else sent.number
+        return Exchange(self.worker, self.token, number, self.last, self.run, 0, 0, "", ())
 
     def take_answer(self, answer: Answer) -> Arrived:
         """Go by what an exchange was answered."""
-        assert self._sent is not None  # noqa: S101 -- an answer is to something
+        sent = self._sent
+        assert sent is not None  # noqa: S101 -- an answer is to something
+        if sent.words or answer.sites or answer.is_again:
+            self.last = sent.number
+        self._said_alone.add(sent.number, self._now(), self._sent_words)
+        self._said_alone.add_rests(sent.number, self._now(), self._sent_words)
         said = sum(one.word[0] == "push" for one in self._sent_words)
         self._size -= sum(one.size for one in self._sent_words)
         self._sent, self._sent_words = None, []
@@ -317,20 +324,28 @@ class SharedJob:
             if site is not None and not site.waiting and not site.asked:
                 self._low[name] = None
 
-    def lose(self) -> None:
+    def lose(self, last: int) -> Lost:
         """Drop all that was held and said under a lease that is lost.
 
         What gave it comes back, to whoever has it now. What no request gave is kept, as what
-        ``start()`` gives, and is said by the next lease.
+        ``start()`` gives, and is said by the next lease, where Redis has not kept it.
+
+        Args:
+            last: the number of the last exchange that Redis has kept.
         """
-        words = [*self._sent_words, *self._words]
+        is_kept = self._sent is not None and self._sent.number <= last
+        words = [*(() if is_kept else self._sent_words), *self._words]
         self._sent, self._sent_words = None, []
-        self._words = [
-            one
-            for one in words
-            if one.word[0] in {"see", "keep"}
-            or (one.word[0] == "push" and one.parent in {None, START})
+        self._said_alone.add_rests(self._exchanges + 1, self._now(), words)
+        left = [
+            (site, state, milliseconds)
+            for one, state, milliseconds in self._said_alone.rests_after(last, self._now())
+            if (site := name_of(one)) not in self.sites  # of these more is known
         ]
+        is_whole, again = self._said_alone.after(last)
+        self._said_alone = SaidAlone(forgotten=0)  # by this number, or under another one
+        self.last = min(self.last, last)
+        self._words = [*again, *(one for one in words if one.is_alone)]
         self._size = sum(one.size for one in self._words)
         self.sites.clear()
         self._lines = HeldLines()
@@ -339,6 +354,7 @@ class SharedJob:
         self._low.clear()
         self._given = {START: self._given.pop(START, {})}
         self._recent = set(), set()
+        return Lost(is_whole, left)
 
     # The rest is its own.
 
@@ -357,7 +373,7 @@ class SharedJob:
         return number
 
     def _add(self, word: Word, size: int = 0, parent: int | None = None) -> None:
-        self._words.append(_Said(word, size, parent))
+        self._words.append(Said(word, size, parent))
         self._size += size
 
     def _wait(
