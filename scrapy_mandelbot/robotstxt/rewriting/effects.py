@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
 _SEARCHES = 50  # everyone looks for each robot's groups, some more slowly than Mandelbot's
-_LINES = 40  # for each decision, that Python's own may look at: it tries one after the other
+_LINES = 5  # for each decision, that Python's own may look at: from 3.15 on it tries all of them
 
 
 @dataclass(slots=True)
