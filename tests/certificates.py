@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 
 _NOW = dt.datetime.now(dt.timezone.utc)
 _DAY = dt.timedelta(days=1)
+_SIGNS = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 class Authority:
@@ -29,8 +40,10 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _named(name)
-        own = self._certificate(self._name, self._key).add_extension(
-            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        own = (
+            self._certificate(self._name, self._key)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_SIGNS, critical=True)
         )
         self.path = folder / f"{name}.pem"
         self.path.write_bytes(_signed(own, self._key))
@@ -49,6 +62,9 @@ class Authority:
         return paths
 
     def _certificate(self, subject, key) -> x509.CertificateBuilder:
+        """Return one with all that Python asks for since 3.13 (RFC 5280, strictly)."""
+        own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -57,6 +73,8 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(_NOW - _DAY)
             .not_valid_after(_NOW + _DAY)
+            .add_extension(own, critical=False)
+            .add_extension(signer, critical=False)
         )
 
 

@@ -50,7 +50,7 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
     assert len(pages) == len(set(pages)) == 601
     assert len(result.items) == 601 + 201
     refused = server.statuses().count(503)
-    assert refused <= 0.02 * 600
+    assert refused <= 0.03 * 600  # a hundredth where nothing else runs
     pauses = result.stats["mandelbot/pause/seconds"]
     assert seconds - pauses <= 4 * 600 / 30  # an order of time, beside other tests on busy cores
     assert "retry/count" not in result.stats
