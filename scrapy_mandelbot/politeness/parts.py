@@ -189,7 +189,7 @@ class Parts:
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
             section.pause, section.is_told = Pause(self._law), True
-            section.pause.go_on(now, left.until, left.reason, left.failed_probes)
+            section.pause.go_on(now, left)
 
     def hand_out(self, flight: Flight, now: float) -> None:
         """Note that a request goes out; where the probe of its section is due, this is it."""

@@ -141,26 +141,20 @@ class Pause:
                 return row.news if row.does(self, said) is not False else None
         return None
 
-    def restore(self, now: float, until: float, reason: str, failed_probes: int) -> None:
-        """Go on with the pause of a former run, if it is not over."""
-        if until > now:
-            self.go_on(now, until, reason, failed_probes)
-
-    def go_on(self, now: float, until: float, reason: str, failed_probes: int) -> None:
+    def go_on(self, now: float, left: LeftPause) -> None:
         """Go on with a pause that was left; one that is over by now ends with a probe as well.
 
         One that is known already goes on as it is.
         """
-        until = min(until, now + max(self.law.longest, self.law.retry_after_longest))
         if self.state is not PauseState.OPEN:
             return
         if self.law.recovers and self.recovery is None:
             self.recovery = Recovery()
         self.since = now
         self.state = PauseState.PAUSED
-        self.until = until
-        self.reason = reason
-        self.lengths.restore(failed_probes)
+        self.until = min(left.until, now + max(self.law.longest, self.law.retry_after_longest))
+        self.reason = left.reason
+        self.lengths.restore(left.failed_probes)
 
 
 def clock_time(seconds: float) -> str:

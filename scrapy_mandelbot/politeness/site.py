@@ -646,17 +646,8 @@ class SiteState:
         self.is_plain = False
         return routes.give_up(now, reason)
 
-    def restore(
-        self, now: float, route: str, until: float, reason: str, failed_probes: int
-    ) -> Pause | None:
-        """Go on with the pause of a former run; return it, if it is not over."""
-        pause = self.use_routes().use(route).pause
-        pause.restore(now, until, reason, failed_probes)
-        self._settle()
-        return None if pause.is_open else pause
-
     def go_on(self, now: float, left: LeftPause) -> None:
-        """Go on with a pause that a former run, or a worker, of the job has left.
+        """Go on with a pause that a former run, or another worker, has left.
 
         One that is over by now ends with a probe all the same; one that is known goes on as it is.
         """
@@ -664,7 +655,7 @@ class SiteState:
         if left.section:
             self._use_parts().go_on(now, left)
         else:
-            routes.use(left.route).pause.go_on(now, left.until, left.reason, left.failed_probes)
+            routes.use(left.route).pause.go_on(now, left)
         self._settle()
 
     # What it is made of.

@@ -17,6 +17,7 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness import (
     Admission,
     Failure,
+    LeftPause,
     News,
     Refusal,
 )
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.politeness import Flight, LeftPause, SiteState
+    from scrapy_mandelbot.politeness import Flight, SiteState
     from scrapy_mandelbot.stores import KeptPause, Store
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
@@ -587,7 +588,7 @@ class Throttle:
         self._alarm.set(site, self._now())  # who waits may have to wait no longer
 
     def take_over(self, name: str, left: LeftPause) -> None:
-        """Go on with a pause that a former run, or another worker, of the job has left of a site.
+        """Go on with a pause that a former run, or another worker, has left of a site.
 
         One that is over by now ends with a probe all the same; one that is known goes on as it is.
         """
@@ -721,16 +722,12 @@ class Throttle:
         """Go on with the pauses and turns that a former run has left."""
         now = self._now()
         for key, kept in self._store.get_pauses().items():
-            name, route = split_key(key)
-            site = self.sites.of(name)
-            pause = site.restore(now, route, kept.until, kept.reason, kept.failed_probes)
-            self.sites.settle(site)
-            if pause is None:
-                self._report.forget(site, route)
+            if kept.until <= now:
+                self._neighbours.put_pause(key, None)
                 continue
             self._neighbours.know_pause(key, kept)
-            self._alarm.set(site, pause.until)
-            self._report.prolonged(events.RESTORED, site, route, pause)
+            name, route = split_key(key)
+            self.take_over(name, LeftPause(route, kept.until, kept.reason, kept.failed_probes))
         for name, due in self._store.get_turns(now).items():
             site = self.sites.of(name)
             site.resumes_at = due

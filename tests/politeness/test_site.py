@@ -447,7 +447,7 @@ def test_it_is_written_down_as_plain_data(site):
     (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
     assert left == (A, 101, "503", 0, "")
     again = SiteState(site.name, LAW)
-    assert again.restore(100.5, A, left.until, left.reason, left.failed_probes)
+    again.go_on(100.5, left)
     assert again.due(100.5, A) == 101
 
 
@@ -488,12 +488,6 @@ def test_sections_that_were_left_are_bounded(site):
         site.go_on(100, LeftPause("", 1e300, "503", 0, f"/{number}/"))
     assert len(list(site.sections())) == MOST_SECTIONS
     assert site.section_due("/0/", 100) < 100 + 1e6
-
-
-def test_a_restored_pause_that_is_over_leaves_nothing(site):
-    """It is as if the site had not been heard of."""
-    assert site.restore(100, "", 90, "503", 1) is None
-    assert site.is_plain
 
 
 def test_what_is_kept_of_a_site_is_bounded(site):

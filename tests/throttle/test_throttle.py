@@ -121,6 +121,8 @@ def test_a_pause_outlives_the_run(make_crawler, clock, tmp_path):
     clock.turn(20)
     again = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(again)
+    assert list(Crawl.of(again).store.get_pauses()) == ["https://a.example"]
+    assert Crawl.of(again).sites.get("https://b.example") is None
     fill(scheduler, "https://a.example/1", "https://b.example/1")
     assert again.stats.get_value("mandelbot/pause/restored") == 1
     assert drain(scheduler) == ["https://b.example/1"]
