@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.commands.job import Result
 from scrapy_mandelbot.commands.reports import waiting
@@ -20,7 +20,7 @@ from scrapy_mandelbot.queue.names import key_of_name, section_of_name
 from scrapy_mandelbot.shown import without_credentials
 from scrapy_mandelbot.stores import KeptPause, SqliteStore
 from scrapy_mandelbot.stores.job import CannotKeepError, JobLock, SqliteJob, connect_to_read
-from scrapy_mandelbot.stores.job.schema import as_ours
+from scrapy_mandelbot.stores.job.schema import as_ours, read_states
 from scrapy_mandelbot.stores.shared_job import JobServer
 from scrapy_mandelbot.throttle import key_of, split_key
 
@@ -43,23 +43,23 @@ def look_at_job(job: Job) -> Result:
     if job.args[1:]:
         return _requeue(folder, job.args[2] if job.args[2:] else None, is_running=is_running)
     try:
-        lines, in_flight, aside, left = _read(path)
+        found = _read(path)
     except CannotKeepError as error:
         raise CannotBeHadError(f"{path}: {error}") from None
     now = time.time()
     pauses = {
         key_of(site, one.route): KeptPause(one.until, one.reason, one.failed_probes)
-        for site, one in left
+        for site, one in found.left
         if not one.section
     }
-    sections = {(site, one.section): one.until for site, one in left if one.section}
+    sections = {(site, one.section): one.until for site, one in found.left if one.section}
     tries = int(read_setting(job.settings, "pause_tries"))
-    waits = waiting.Waits(now, tries, aside, pauses, sections=sections)
+    waits = waiting.Waits(now, tries, found.aside, pauses, sections=sections)
     store = _store(folder)
     if store is not None:
         waits = waits._replace(pauses=pauses | store.get_pauses(), turns=store.get_turns(now))
         store.close()
-    report = waiting.of_job(lines, in_flight, waits)
+    report = waiting.of_job(found.lines, found.in_flight, waits)
     report |= {"folder": str(folder), "running": is_running}
     return Result(0, report, waiting.text(report, job.terminal.paint))
 
@@ -85,10 +85,21 @@ def _look_at_shared(job: Job) -> Result:
     return Result(0, report, waiting.text(report, job.terminal.paint))
 
 
-def _read(
-    path: Path,
-) -> tuple[Counter[str], Counter[str], dict[str, Counter[str]], list[tuple[str, LeftPause]]]:
-    """Return what there is: by site and route requests, in flight, aside by section; and pauses.
+class _Found(NamedTuple):
+    """What there is in a job."""
+
+    lines: Counter[str]
+    """How many requests, by site and route."""
+    in_flight: Counter[str]
+    """Of those, at the last commit."""
+    aside: dict[str, Counter[str]]
+    """Of those that wait, by section."""
+    left: list[tuple[str, LeftPause]]
+    """Sites, and their pauses that were not over."""
+
+
+def _read(path: Path) -> _Found:
+    """Return what there is in the file of a job.
 
     Raises:
         CannotKeepError: the file cannot be read.
@@ -99,17 +110,17 @@ def _read(
             row = database.execute("SELECT value FROM state WHERE name = ?", (CLAIMED,)).fetchone()
             claimed = json.loads(row[0]) if row else []
             lines, in_flight = _by_line(database, None), _by_line(database, claimed)
-            kept = database.execute(
-                "SELECT name, value FROM state WHERE substr(name, 1, ?) = ?", (len(IN_JOB), IN_JOB)
-            ).fetchall()
+            kept = read_states(database, IN_JOB)
     finally:
         database.close()
     aside: dict[str, Counter[str]] = defaultdict(Counter)
     for name, count in (lines - in_flight).items():
         if section := section_of_name(name):
             aside[key_of_name(name)][section] += count
-    left = [(name.removeprefix(IN_JOB), one) for name, state in kept for one in read_left(state)]
-    return _by_key(lines), _by_key(in_flight), aside, left
+    left = [
+        (name.removeprefix(IN_JOB), one) for name, state in kept.items() for one in read_left(state)
+    ]
+    return _Found(_by_key(lines), _by_key(in_flight), aside, left)
 
 
 def _by_key(lines: Counter[str]) -> Counter[str]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+_LAST_CHARACTER = "\U0010ffff"
 APPLICATION = 0x4D414A42
 """What tells the file from others of SQLite: "MAJB"."""
 
@@ -104,6 +105,13 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         database.close()
         raise CannotKeepError(f"{path} is of an older format: the next run upgrades it")
     return database
+
+
+def read_states(database: sqlite3.Connection, prefix: str) -> dict[str, bytes]:
+    """Return what is kept under names that begin so, by name."""
+    query = "SELECT name, value FROM state WHERE name BETWEEN ? AND ?"
+    rows = database.execute(query, (prefix, prefix + _LAST_CHARACTER))
+    return {name: bytes(value) for name, value in rows}
 
 
 def _version(database: sqlite3.Connection, path: Path) -> int:

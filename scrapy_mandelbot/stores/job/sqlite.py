@@ -21,6 +21,7 @@ from scrapy_mandelbot.stores.job.schema import (
     as_ours,
     connect,
     our_error,
+    read_states,
 )
 from scrapy_mandelbot.stores.sqlite_file import transaction
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.stores.job.contract import Place
 
 _COUNT = "count"  # in the table of state: the last number that was given to a request or a position
-_LAST_CHARACTER = "\U0010ffff"
 _LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite's numbers have
 
 
@@ -198,9 +198,7 @@ class SqliteJob:
             CannotKeepError: the file cannot be read.
         """
         with as_ours():
-            query = "SELECT name, value FROM state WHERE name BETWEEN ? AND ?"
-            rows = self._database.execute(query, (prefix, prefix + _LAST_CHARACTER))
-            kept = {name: bytes(value) for name, value in rows}
+            kept = read_states(self._database, prefix)
         for name, value in self._pending.state.items():
             if not name.startswith(prefix):
                 continue
