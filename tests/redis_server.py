@@ -30,6 +30,8 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import redis
+
 PROGRAM = os.environ.get("MANDELBOT_REDIS_SERVER", "redis-server")
 IS_THERE = shutil.which(PROGRAM) is not None
 NEEDS_REDIS = pytest.mark.skipif(
@@ -44,6 +46,22 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+USER = "robot:se%2Fcret"
+"""As it stands in a URL."""
+
+
+def add_user(client: redis.Redis) -> None:
+    """Add a user with a password, who may use the package's keys and channels, and no others."""
+    client.acl_setuser(
+        "robot",
+        enabled=True,
+        passwords=["+se/cret"],
+        keys=["mandelbot:*"],
+        channels=["*"],
+        categories=["+@all"],
+    )
 
 
 class RedisServer:

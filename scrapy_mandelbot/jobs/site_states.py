@@ -37,7 +37,7 @@ NOTHING_LEFT = Left(b"", "0")
 
 def is_calm(site: SiteState) -> bool:
     """Return whether nothing is under way at a site that its next owner could not go on with."""
-    return site.is_plain or (site.scout is None and not pauses_of(site))
+    return site.is_plain or (site.scout is None and next(site.left(), None) is None)
 
 
 def left_of(site: SiteState, now: float, server_time: float, least: float) -> Left:

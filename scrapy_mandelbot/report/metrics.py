@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.report.measures import Measurements
 
 _EVERY = 5.0  # seconds
-_SHARE = (
-    0.02  # of the crawl's time; a crawl of very many sites is measured less often, and in steps
-)
+_SHARE = 0.02  # of the crawl's time: very many sites are measured less often, and in steps
 _ENDED = 10  # crawls of the process whose last measurements an exporter still finds
 
 

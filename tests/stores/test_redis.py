@@ -9,7 +9,7 @@ import time
 
 import pytest
 from live_stores import SITE, Events, Listener, claim, find
-from redis_server import NEEDS_REDIS, RedisServer
+from redis_server import NEEDS_REDIS, USER, RedisServer, add_user
 from store_logs import Log
 
 from scrapy_mandelbot.stores import Copy, KeptPause
@@ -412,19 +412,12 @@ def test_a_url_may_set_what_the_package_redis_takes_but_not_the_form_of_answers(
 
 def test_a_store_is_kept_over_a_socket(open_store, client, server):
     """Of this machine, with a user and a password, in the database that the URL names."""
-    client.acl_setuser(
-        "robot",
-        enabled=True,
-        passwords=["+se/cret"],
-        keys=["mandelbot:*"],
-        channels=["*"],
-        categories=["+@all"],
-    )
-    url = server.unix_url.replace("//", "//robot:se%2Fcret@").replace("db=0", "db=3")
-    open_store(url).put_pause(SITE, PAUSE)
+    add_user(client)
+    url = server.unix_url.replace("//", f"//{USER}@").replace("db=0", "db=3")
     store = open_store(url)
-    while not store.get_pauses():
-        pass
+    store.put_pause(SITE, PAUSE)
+    told(store)
+    assert open_store(url).get_pauses() == {SITE: PAUSE}
     assert list(client.info("keyspace")) == ["db3"]
 
 

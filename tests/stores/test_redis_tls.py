@@ -10,7 +10,7 @@ import pytest
 from certificates import Authority
 from live_stores import SITE, Events, claim
 from redis import Redis
-from redis_server import NEEDS_REDIS, RedisServer, free_port
+from redis_server import NEEDS_REDIS, USER, RedisServer, add_user, free_port
 
 from scrapy_mandelbot.stores import KeptPause
 from scrapy_mandelbot.stores.job import CannotKeepError
@@ -37,7 +37,7 @@ class Tls:
             *("--tls-cert-file", str(crt), "--tls-key-file", str(key)),
             *("--tls-ca-cert-file", str(self.authority.path)),
         )
-        self.url = f"rediss://robot:se%2Fcret@127.0.0.1:{self.port}/3"
+        self.url = f"rediss://{USER}@127.0.0.1:{self.port}/3"
         self.good = f"{self.url}?ssl_ca_certs={self.authority.path}"
 
 
@@ -45,14 +45,7 @@ class Tls:
 def tls(tmp_path_factory):
     started = Tls(tmp_path_factory.mktemp("tls"))
     with started.server, Redis.from_url(started.server.url) as client:
-        client.acl_setuser(
-            "robot",
-            enabled=True,
-            passwords=["+se/cret"],
-            keys=["mandelbot:*"],
-            channels=["*"],
-            categories=["+@all"],
-        )
+        add_user(client)
         yield started
 
 

@@ -17,20 +17,6 @@ LIFO = Place(0, 0, is_last_first=True)
 SITE, OTHER = "https://example.com", "https://example.org"
 
 
-@pytest.fixture
-def worker(redis_server):
-    """Start workers of one job."""
-    started = []
-
-    def start(**arguments) -> Worker:
-        started.append(Worker(redis_server.url, **arguments))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
-
-
 def dies(worker: Worker) -> None:
     """Have the lease of a worker be over, as if it had said nothing for as long."""
     redis = worker.server._redis

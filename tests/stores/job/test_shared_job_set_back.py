@@ -21,20 +21,6 @@ SITE, OTHER = "https://example.com", "https://example.org"
 
 
 @pytest.fixture
-def worker(redis_server):
-    """Start workers of one job."""
-    started = []
-
-    def start(**arguments) -> Worker:
-        started.append(Worker(redis_server.url, **arguments))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
-
-
-@pytest.fixture
 def now(worker):
     """Return the state that the server has."""
     redis = worker(name="another").server._redis
