@@ -470,6 +470,16 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     assert not list(site.left())
 
 
+def test_of_a_section_that_is_given_up_nothing_is_left():
+    """The next run finds out about it anew."""
+    site = SiteState("https://example.com", PauseLaw(asks_once=False))
+    site.go_on(100, LeftPause("", 130, "503", 99, "/shop/"))
+    page = flight_to(site, "/shop/1")
+    site.hand_out(page, 130, as_scout=False)
+    assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_GIVEN_UP
+    assert not list(site.left())
+
+
 def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
     """Its own pause as that of a section; one that is known goes on as it is."""
     site.go_on(100, LeftPause("", 90, "503", 1))

@@ -13,6 +13,7 @@ from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.jobs.job import Job
 from scrapy_mandelbot.politeness import PauseState
+from scrapy_mandelbot.stores import KeptPause
 
 SITE, OTHER = "https://example.com", "https://other.example"
 
@@ -24,6 +25,7 @@ class Run:
         crawler.request_fingerprinter = RequestFingerprinter(crawler)
         crawler.engine._slot = EngineSlot()
         self._clock = clock
+        self._stats = crawler.stats
         self._active = crawler.engine.downloader.active
         self.scheduler = JobScheduler.from_crawler(crawler)
         self.scheduler.open(crawler.spider)
@@ -62,6 +64,11 @@ class Run:
 
     def refuse(self, request: Request, retry_after=None) -> None:
         self.answer(request, refuses=True, retry_after=retry_after)
+
+    @property
+    def told(self) -> int:
+        """How many pauses of a former run the log tells of."""
+        return self._stats.get_value("mandelbot/pause/restored", 0)
 
     def site(self, name: str = SITE):
         return self.throttle.sites.get(name)
@@ -106,6 +113,7 @@ def test_a_pause_is_in_the_job_as_soon_as_it_begins(run, clock):
     first.refuse(request, retry_after=60)
     first.die()
     second = run()
+    assert second.told == 1
     assert not second.all()
     clock.turn(60)
     (probe,) = second.all()
@@ -129,6 +137,7 @@ def test_what_was_over_or_on_its_way_back_ends_with_a_probe(run, clock, is_back)
     first.die()
     clock.turn(100_000)
     second = run()
+    assert not second.told
     (probe,) = second.all()
     second.answer(probe)
     clock.turn(1)
@@ -191,8 +200,20 @@ def test_a_section_stays_set_aside(run, clock):
     assert urls
     assert not [url for url in urls if "/shop/" in url]
     clock.turn(due - clock.now())
-    urls = [request.url for request in second.all()]
-    assert len([url for url in urls if "/shop/" in url]) == 1
+    (probe,) = [request for request in second.all() if "/shop/" in request.url]
+    second.answer(probe)
+    clock.turn(0)
+    assert not second.job.kept("site/")
+
+
+def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
+    """Until when it holds, by this one's clock."""
+    first = run()
+    first.push(*pages(2))
+    first.job.commits.now()
+    first.throttle.hear_pause(SITE, KeptPause(clock.now() + 60, "503"))
+    first.die()
+    assert not run().all()
 
 
 def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):

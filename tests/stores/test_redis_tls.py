@@ -72,6 +72,10 @@ def open_store():
 
 def test_a_store_is_kept_over_tls(tls, client, open_store):
     """The URL names who signs, the user, the password, which is escaped, and the database."""
+    from scrapy_mandelbot.stores.redis.address import connect
+
+    # The package redis asked for that by itself from 6.0 on.
+    assert connect(tls.good).connection_pool.connection_kwargs["ssl_check_hostname"] is True
     one, other = open_store(tls.good), open_store(tls.good.replace("rediss", "valkeys"))
     one.put_pause(SITE, PAUSE)
     assert one.get_pauses() == other.get_pauses() == {SITE: PAUSE}
