@@ -604,6 +604,7 @@ class SiteState:
 
     def overhear(self, now: float, route: str, refusal: Refusal) -> Pause | None:
         """Leave the site alone as another crawl does; return the pause, if that is news."""
+        self._use_parts()  # as where it refused this crawl itself: its answers are looked at
         pause = self.use_routes().use(route).pause
         news = pause.take(Fact.REFUSED, now, refusal)
         self._settle()
@@ -651,9 +652,9 @@ class SiteState:
 
         One that is over by now ends with a probe all the same; one that is known goes on as it is.
         """
-        routes = self.use_routes()
+        routes, parts = self.use_routes(), self._use_parts()
         if left.section:
-            self._use_parts().go_on(now, left)
+            parts.go_on(now, left)
         else:
             routes.use(left.route).pause.go_on(now, left)
         self._settle()

@@ -451,6 +451,24 @@ def test_it_is_written_down_as_plain_data(site):
     assert again.due(100.5, A) == 101
 
 
+@pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
+def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
+    """With the answer to its probe, though nothing was refused here; then all may go again."""
+    site = SiteState("https://example.com", PauseLaw(recovers=False))
+    if left_by == "a former run":
+        site.go_on(100, LeftPause("", 103, "503", 1))
+    else:
+        site.overhear(100, "", Refusal(100, "503", 3))
+    assert site.due(100) == 103
+    probe = flight_to(site)
+    site.hand_out(probe, 103, as_scout=False)
+    assert site.due(103.5) == inf
+    assert site.answered(probe, 104, b"") is News.RESUMED
+    site.ended(probe, 104)
+    assert site.pause().state is PauseState.OPEN
+    assert site.due(104) == 104
+
+
 def test_a_section_that_a_former_run_set_aside_stays_so():
     """It alone waits; its probe ends that, or prolongs it as that of any section."""
     site = SiteState("https://example.com", PauseLaw())

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scrapy_mandelbot.politeness import (
     Admission,
     Flight,
+    LeftPause,
     Pace,
     PauseLaw,
     PauseState,
@@ -141,6 +142,19 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(delay=st.sampled_from([0.0, 3.0, 20.0]))
     def its_pace_is_learnt(self, delay: float) -> None:
         self.site.keep_to(Pace(delay), inf, self.now)
+
+    @rule(number=NUMBERS, seconds=st.sampled_from([-5.0, 0.5, 20.0]), section=st.booleans())
+    def a_former_run_has_left_a_pause(self, number: int, seconds: float, *, section: bool) -> None:
+        """Or the worker who had the site before: it may be over by now."""
+        route = "" if section else self.routes[number % len(self.routes)]
+        left = LeftPause(route, self.now + seconds, "503", 1, "/shelf/" if section else "")
+        if not (section and any("/shelf/" in one.path for one in self.site.sections())):
+            self.site.go_on(self.now, left)
+
+    @rule(number=NUMBERS, retry_after=st.sampled_from([None, 20.0]))
+    def another_crawl_was_refused(self, number: int, retry_after: float | None) -> None:
+        route = self.routes[number % len(self.routes)]
+        self.site.overhear(self.now, route, Refusal(self.now, "503", retry_after))
 
     @invariant()
     def there_is_one_probe_and_one_scout(self) -> None:
