@@ -32,8 +32,9 @@ from scrapy.statscollectors import StatsCollector
 
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.events import Events
-from scrapy_mandelbot.fetching import RobotsFetcher
-from scrapy_mandelbot.stores import Copy, SqliteStore
+from scrapy_mandelbot.rules.fetcher import RobotsFetcher
+from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.sqlite import SqliteStore
 
 HERE = Path(__file__).parent
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", HERE.parents[1] / "shared" / "corpus"))

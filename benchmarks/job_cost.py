@@ -45,8 +45,9 @@ from site_queue import Engine
 
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.jobs import Job
-from scrapy_mandelbot.stores.job import Place, SqliteJob
+from scrapy_mandelbot.job.job import Job
+from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 ADDON = {"ADDONS": {"scrapy_mandelbot.Addon": 500}}
 VARIANTS = {

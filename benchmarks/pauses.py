@@ -39,7 +39,8 @@ from pathlib import Path
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_mandelbot.politeness import Recovery, pause, routes
+from scrapy_mandelbot.sites import pause, routes
+from scrapy_mandelbot.sites.recovery import Recovery
 
 HERE = Path(__file__).parent
 MOST_SECONDS = 40

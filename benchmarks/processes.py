@@ -30,7 +30,8 @@ import scrapy
 from loopback import _head, listen
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_mandelbot.stores import Lease, SqliteStore
+from scrapy_mandelbot.store.contract import Lease
+from scrapy_mandelbot.store.sqlite import SqliteStore
 
 ANSWERS_AFTER = 0.05  # seconds
 REFUSES = 6  # seconds

@@ -31,7 +31,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from redis_server import RedisServer
 from shared_jobs import Worker
 
-from scrapy_mandelbot.stores.job import Place
+from scrapy_mandelbot.job.job_store import Place
 
 LIFO = Place(0, 0, is_last_first=True)
 LINKS, NEW = 20, 1  # of a page

@@ -50,9 +50,12 @@ def main(names: list[str]) -> None:
 
 
 def sizes(server: RedisServer) -> None:
-    from scrapy_mandelbot.stores import Copy, KeptPause  # noqa: PLC0415 -- of a process that takes it
-    from scrapy_mandelbot.stores.live import Lease  # noqa: PLC0415 -- of a process that takes it
-    from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415 -- of a process that takes it
+    from scrapy_mandelbot.store.contract import (  # noqa: PLC0415 -- of a process that takes it
+        Copy,
+        KeptPause,
+        Lease,  # noqa: PLC0415 -- of a process that takes it
+    )
+    from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415 -- of a process that takes it
 
     store, now = RedisStore(server.url, lambda: lambda call: call()), time.time()
     small = b"".join(b"Disallow: /some/path/%d\n" % n for n in range(12))
@@ -118,8 +121,8 @@ def commands(client: Redis) -> tuple[int, float]:
 
 
 def news(server: RedisServer) -> None:
-    from scrapy_mandelbot.stores import KeptPause  # noqa: PLC0415 -- of a process that takes it
-    from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415 -- of a process that takes it
+    from scrapy_mandelbot.store.contract import KeptPause  # noqa: PLC0415 -- of a process that takes it
+    from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415 -- of a process that takes it
 
     listening = subprocess.Popen(
         [sys.executable, __file__, "listen", server.url], stdout=subprocess.PIPE, text=True
@@ -158,7 +161,7 @@ TOLD = 500
 def listen(url: str) -> None:
     import asyncio  # noqa: PLC0415 -- of a process that takes it
 
-    from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415 -- of a process that takes it
+    from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415 -- of a process that takes it
 
     async def hear() -> None:
         done = asyncio.Event()

@@ -17,8 +17,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from scrapy_mandelbot.robotstxt.rewriting import correct
-from scrapy_mandelbot.robotstxt.rewriting.readers import READERS
+from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.fix.effects import READERS
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", "corpus")) / "robots"
 _WAYS = {"So the lines stay": "lines stay", "So the file stays": "as it is"}

@@ -17,8 +17,8 @@ from unittest.mock import patch
 
 from robotstxt_speed import AGENT, ROUNDS, SITE, SMALL, duration, race, robots_txt, urls_for
 
-from scrapy_mandelbot.robotstxt import RobotsTxt, index
-from scrapy_mandelbot.robotstxt.grammar import Grammar
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt, index
+from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
 
 if TYPE_CHECKING:
     import re

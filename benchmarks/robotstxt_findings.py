@@ -19,10 +19,10 @@ from collections import Counter
 from pathlib import Path
 from textwrap import fill
 
-from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robotstxt.lint import FINDINGS
-from scrapy_mandelbot.robotstxt.lint.differences import unexplained
-from scrapy_mandelbot.robotstxt.rewriting import prove, rewrite
+from scrapy_mandelbot.robots.fix import prove, rewrite
+from scrapy_mandelbot.robots.fix.differences import unexplained
+from scrapy_mandelbot.robots.lint import FINDINGS
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", "corpus")) / "robots"
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", "corpus")) / "robots"
 SIZE = 57_000

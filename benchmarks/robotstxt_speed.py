@@ -1,4 +1,4 @@
-"""How fast scrapy_mandelbot.robotstxt is, beside its peers, in one run::
+"""How fast scrapy_mandelbot.robots.robotstxt is, beside its peers, in one run::
 
     pip install protego robotexclusionrulesparser robotspy gpyrobotstxt
     MANDELBOT_CORPUS=/path/to/corpus python benchmarks/robotstxt_speed.py
@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness import Flight, PauseLaw, Refusal, SiteState
-from scrapy_mandelbot.politeness.site import MOST_LOOKED_THROUGH
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
+from scrapy_mandelbot.sites.site import MOST_LOOKED_THROUGH, SiteState
 
 if TYPE_CHECKING:
     from laws import Crawl

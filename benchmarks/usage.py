@@ -159,7 +159,7 @@ def examples() -> None:
     from cases.usage import CASES  # noqa: PLC0415 - of the tests' tables
 
     from scrapy_mandelbot import RobotsTxt, page_usage  # noqa: PLC0415
-    from scrapy_mandelbot.usage import TdmFile, with_tdm_file  # noqa: PLC0415
+    from scrapy_mandelbot.robots.preferences import TdmFile, with_tdm_file  # noqa: PLC0415
 
     section = ""
     right = 0

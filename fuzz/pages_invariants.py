@@ -7,12 +7,12 @@ import json
 from datetime import timezone
 from unittest.mock import patch
 
-from scrapy_mandelbot.dates import IN_SITEMAPS, IN_TAGS, read_date
-from scrapy_mandelbot.politeness.retry_after import parse_retry_after
-from scrapy_mandelbot.robotstxt.times import rate_at, read_delay, read_rate, read_window
-from scrapy_mandelbot.sitemaps import SitemapReader, unpacking
-from scrapy_mandelbot.stores.packing import pack, unpack
-from scrapy_mandelbot.tags import robot_tags
+from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
+from scrapy_mandelbot.robots.retry_after import parse_retry_after
+from scrapy_mandelbot.robots.robotstxt.times import rate_at, read_delay, read_rate, read_window
+from scrapy_mandelbot.robots.sitemaps import SitemapReader, unpacking
+from scrapy_mandelbot.robots.tags import robot_tags
+from scrapy_mandelbot.store.rows import pack, unpack
 
 NOW = 1_700_000_000.0
 DAY = 1440  # minutes

@@ -9,10 +9,10 @@ from typing import Any
 
 import robotstxt_reference as reference
 
-from scrapy_mandelbot.robotstxt import RobotsTxt
-from scrapy_mandelbot.robotstxt.dialects import DIALECTS
-from scrapy_mandelbot.robotstxt.paths import read_url
-from scrapy_mandelbot.robotstxt.rewriting import prove
+from scrapy_mandelbot.robots.fix import prove
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
+from scrapy_mandelbot.robots.robotstxt.paths import read_url
 
 ROBOTS = ("bot", "b-t", "other")
 PATHS = ("/", "/a", "/a/b?c", "/robots.txt", "/index.html", "/%C3%A9")

@@ -34,7 +34,7 @@ ATTEMPTS = 400  # to make an input smaller that was found
 
 def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[bytes]]]:
     """Return by name what is fuzzed: the function, its seeds, words that inputs are made of."""
-    sys.path.append(str(HERE.parent / "tests" / "robotstxt"))
+    sys.path.append(str(HERE.parent / "tests" / "robots" / "robotstxt"))
     import pages_invariants  # noqa: PLC0415 - to be imported while imports are instrumented
     import robotstxt_invariants  # noqa: PLC0415
     import usage_invariants  # noqa: PLC0415

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.usage import (
+from scrapy_mandelbot.robots.preferences import (
     CATEGORIES,
     PageWords,
     TdmFile,
@@ -13,7 +12,7 @@ from scrapy_mandelbot.usage import (
     with_tdm_file,
     words_of,
 )
-from scrapy_mandelbot.usage.ledger import (
+from scrapy_mandelbot.robots.preferences.ledger import (
     Fetched,
     RulesInForce,
     digest_of,
@@ -21,6 +20,7 @@ from scrapy_mandelbot.usage.ledger import (
     line_of,
     read_line,
 )
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 AGENTS = ("Examplebot", "GPTBot", "*")
 URLS = ("https://example.com/a/b", "/ai-ok/x", "https://example.com/")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot._moved import put_up_signs
 from scrapy_mandelbot._version import __version__
 
 if TYPE_CHECKING:
@@ -16,64 +17,68 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.config import SettingsError
     from scrapy_mandelbot.console import PauseConsole, pause_site, paused_sites, resume_site
     from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
-    from scrapy_mandelbot.extensions import SpiderHooks
-    from scrapy_mandelbot.following import SitemapFollower
-    from scrapy_mandelbot.jobs import JobMiddleware
-    from scrapy_mandelbot.politeness import Outcome, OutcomeKind
-    from scrapy_mandelbot.queue import SiteQueue
-    from scrapy_mandelbot.report.asking import site_rules, status, why_idle
+    from scrapy_mandelbot.fleet.shared_scheduler import SharedJobScheduler
+    from scrapy_mandelbot.hooks import SpiderHooks
+    from scrapy_mandelbot.job.job_scheduler import JobScheduler
+    from scrapy_mandelbot.job.middleware import JobMiddleware
+    from scrapy_mandelbot.queue.parking import ParkingScheduler
+    from scrapy_mandelbot.queue.site_queue import SiteQueue
     from scrapy_mandelbot.report.metrics import CrawlMetrics
     from scrapy_mandelbot.report.report_file import CrawlReport
     from scrapy_mandelbot.report.summary import CrawlSummary
-    from scrapy_mandelbot.robotparser import MandelbotRobotParser
-    from scrapy_mandelbot.robotstxt import Dialect, RobotsTxt, Rule, Verdict
-    from scrapy_mandelbot.robotstxt.lint import Finding, Severity
-    from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler, SharedJobScheduler
-    from scrapy_mandelbot.sitemaps import SitemapEntry, SitemapReader
+    from scrapy_mandelbot.report.survey import site_rules, status, why_idle
+    from scrapy_mandelbot.robots.lint import Finding, Severity
+    from scrapy_mandelbot.robots.outcome import Outcome, OutcomeKind
+    from scrapy_mandelbot.robots.preferences import Statement, Usage, page_usage
+    from scrapy_mandelbot.robots.robotstxt import Dialect, RobotsTxt, Rule, Verdict
+    from scrapy_mandelbot.robots.sitemaps import SitemapEntry, SitemapReader
+    from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
+    from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
+    from scrapy_mandelbot.sitemap_crawl.follower import SitemapFollower
     from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
-    from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
-    from scrapy_mandelbot.usage import Statement, Usage, page_usage
+
+put_up_signs()
 
 _HOMES = {
     "Addon": "addon",
     "CrawlMetrics": "report.metrics",
     "CrawlReport": "report.report_file",
     "CrawlSummary": "report.summary",
-    "Dialect": "robotstxt",
-    "Finding": "robotstxt.lint",
-    "JobMiddleware": "jobs",
-    "JobScheduler": "schedulers",
-    "MandelbotRobotParser": "robotparser",
-    "Outcome": "politeness",
-    "OutcomeKind": "politeness",
-    "ParkingScheduler": "schedulers",
+    "Dialect": "robots.robotstxt",
+    "Finding": "robots.lint",
+    "JobMiddleware": "job.middleware",
+    "JobScheduler": "job.job_scheduler",
+    "MandelbotRobotParser": "rules.robot_parser",
+    "Outcome": "robots.outcome",
+    "OutcomeKind": "robots.outcome",
+    "ParkingScheduler": "queue.parking",
     "PauseConsole": "console",
     "PauseMiddleware": "downloadermiddlewares",
-    "RobotTag": "tags",
-    "RobotTags": "tags",
+    "RobotTag": "robots.tags",
+    "RobotTags": "robots.tags",
     "RobotTagsMiddleware": "spidermiddlewares",
-    "RobotsTxt": "robotstxt",
+    "RobotsTxt": "robots.robotstxt",
     "RobotsTxtMiddleware": "downloadermiddlewares",
-    "Rule": "robotstxt",
+    "Rule": "robots.robotstxt",
     "SettingsError": "config",
-    "Severity": "robotstxt.lint",
-    "SharedJobScheduler": "schedulers",
-    "SiteQueue": "queue",
-    "SitemapEntry": "sitemaps",
-    "SitemapFollower": "following",
-    "SitemapReader": "sitemaps",
-    "SpiderHooks": "extensions",
-    "Statement": "usage",
-    "Usage": "usage",
-    "Verdict": "robotstxt",
-    "page_usage": "usage",
+    "Severity": "robots.lint",
+    "SharedJobScheduler": "fleet.shared_scheduler",
+    "SiteQueue": "queue.site_queue",
+    "SitemapEntry": "robots.sitemaps",
+    "SitemapFollower": "sitemap_crawl.follower",
+    "SitemapReader": "robots.sitemaps",
+    "SpiderHooks": "hooks",
+    "Statement": "robots.preferences",
+    "Usage": "robots.preferences",
+    "Verdict": "robots.robotstxt",
+    "page_usage": "robots.preferences",
     "pause_site": "console",
     "paused_sites": "console",
     "resume_site": "console",
-    "robot_tags": "tags",
-    "site_rules": "report.asking",
-    "status": "report.asking",
-    "why_idle": "report.asking",
+    "robot_tags": "robots.tags",
+    "site_rules": "report.survey",
+    "status": "report.survey",
+    "why_idle": "report.survey",
 }
 
 __all__ = [

@@ -20,26 +20,24 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
+from scrapy_mandelbot.checks import refuse
 from scrapy_mandelbot.config import DURABLE, SettingsError, check_settings, is_server, read_setting
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
-from scrapy_mandelbot.extensions import SpiderHooks
-from scrapy_mandelbot.following import SitemapFollower
-from scrapy_mandelbot.jobs import JobMiddleware
-from scrapy_mandelbot.jobs.job import FILE, keeps_job
-from scrapy_mandelbot.jobs.requests import are_scrapys_queues
-from scrapy_mandelbot.mistakes import refuse
-from scrapy_mandelbot.purposes import (
-    TermsMiddleware,
-    UsageMiddleware,
-    UsageObeyingMiddleware,
-)
-from scrapy_mandelbot.queue import SiteQueue
+from scrapy_mandelbot.fleet.shared_scheduler import SharedJobScheduler
+from scrapy_mandelbot.hooks import SpiderHooks
+from scrapy_mandelbot.job.job import FILE, keeps_job
+from scrapy_mandelbot.job.job_scheduler import JobScheduler
+from scrapy_mandelbot.job.middleware import JobMiddleware
+from scrapy_mandelbot.job.requests import are_scrapys_queues
+from scrapy_mandelbot.purposes import TermsMiddleware, UsageMiddleware, UsageObeyingMiddleware
+from scrapy_mandelbot.queue.parking import ParkingScheduler
+from scrapy_mandelbot.queue.site_queue import SiteQueue
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 from scrapy_mandelbot.report.report_file import CrawlReport
 from scrapy_mandelbot.report.summary import CrawlSummary
-from scrapy_mandelbot.schedulers import JobScheduler, ParkingScheduler, SharedJobScheduler
+from scrapy_mandelbot.sitemap_crawl.follower import SitemapFollower
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
 if TYPE_CHECKING:

@@ -18,19 +18,15 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot import pages
-from scrapy_mandelbot.dates import read_date
-from scrapy_mandelbot.politeness import (
-    OutcomeLaw,
-    PaceLaw,
-    PauseLaw,
-    leads_inside,
-    site_of,
-    value_for,
-)
-from scrapy_mandelbot.robotstxt import DIALECTS, Dialect
-from scrapy_mandelbot.robotstxt.preferences import CATEGORIES
-from scrapy_mandelbot.shown import without_credentials
+from scrapy_mandelbot.robots import html as pages
+from scrapy_mandelbot.robots.dates import read_date
+from scrapy_mandelbot.robots.origins import leads_inside, site_of, value_for
+from scrapy_mandelbot.robots.outcome import OutcomeLaw
+from scrapy_mandelbot.robots.pace import PaceLaw
+from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
+from scrapy_mandelbot.robots.shown import without_credentials
+from scrapy_mandelbot.sites.pause import PauseLaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +142,7 @@ def _server(name: str, url: str) -> str:
     """
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
     try:
-        from scrapy_mandelbot.stores.redis.address import checked  # noqa: PLC0415
+        from scrapy_mandelbot.store.redis.address import checked  # noqa: PLC0415
     except ImportError:
         takes = "the package redis to be installed: pip install scrapy-mandelbot[redis]"
         raise SettingsError(name, shown, takes) from None

@@ -13,8 +13,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness import site_of
-from scrapy_mandelbot.report.asking import status, why_idle
+from scrapy_mandelbot.report.survey import status, why_idle
+from scrapy_mandelbot.robots.origins import site_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -13,15 +13,19 @@ from scrapy.utils.project import inside_project, project_data_dir
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.agents import Agents
+from scrapy_mandelbot.checks import Project, refuse, tell_mistakes
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config, SettingsError, is_server
 from scrapy_mandelbot.events import Events
-from scrapy_mandelbot.fetching import RobotsFetcher, SharedFetches
-from scrapy_mandelbot.mistakes import Project, refuse, tell_mistakes
-from scrapy_mandelbot.patience import Patience
-from scrapy_mandelbot.stores import LiveStore, MemoryStore, SqliteStore
-from scrapy_mandelbot.throttle import Throttle, site_of_request
+from scrapy_mandelbot.rules.fetcher import RobotsFetcher
+from scrapy_mandelbot.rules.request_agents import Agents
+from scrapy_mandelbot.rules.shared_fetches import SharedFetches
+from scrapy_mandelbot.store.contract import LiveStore
+from scrapy_mandelbot.store.memory import MemoryStore
+from scrapy_mandelbot.store.sqlite import SqliteStore
+from scrapy_mandelbot.throttle.idle import Patience
+from scrapy_mandelbot.throttle.site_map import site_of_request
+from scrapy_mandelbot.throttle.throttle import Throttle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,9 +34,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.politeness import SiteState
-    from scrapy_mandelbot.stores import Store
-    from scrapy_mandelbot.throttle import Sites
+    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.store.contract import Store
+    from scrapy_mandelbot.throttle.site_map import Sites
 
 logger = logging.getLogger(__name__)
 
@@ -195,7 +199,7 @@ def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:
     longest = max(config.cache_stale, config.fresh_for)
     if is_server(config.store):
         # Imported only here: it takes the package of the extra.
-        from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415
+        from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
         return RedisStore(config.store, clock.loop, longest, clock.now)
     path = store_path(settings, config.store)

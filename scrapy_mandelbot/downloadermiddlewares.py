@@ -22,21 +22,15 @@ from scrapy_mandelbot.events import (
     ROBOTS_ANSWERED,
     ROBOTS_UNKNOWN,
 )
-from scrapy_mandelbot.fetching import failure_of
-from scrapy_mandelbot.politeness import (
-    Admission,
-    Failure,
-    OutcomeKind,
-    robots_url,
-    wait_asked_for,
-)
-from scrapy_mandelbot.robotparser import MandelbotRobotParser
-from scrapy_mandelbot.throttle import (
-    REFUSAL_FLAG,
-    SitePausedError,
-    asks_again,
-    site_of_request,
-)
+from scrapy_mandelbot.robots.origins import robots_url
+from scrapy_mandelbot.robots.outcome import Failure, OutcomeKind
+from scrapy_mandelbot.robots.retry_after import wait_asked_for
+from scrapy_mandelbot.rules.failures import failure_of
+from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
+from scrapy_mandelbot.sites.site import Admission
+from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
+from scrapy_mandelbot.throttle.throttle import SitePausedError
+from scrapy_mandelbot.throttle.waiting import asks_again
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -44,8 +38,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
 
-    from scrapy_mandelbot.fetching import SiteRules
-    from scrapy_mandelbot.politeness import Flight
+    from scrapy_mandelbot.rules.fetcher import SiteRules
+    from scrapy_mandelbot.sites.flight import Flight
 
 _OK, _NOT_ALL_OK = 200, 300  # not HTTPStatus: they are compared for each page
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.shown import printable, shown
+from scrapy_mandelbot.robots.shown import printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -23,10 +23,10 @@ from scrapy_mandelbot.events import (
     TAGGED,
     TERMS_STATED,
 )
-from scrapy_mandelbot.politeness import site_of, without_user
-from scrapy_mandelbot.stores import Recent
-from scrapy_mandelbot.tags import RobotTag, RobotTags, robot_tags
-from scrapy_mandelbot.usage import TERMS_STATUSES, stated_terms
+from scrapy_mandelbot.robots.origins import site_of, without_user
+from scrapy_mandelbot.robots.preferences import TERMS_STATUSES, stated_terms
+from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
+from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator

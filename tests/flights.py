@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.politeness import Flight, SiteState
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.sites.flight import Flight
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.sites.site import SiteState
 
 
 class Page:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.threads import deferToThread
 
-from scrapy_mandelbot.stores import SqliteStore
+from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from twisted.internet.defer import Deferred
 
-    from scrapy_mandelbot.stores import KeptPause
+    from scrapy_mandelbot.store.contract import KeptPause
 
 LONGEST = 60  # seconds that a run may take
 SPIDER = """

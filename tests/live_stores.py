@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from math import inf
 
-from scrapy_mandelbot.stores import Lease
+from scrapy_mandelbot.store.contract import Lease
 
 SITE = "https://example.com"
 _PATIENCE = 20.0  # seconds until a test fails that waits for something

@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot import RobotsTxt
-from scrapy_mandelbot.audit import (
+from scrapy_mandelbot.robots.audit import (
     CopiesInForce,
     CopyInForce,
     Law,
@@ -22,7 +22,7 @@ from scrapy_mandelbot.audit import (
 )
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.audit.judging import Judged
+    from scrapy_mandelbot.robots.audit.judging import Judged
 
 IS_THERE = shutil.which("nginx") is not None
 

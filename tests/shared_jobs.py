@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.jobs.site_states import site_of_line
-from scrapy_mandelbot.stores.shared_job import JobServer, SharedJob
+from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.shared_job import SharedJob
+from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.stores.job import KeptRequest
-    from scrapy_mandelbot.stores.shared_job import Answer
+    from scrapy_mandelbot.fleet.changes import Answer
+    from scrapy_mandelbot.job.job_store import KeptRequest
 
 LEASE = 60.0  # seconds; no test waits for it
 

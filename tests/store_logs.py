@@ -16,7 +16,7 @@ class Log(logging.Handler):
         self.warnings: list[str] = []
 
     def __enter__(self):
-        self._logger = logging.getLogger("scrapy_mandelbot.stores")
+        self._logger = logging.getLogger("scrapy_mandelbot.store")
         self._before = self._logger.level
         self._logger.addHandler(self)
         self._logger.setLevel(logging.INFO)

@@ -12,10 +12,11 @@ from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
-from scrapy_mandelbot import Dialect, SettingsError, stores
+from scrapy_mandelbot import Dialect, SettingsError
+from scrapy_mandelbot import store as stores
 from scrapy_mandelbot.config import Config, check_settings, setting_defaults
-from scrapy_mandelbot.politeness import PaceLaw
-from scrapy_mandelbot.robotstxt import DIALECTS
+from scrapy_mandelbot.robots.pace import PaceLaw
+from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 NUMBERS = ["MANDELBOT_CACHE_TTL", "MANDELBOT_PAUSE_FIRST", "MANDELBOT_PAUSE_WAIT"]
 
@@ -349,7 +350,7 @@ def test_the_password_of_a_store_is_in_no_error(url):
 
 def test_a_store_on_a_server_without_the_package_says_what_to_install(monkeypatch):
     """The extra is for those who want it; a project without it finds out at start."""
-    for name in [one for one in sys.modules if one.startswith("scrapy_mandelbot.stores.redis")]:
+    for name in [one for one in sys.modules if one.startswith("scrapy_mandelbot.store.redis")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr(stores, "redis", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)

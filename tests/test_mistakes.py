@@ -16,8 +16,8 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockM
 from scrapy.settings import Settings
 
 from scrapy_mandelbot import Addon, MandelbotRobotParser, RobotsTxtMiddleware, SettingsError
+from scrapy_mandelbot.checks import Project, mistakes_in
 from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.mistakes import Project, mistakes_in
 
 STOCK = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 BY_HAND: dict[str, Any] = {

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 import scrapy_mandelbot
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.extensions import HOOKS
+from scrapy_mandelbot.hooks import HOOKS
 
 LIST = configparser.ConfigParser(allow_no_value=True, delimiters=("=",))
 LIST.optionxform = str

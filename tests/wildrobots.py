@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.robotstxt import DIALECTS
+from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 MORE_DIALECTS = {
     "old text": replace(DIALECTS["extended2"], name="old text", precedence="kind"),

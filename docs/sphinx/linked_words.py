@@ -19,7 +19,7 @@ from sphinx.util import logging
 
 import scrapy_mandelbot
 from scrapy_mandelbot.config import Config, setting_defaults
-from scrapy_mandelbot.extensions import HOOKS
+from scrapy_mandelbot.hooks import HOOKS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

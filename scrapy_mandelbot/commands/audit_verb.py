@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import re
+import sys
+import zlib
 from datetime import datetime, timezone
 from functools import partial
 from ipaddress import ip_address, ip_network
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from scrapy_mandelbot.audit import (
+from scrapy_mandelbot.commands.call import Result
+from scrapy_mandelbot.commands.sources import CannotBeHadError, named, url_to_check
+from scrapy_mandelbot.commands.subjects import rules_from, rules_on_disk
+from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.robots.audit import (
     CopiesInForce,
     CopyInForce,
     FormatError,
@@ -20,25 +30,90 @@ from scrapy_mandelbot.audit import (
     judge,
     read_format,
 )
-from scrapy_mandelbot.commands.job import Result
-from scrapy_mandelbot.commands.log_files import pieces_of
-from scrapy_mandelbot.commands.reports import audit as reports
-from scrapy_mandelbot.commands.reports import audit_page
-from scrapy_mandelbot.commands.rules_of import rules_from, rules_on_disk
-from scrapy_mandelbot.commands.sources import CannotBeHadError, named, url_to_check
-from scrapy_mandelbot.commands.use import is_url
-from scrapy_mandelbot.config import read_setting
-from scrapy_mandelbot.dates import IN_TAGS, read_date
-from scrapy_mandelbot.robotstxt.agents import names_in_order
-from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
+from scrapy_mandelbot.robots.reports import audit_page
+from scrapy_mandelbot.robots.reports import audit_report as reports
+from scrapy_mandelbot.robots.reports.terminal_text import is_url
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
+from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import io
+    from collections.abc import Callable, Iterator
 
-    from scrapy_mandelbot.audit import LogFormat
-    from scrapy_mandelbot.commands.fetching import Fetched
-    from scrapy_mandelbot.commands.job import Job
-    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
+    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.commands.downloads import Fetched
+    from scrapy_mandelbot.robots.audit import LogFormat
+    from scrapy_mandelbot.robots.reports.rules_in_force import Rules
+
+_PIECE = 1 << 20  # bytes
+_LONGEST = 64 * 1024  # characters of a line; a server cuts what it is asked long before
+_PACKED: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+"""How files begin, and what unpacks them."""
+
+
+def pieces_of(source: str, breaks_off: Callable[[str], None]) -> Iterator[list[str]]:
+    """Yield the lines of a log, without their ends, some thousand at a time.
+
+    Each octet is a character. A line that is too long is an empty one.
+
+    Args:
+        source: a file, or ``-``.
+        breaks_off: is told why a packed file ends before its end; what was read of it counts.
+
+    Raises:
+        CannotBeHadError: it cannot be read.
+    """
+    try:
+        file = sys.stdin.buffer if source == "-" else Path(source).open("rb")  # noqa: SIM115
+        with file:
+            yield from _lines(_unpacked(file), source, breaks_off)
+    except OSError as error:
+        raise CannotBeHadError(
+            f"{named(source)}: {(error.strerror or str(error)).lower()}"
+        ) from None
+
+
+def _unpacked(file: BinaryIO) -> io.BufferedIOBase:
+    """Return a file that is read as what is packed in it, whatever its name."""
+    buffered = cast("io.BufferedReader", file)
+    start = buffered.peek(8)
+    for magic, unpack in _PACKED.items():
+        if start.startswith(magic):
+            return unpack(file)
+    return buffered
+
+
+def _lines(
+    file: io.BufferedIOBase, source: str, breaks_off: Callable[[str], None]
+) -> Iterator[list[str]]:
+    rest, is_skipping = "", False
+    while octets := _piece(file, source, breaks_off):
+        lines = (rest + octets.decode("latin-1")).split("\n")
+        rest = lines.pop()
+        if is_skipping and lines:
+            lines[0], is_skipping = "", False
+        if len(rest) > _LONGEST:
+            rest, is_skipping = "", True
+        if lines:
+            yield [line.rstrip("\r") if len(line) <= _LONGEST else "" for line in lines]
+    if rest or is_skipping:
+        yield ["" if is_skipping else rest.rstrip("\r")]
+
+
+def _piece(file: io.BufferedIOBase, source: str, breaks_off: Callable[[str], None]) -> bytes:
+    try:
+        return file.read1(_PIECE)
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if getattr(error, "errno", None) is not None:  # of the disk, and not of what is packed
+            raise
+        breaks_off(f"{named(source)}: it breaks off: {str(error).rstrip('.').lower()}")
+        return b""
+
 
 _ANYONE = "*"
 _LOOKED_AT = 200  # lines, to see which format a log has

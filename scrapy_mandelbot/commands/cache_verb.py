@@ -5,22 +5,94 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.job import Result
-from scrapy_mandelbot.commands.reports import copies
+from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError, robots_url_of
 from scrapy_mandelbot.config import is_server, read_setting
 from scrapy_mandelbot.crawl import store_path
-from scrapy_mandelbot.shown import without_credentials
-from scrapy_mandelbot.stores import SqliteStore
+from scrapy_mandelbot.robots.outcome import is_fresh
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, joined
+from scrapy_mandelbot.robots.shown import printable, without_credentials
+from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from scrapy_mandelbot.commands.job import Job
-    from scrapy_mandelbot.stores import Store
+    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.robots.reports.terminal_text import Paint
+    from scrapy_mandelbot.store.contract import Copy, Store
+
+_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
+
+
+def listed(
+    store: str | None, copies: Iterable[tuple[str, Copy]], now: float, fresh_for: float
+) -> dict[str, Any]:
+    """Return what is kept: of each copy all but the file itself."""
+    rows = [described(site, copy, now, fresh_for) for site, copy in copies]
+    return {"store": store, "copies": rows}
+
+
+def described(site: str, copy: Copy, now: float, fresh_for: float) -> dict[str, Any]:
+    """Return a copy without its body."""
+    return {
+        "site": site,
+        "url": copy.url,
+        "status": copy.status,
+        "bytes": len(copy.body),
+        "fetched_at": datetime.fromtimestamp(copy.fetched_at, tz=timezone.utc).isoformat(),
+        "fresh": is_fresh(now, copy.fetched_at, fresh_for),
+        "etag": copy.etag,
+        "last_modified": copy.last_modified,
+    }
+
+
+def whole_copy(site: str, copy: Copy, now: float, fresh_for: float) -> dict[str, Any]:
+    """Return a copy with its body as text; octets that are not UTF-8 are escaped."""
+    return {
+        **described(site, copy, now, fresh_for),
+        "text": copy.body.decode("utf-8", "backslashreplace"),
+    }
+
+
+def list_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+    """Return the list for a terminal."""
+    rows = [
+        (
+            str(one["status"]),
+            f"{one['bytes']:,}",
+            one["fetched_at"][:16].replace("T", " "),
+            "" if one["fresh"] else "stale",
+            printable(one["site"]),
+        )
+        for one in report["copies"]
+    ]
+    if not rows:
+        return "No copies are kept.\n"
+    head, *cells = columns([_HEAD, *rows], right=frozenset({0, 1}))
+    lines = [paint("dim", "  ".join(head)), *("  ".join(row) for row in cells)]
+    return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
+
+
+def whole_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+    """Return a copy for a terminal: what is known of it, and the file with its lines numbered."""
+    fetched_at = report["fetched_at"][:16].replace("T", " ")
+    stale = "" if report["fresh"] else ", stale"
+    size = counted(report["bytes"], "byte")
+    lines = [
+        paint("strong", printable(report["url"] or report["site"])),
+        f"  status {report['status']}, {size}, fetched {fetched_at} UTC{stale}",
+    ]
+    for name, value in (("ETag", report["etag"]), ("Last-Modified", report["last_modified"])):
+        if value:
+            lines.append(f"  {name}: {printable(value)}")
+    body = report["text"].replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+    if body:
+        lines += ["", *(f"{n:>5}  {printable(t)}" for n, t in enumerate(body.split("\n"), start=1))]
+    return joined(lines)
 
 
 def look_at_copies(job: Job) -> Result:
@@ -34,16 +106,16 @@ def look_at_copies(job: Job) -> Result:
     with _opened(place) as store:
         if job.args[0] == "list":
             kept = store.copies() if store else ()
-            report = copies.listed(_shown(place), kept, time.time(), fresh_for)
-            return Result(0, report, copies.list_text(report, job.terminal.paint))
+            report = listed(_shown(place), kept, time.time(), fresh_for)
+            return Result(0, report, list_text(report, job.terminal.paint))
         if job.args[0] == "drop":
             return _drop(job, store)
         site = _site(job.args[1])
         copy = store.get_copy(site) if store else None
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
-        whole = copies.whole(site, copy, time.time(), fresh_for)
-        return Result(0, {"copy": whole}, copies.whole_text(whole, job.terminal.paint))
+        whole = whole_copy(site, copy, time.time(), fresh_for)
+        return Result(0, {"copy": whole}, whole_text(whole, job.terminal.paint))
 
 
 def _drop(job: Job, store: Store | None) -> Result:
@@ -77,7 +149,7 @@ def _opened(place: str | Path) -> Iterator[Store | None]:
         yield None
         return
     complaints = _Complaints()
-    logger = logging.getLogger("scrapy_mandelbot.stores")
+    logger = logging.getLogger("scrapy_mandelbot.store")
     logger.addHandler(complaints)
     logger.propagate, propagated = False, logger.propagate
     store = _store(place)
@@ -95,7 +167,7 @@ def _store(place: str | Path) -> Store:
     if not is_server(str(place)):
         return SqliteStore(place)
     # Imported only here: it takes the package of the extra.
-    from scrapy_mandelbot.stores.redis.store import RedisStore  # noqa: PLC0415
+    from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
     return RedisStore(str(place))
 

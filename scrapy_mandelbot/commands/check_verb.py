@@ -2,28 +2,122 @@
 
 from __future__ import annotations
 
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.commands.choices import read_choices
-from scrapy_mandelbot.commands.job import Result
-from scrapy_mandelbot.commands.page import page_of
-from scrapy_mandelbot.commands.reports import findings, github, sarif
-from scrapy_mandelbot.commands.reports.rules_in_force import SUCCESS
-from scrapy_mandelbot.commands.rules_of import delivery_of, rules_from, rules_on_disk
-from scrapy_mandelbot.commands.sources import CannotBeHadError, url_to_check
-from scrapy_mandelbot.commands.use import is_url
+from scrapy_mandelbot.commands.call import Result
+from scrapy_mandelbot.commands.sources import CannotBeHadError, read_source, url_to_check
+from scrapy_mandelbot.commands.subjects import delivery_of, page_of, rules_from, rules_on_disk
+from scrapy_mandelbot.robots.lint import FINDINGS, Severity
+from scrapy_mandelbot.robots.reports import check_report as findings
+from scrapy_mandelbot.robots.reports import check_report as github
+from scrapy_mandelbot.robots.reports import check_report as sarif
+from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
+from scrapy_mandelbot.robots.reports.terminal_text import is_url
+from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from argparse import Namespace
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from scrapy_mandelbot.commands.choices import Choices
-    from scrapy_mandelbot.commands.fetching import Fetched, Wanted
-    from scrapy_mandelbot.commands.job import Job
-    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
+    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.commands.downloads import Fetched, Wanted
+    from scrapy_mandelbot.robots.reports.rules_in_force import Rules
+
+FILE_NAME = ".robots-check.cfg"
+FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING}
+_SECTION = "check"
+_KEYS = ("select", "ignore", "fail-on")
+_SEVERITIES = {str(severity): severity for severity in Severity}
+
+
+class Choices(NamedTuple):
+    """What is told of what is found, and what fails."""
+
+    select: frozenset[str] | None = None
+    """Codes; None: all of them."""
+    ignore: frozenset[str] = frozenset()
+    fail_on: Severity = Severity.WARNING
+    """The least severity that is no success."""
+
+    def takes(self, code: str) -> bool:
+        """Whether findings with this code count."""
+        return (self.select is None or code in self.select) and code not in self.ignore
+
+
+ALL = Choices()
+
+
+def read_choices(opts: Namespace, folder: Path) -> Choices:
+    """Return the choices of a call; what it leaves open is as the project's file says.
+
+    Raises:
+        CannotBeHadError: a choice is none, or the file named cannot be read.
+    """
+    path = Path(opts.config) if opts.config else _nearest(folder)
+    chosen = dict(_read(path)) if path else {}
+    where = dict.fromkeys(chosen, f"{path}: ")
+    for key in _KEYS:
+        told = getattr(opts, key.replace("-", "_"))
+        if told is not None:
+            chosen[key] = told if isinstance(told, str) else ",".join(told)
+            where[key] = "--"
+    codes = {key: _codes(chosen[key], where[key] + key) for key in _KEYS[:2] if key in chosen}
+    fail_on = chosen.get("fail-on", str(ALL.fail_on)).strip()
+    if fail_on not in FAIL_ON:
+        raise CannotBeHadError(f"{where['fail-on']}fail-on: {shown(fail_on)} is not error, warning")
+    return Choices(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on])
+
+
+def _nearest(folder: Path) -> Path | None:
+    for one in (folder, *folder.parents):
+        if (one / FILE_NAME).is_file():
+            return one / FILE_NAME
+        if (one / ".git").exists():
+            break
+    return None
+
+
+def _read(path: Path) -> Mapping[str, str]:
+    parser = ConfigParser(interpolation=None, default_section="")
+    try:
+        parser.read_string(read_source(str(path)).decode(), str(path))
+    except (ConfigError, UnicodeDecodeError) as error:
+        raise CannotBeHadError(f"{path}: {str(error).splitlines()[0]}") from None
+    unknown = [name for name in parser.sections() if name != _SECTION]
+    if unknown:
+        raise CannotBeHadError(f"{path}: there is no section {shown(unknown[0])}, only {_SECTION}")
+    found = dict(parser.items(_SECTION)) if parser.has_section(_SECTION) else {}
+    for key in found:
+        if key not in _KEYS:
+            raise CannotBeHadError(f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}")
+    return found
+
+
+def _codes(text: str, where: str) -> frozenset[str]:
+    """Return the codes in a text: of a severity, all of its."""
+    codes: set[str] = set()
+    for word in text.replace(",", " ").split():
+        if word in _SEVERITIES:
+            codes.update(_of_severity(_SEVERITIES[word], FINDINGS))
+        elif word in FINDINGS:
+            codes.add(word)
+        else:
+            like = get_close_matches(word, FINDINGS, 1)
+            hint = f": {like[0]} is meant, most likely" if like else ""
+            raise CannotBeHadError(f"{where}: there is no finding {shown(word)}{hint}")
+    return frozenset(codes)
+
+
+def _of_severity(severity: Severity, codes: Iterable[str]) -> Iterable[str]:
+    return (code for code in codes if FINDINGS[code].severity is severity)
+
 
 _NOT_FOUND = frozenset({404, 410})
 _CANNOT_BE_HAD = 2
@@ -57,9 +151,9 @@ def _text(job: Job, reports: list[dict[str, Any]], choices: Choices, *, is_one: 
     if job.opts.format == "csv":
         return findings.as_csv(reports)
     if job.opts.format == "github":
-        return github.text(reports)
+        return github.github_text(reports)
     if job.opts.format == "sarif":
-        return sarif.text(reports, choices.takes)
+        return sarif.sarif_text(reports, choices.takes)
     text = "\n".join(findings.text(one, job.terminal.paint) for one in reports)
     return text if is_one else f"{text}\n{findings.total_text(reports, job.terminal.paint)}"
 

@@ -6,15 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.job import Result, body_of
-from scrapy_mandelbot.commands.page import page_of
-from scrapy_mandelbot.commands.reports import correction
-from scrapy_mandelbot.commands.rules_of import delivery_of, rules_from, rules_on_disk
+from scrapy_mandelbot.commands.call import Result, body_of
 from scrapy_mandelbot.commands.sources import CannotBeHadError, url_to_check
-from scrapy_mandelbot.commands.use import is_url
+from scrapy_mandelbot.commands.subjects import delivery_of, page_of, rules_from, rules_on_disk
+from scrapy_mandelbot.robots.reports import fix_report as correction
+from scrapy_mandelbot.robots.reports.terminal_text import is_url
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.job import Job
+    from scrapy_mandelbot.commands.call import Job
 
 
 def fix(job: Job) -> Result:

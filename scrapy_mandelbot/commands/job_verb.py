@@ -5,30 +5,161 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.commands.job import Result
-from scrapy_mandelbot.commands.reports import waiting
+from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import is_server, read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
-from scrapy_mandelbot.jobs.job import CLAIMED, FILE, LOCK
-from scrapy_mandelbot.jobs.kept_sites import IN_JOB
-from scrapy_mandelbot.jobs.site_states import read_left
+from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.job.job import CLAIMED, FILE, LOCK
+from scrapy_mandelbot.job.job_file import JobLock, as_ours, connect_to_read, read_states
+from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.site_states import IN_JOB, read_left
+from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.queue.names import key_of_name, section_of_name
-from scrapy_mandelbot.shown import without_credentials
-from scrapy_mandelbot.stores import KeptPause, SqliteStore
-from scrapy_mandelbot.stores.job import CannotKeepError, JobLock, SqliteJob, connect_to_read
-from scrapy_mandelbot.stores.job.schema import as_ours, read_states
-from scrapy_mandelbot.stores.shared_job import JobServer
-from scrapy_mandelbot.throttle import key_of, split_key
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, cut, joined
+from scrapy_mandelbot.robots.shown import without_credentials
+from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.sqlite import SqliteStore
+from scrapy_mandelbot.throttle.site_map import in_words, key_of, split_key
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping
 
-    from scrapy_mandelbot.commands.job import Job
-    from scrapy_mandelbot.politeness import LeftPause
+    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.robots.reports.terminal_text import Paint
+    from scrapy_mandelbot.sites.pause import LeftPause
+
+_HEAD = ("waiting", "in flight", "site", "why it waits")
+_MOST = 50  # lines for a terminal
+_SITE_WIDTH = 40
+
+
+class Waits(NamedTuple):
+    """Why sites wait."""
+
+    now: float
+    """Seconds since the epoch."""
+    tries: int
+    """After so many failed probes a site is given up."""
+    aside: Mapping[str, Mapping[str, int]] = {}
+    """How many requests are set aside, by site and route and by the path of their section."""
+    pauses: Mapping[str, KeptPause] = {}
+    """As a run has left them, by site and route."""
+    turns: Mapping[str, float] = {}
+    """When sites may next be asked at their pace."""
+    sections: Mapping[tuple[str, str], float] = {}
+    """Until when sections are set aside, by site and path."""
+
+
+def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits) -> dict[str, Any]:
+    """Return what waits, the site with most of it first.
+
+    Args:
+        lines: how many requests there are, by site and route.
+        in_flight: how many of those were in flight at the last commit.
+        waits: why they wait.
+    """
+    sites = []
+    for key in sorted({*lines, *waits.pauses}, key=lambda key: (-lines.get(key, 0), key)):
+        site, route = split_key(key)
+        pause, turn = waits.pauses.get(key), waits.turns.get(site)
+        is_paused = pause is not None and pause.until > waits.now
+        has_failed = pause is not None and pause.failed_probes >= waits.tries
+        sites.append(
+            {
+                "site": site,
+                "route": route,
+                "waiting": lines.get(key, 0) - in_flight.get(key, 0),
+                "in_flight": in_flight.get(key, 0),
+                "paused_until": _moment(pause.until) if pause is not None and is_paused else None,
+                "failed_probes": 0 if pause is None else pause.failed_probes,
+                "given_up": has_failed and not is_paused,
+                "set_aside": [
+                    {
+                        "section": section,
+                        "waiting": count,
+                        "until": _later(waits.sections.get((site, section)), waits.now),
+                    }
+                    for section, count in sorted(waits.aside.get(key, {}).items())
+                ],
+                "reason": None if pause is None else pause.reason,
+                "next_turn": None if turn is None else _moment(turn),
+            }
+        )
+    return {
+        "waiting": sum(lines.values()) - sum(in_flight.values()),
+        "in_flight": sum(in_flight.values()),
+        "sites": sites,
+    }
+
+
+def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+    """Return it for a terminal."""
+    run = "a run has it" if report["running"] else "no run has it"
+    were = "are" if report["running"] else "were"
+    sites = counted(len(report["sites"]), "site")
+    requests = counted(report["waiting"], "request")
+    told = [f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"]
+    shown = report["sites"][:_MOST]
+    if not shown:
+        return joined(told)
+    rows = [
+        (
+            f"{one['waiting']:,}",
+            f"{one['in_flight']:,}",
+            cut(in_words(one["site"], one["route"]), _SITE_WIDTH),
+            _why(one),
+        )
+        for one in shown
+    ]
+    head, *lines = ("  ".join(cells) for cells in columns([_HEAD, *rows], right=frozenset({0, 1})))
+    told += ["", paint("strong", head), *lines]
+    left = len(report["sites"]) - len(shown)
+    return joined([*told, *([f"And {left:,} more."] if left else [])])
+
+
+def named(key: str) -> str:
+    """Return a site and route in words, for a terminal."""
+    return cut(in_words(*split_key(key)), 200)
+
+
+def _why(site: dict[str, Any]) -> str:
+    if site["paused_until"] is not None:
+        tries = counted(site["failed_probes"], "failed try", "failed tries")
+        until = site["paused_until"][:16].replace("T", " ")
+        return cut(f"paused until {until} UTC, {tries}: {site['reason']}", 100)
+    if site["given_up"]:
+        tries = counted(site["failed_probes"], "failed try", "failed tries")
+        return cut(f"given up after {tries}, the next run asks again: {site['reason']}", 100)
+    told = []
+    if site["next_turn"] is not None:
+        told.append(f"its turn is at {site['next_turn'][:19].replace('T', ' ')} UTC")
+    if site["set_aside"]:
+        requests = counted(sum(one["waiting"] for one in site["set_aside"]), "request")
+        sections = ", ".join(map(_aside, site["set_aside"]))
+        told.append(f"{requests} set aside: {sections}")
+    return cut("; ".join(told), 100)
+
+
+def _aside(one: dict[str, Any]) -> str:
+    until = f" until {one['until'][:16].replace('T', ' ')} UTC" if one["until"] else ""
+    return f"{one['section']}{until}"
+
+
+def _later(seconds: float | None, now: float) -> str | None:
+    return None if seconds is None or seconds <= now else _moment(seconds)
+
+
+def _moment(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
+    except (OverflowError, OSError, ValueError):  # for ever
+        return datetime.max.replace(tzinfo=timezone.utc).isoformat()
 
 
 def look_at_job(job: Job) -> Result:
@@ -54,14 +185,14 @@ def look_at_job(job: Job) -> Result:
     }
     sections = {(site, one.section): one.until for site, one in found.left if one.section}
     tries = int(read_setting(job.settings, "pause_tries"))
-    waits = waiting.Waits(now, tries, found.aside, pauses, sections=sections)
+    waits = Waits(now, tries, found.aside, pauses, sections=sections)
     store = _store(folder)
     if store is not None:
         waits = waits._replace(pauses=pauses | store.get_pauses(), turns=store.get_turns(now))
         store.close()
-    report = waiting.of_job(found.lines, found.in_flight, waits)
+    report = of_job(found.lines, found.in_flight, waits)
     report |= {"folder": str(folder), "running": is_running}
-    return Result(0, report, waiting.text(report, job.terminal.paint))
+    return Result(0, report, text(report, job.terminal.paint))
 
 
 def _look_at_shared(job: Job) -> Result:
@@ -79,10 +210,10 @@ def _look_at_shared(job: Job) -> Result:
         raise CannotBeHadError(f"{error}: pip install scrapy-mandelbot[redis]") from None
     lines = Counter({site: sum(counts) for site, counts in lengths.items()})
     in_flight = Counter({site: claimed for site, (_, claimed) in lengths.items() if claimed})
-    waits = waiting.Waits(time.time(), int(read_setting(job.settings, "pause_tries")), {})
-    report = waiting.of_job(lines, in_flight, waits)
+    waits = Waits(time.time(), int(read_setting(job.settings, "pause_tries")), {})
+    report = of_job(lines, in_flight, waits)
     report |= {"folder": f"{without_credentials(url)}#{name}", "running": bool(workers)}
-    return Result(0, report, waiting.text(report, job.terminal.paint))
+    return Result(0, report, text(report, job.terminal.paint))
 
 
 class _Found(NamedTuple):
@@ -142,7 +273,7 @@ def _requeue(folder: Path, site: str | None, *, is_running: bool) -> Result:
     if is_running:
         raise CannotBeHadError(f"{folder}: a run has this job; its console can resume a site")
     keys = _forget_pauses(folder, site)
-    text = "".join(f"{waiting.named(key)} is asked again by the next run\n" for key in keys)
+    text = "".join(f"{named(key)} is asked again by the next run\n" for key in keys)
     remarks = [] if keys else [f"{site or 'no site'} is not paused or given up"]
     return Result(0 if keys else 1, {"requeued": keys}, text, remarks)
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.job import Result
-from scrapy_mandelbot.commands.reports import ledger as reports
+from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
-from scrapy_mandelbot.politeness import without_user
 from scrapy_mandelbot.purposes.ledger_file import kept_copy, lines_of
-from scrapy_mandelbot.stores import Recent
-from scrapy_mandelbot.usage.ledger import VERSION, disagreements, read_line
+from scrapy_mandelbot.robots.origins import without_user
+from scrapy_mandelbot.robots.preferences.ledger import VERSION, disagreements, read_line
+from scrapy_mandelbot.robots.reports import ledger_report as reports
+from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.commands.job import Job
+    from scrapy_mandelbot.commands.call import Job
 
 _COPIES_LIMIT = 32 * 1024 * 1024  # bytes of copies that are held while lines are decided again
 _MOST_TOLD = 50  # lines that do not agree, told one by one

@@ -8,18 +8,39 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.job import Job, Result
-from scrapy_mandelbot.commands.page import check_for_jinja
+from scrapy_mandelbot.commands.audit_verb import audit
+from scrapy_mandelbot.commands.cache_verb import look_at_copies
+from scrapy_mandelbot.commands.call import Job, Result
+from scrapy_mandelbot.commands.check_verb import check
+from scrapy_mandelbot.commands.fix_verb import fix
+from scrapy_mandelbot.commands.job_verb import look_at_job
+from scrapy_mandelbot.commands.ledger_verb import look_at_ledger
+from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
 from scrapy_mandelbot.commands.sources import CannotBeHadError
+from scrapy_mandelbot.commands.subjects import check_for_jinja
 from scrapy_mandelbot.commands.terminal import Terminal
-from scrapy_mandelbot.commands.verbs import VERBS
+from scrapy_mandelbot.commands.url_verbs import compare, explain
 from scrapy_mandelbot.config import SettingsError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
 
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
+
+VERBS: dict[str, Callable[[Job], Result]] = {
+    "check": check,
+    "fix": fix,
+    "explain": explain,
+    "compare": compare,
+    "sitemaps": list_sitemaps,
+    "cache": look_at_copies,
+    "job": look_at_job,
+    "ledger": look_at_ledger,
+    "audit": audit,
+}
+
 
 _CANNOT_BE_HAD = 2
 

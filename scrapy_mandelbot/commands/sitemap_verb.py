@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands import fetching
-from scrapy_mandelbot.commands.job import Result, body_of
-from scrapy_mandelbot.commands.reports import sitemaps
-from scrapy_mandelbot.commands.reports.rules_in_force import SUCCESS
+from scrapy_mandelbot.commands import downloads as fetching
+from scrapy_mandelbot.commands.call import Result, body_of
 from scrapy_mandelbot.commands.sources import CannotBeHadError, named, read_source, url_to_check
-from scrapy_mandelbot.commands.use import is_url
 from scrapy_mandelbot.config import read_setting
-from scrapy_mandelbot.fetching.sending import http_url
-from scrapy_mandelbot.politeness import without_user
-from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.origins import without_user
+from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
+from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
+from scrapy_mandelbot.robots.reports.terminal_text import is_url
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.rules.own_requests import http_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.commands.fetching import Fetched
-    from scrapy_mandelbot.commands.job import Job
+    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.commands.downloads import Fetched
 
 _MOST_SITEMAPS = 100  # read in one call
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_mandelbot.commands.reports.findings import STANDARD_INPUT
-from scrapy_mandelbot.commands.use import is_url
-from scrapy_mandelbot.politeness import robots_url, site_of, without_user
-from scrapy_mandelbot.robotstxt.lint import Delivery
-from scrapy_mandelbot.robotstxt.paths import split_url
-from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.robots.lint import Delivery
+from scrapy_mandelbot.robots.origins import robots_url, site_of, without_user
+from scrapy_mandelbot.robots.reports.check_report import STANDARD_INPUT
+from scrapy_mandelbot.robots.reports.terminal_text import is_url
+from scrapy_mandelbot.robots.robotstxt.paths import split_url
+from scrapy_mandelbot.robots.shown import shown
 
 _NEEDS_SITE = "this is no URL with a site, as https://example.com/page"
 _MOST = 64 * 1024 * 1024  # bytes; what is larger is no robots.txt, and may never end

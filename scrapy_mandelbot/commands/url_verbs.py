@@ -6,17 +6,7 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.job import Result
-from scrapy_mandelbot.commands.page import page_of
-from scrapy_mandelbot.commands.reports import comparison, explanation
-from scrapy_mandelbot.commands.reports.questions import (
-    MOST_NAMED,
-    Question,
-    robots_asked,
-    unknown_names,
-)
-from scrapy_mandelbot.commands.reports.tabular import json_lines
-from scrapy_mandelbot.commands.rules_of import delivery_of, rules_from, rules_on_disk
+from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import (
     AskedUrl,
     CannotBeHadError,
@@ -24,15 +14,25 @@ from scrapy_mandelbot.commands.sources import (
     read_urls,
     robots_url_asked,
 )
-from scrapy_mandelbot.politeness import Failure
+from scrapy_mandelbot.commands.subjects import delivery_of, page_of, rules_from, rules_on_disk
+from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.robots.reports import compare_report as comparison
+from scrapy_mandelbot.robots.reports import explain_report as explanation
+from scrapy_mandelbot.robots.reports.rules_in_force import (
+    MOST_NAMED,
+    Question,
+    robots_asked,
+    unknown_names,
+)
+from scrapy_mandelbot.robots.reports.terminal_text import json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-    from scrapy_mandelbot.commands.fetching import Fetched
-    from scrapy_mandelbot.commands.job import Job
-    from scrapy_mandelbot.commands.reports.rules_in_force import Rules
+    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.commands.downloads import Fetched
+    from scrapy_mandelbot.robots.reports.rules_in_force import Rules
 
 _STEPS = 100  # of what is shown while it is done
 

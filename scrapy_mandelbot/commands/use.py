@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.exceptions import UsageError
 
+from scrapy_mandelbot.robots.reports.terminal_text import is_url
+
 if TYPE_CHECKING:
     from argparse import Namespace
 
@@ -110,8 +112,3 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
     if args[0] == "audit":
         return any("://" in one for one in opts.robots_txt or ())
     return args[0] not in {"cache", "job", "ledger"} and any(map(is_url, args[1:]))
-
-
-def is_url(source: str) -> bool:
-    """Return whether what names a robots.txt is a URL: anything else is a file."""
-    return source.lower().startswith(("http://", "https://"))

@@ -11,30 +11,32 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import (
-    LEDGER_FAILED,
-    LEDGER_WRITTEN,
-    USAGE_READ,
-    moment,
-)
-from scrapy_mandelbot.following.own_requests import is_own
-from scrapy_mandelbot.politeness import OutcomeKind, without_user
+from scrapy_mandelbot.events import LEDGER_FAILED, LEDGER_WRITTEN, USAGE_READ, moment
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile
 from scrapy_mandelbot.purposes.tdm_files import SiteTdm, TdmFiles
-from scrapy_mandelbot.robotparser import MandelbotRobotParser
-from scrapy_mandelbot.robotstxt.agents import header_text
-from scrapy_mandelbot.stores import Recent
-from scrapy_mandelbot.throttle import site_of_request
-from scrapy_mandelbot.usage import NOTHING_SAID, Usage, usage_in, with_tdm_file, words_of
-from scrapy_mandelbot.usage.ledger import Fetched, RulesInForce, line_of
+from scrapy_mandelbot.robots.origins import without_user
+from scrapy_mandelbot.robots.outcome import OutcomeKind
+from scrapy_mandelbot.robots.preferences import (
+    NOTHING_SAID,
+    Usage,
+    usage_in,
+    with_tdm_file,
+    words_of,
+)
+from scrapy_mandelbot.robots.preferences.ledger import Fetched, RulesInForce, line_of
+from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
+from scrapy_mandelbot.sitemap_crawl.entry_files import is_own
+from scrapy_mandelbot.store.memory import Recent
+from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.fetching.fetcher import SiteRules
-    from scrapy_mandelbot.usage import PageWords, Statement
+    from scrapy_mandelbot.robots.preferences import PageWords, Statement
+    from scrapy_mandelbot.rules.fetcher import SiteRules
 
 _ATTRIBUTE = "_scrapy_mandelbot_usage"
 _PRIORITY = 1_000  # of a robots.txt that is asked for here

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.usage.ledger import digest_of, read_line
+from scrapy_mandelbot.robots.preferences.ledger import digest_of, read_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

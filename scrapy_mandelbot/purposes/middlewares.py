@@ -9,7 +9,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot.events import USAGE_ITEM_DROPPED, USAGE_REQUEST_DROPPED
 from scrapy_mandelbot.purposes.crawl_usage import CrawlUsage, is_image
-from scrapy_mandelbot.usage import TERMS_STATUSES, Usage, stated_terms
+from scrapy_mandelbot.robots.preferences import TERMS_STATUSES, Usage, stated_terms
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator

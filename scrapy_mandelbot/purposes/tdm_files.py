@@ -8,14 +8,14 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.events import TDM_ASKED
-from scrapy_mandelbot.fetching import Whose
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits, breaks_off
-from scrapy_mandelbot.fetching.redirects import follow
-from scrapy_mandelbot.fetching.sending import in_words, request_on_the_way_of
-from scrapy_mandelbot.politeness import conditions, is_fresh
-from scrapy_mandelbot.stores import Copy, Recent
-from scrapy_mandelbot.usage import TDMREP_PATH, TdmFile
-from scrapy_mandelbot.usage.tdmrep import BYTES_LIMIT
+from scrapy_mandelbot.robots.outcome import conditions, is_fresh
+from scrapy_mandelbot.robots.preferences import TDMREP_PATH, TdmFile
+from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT
+from scrapy_mandelbot.rules.download_limits import DownloadLimits, breaks_off
+from scrapy_mandelbot.rules.own_requests import follow, in_words, request_on_the_way_of
+from scrapy_mandelbot.rules.shared_fetches import Whose
+from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.fetching.download_limits import Download
-    from scrapy_mandelbot.fetching.redirects import Trail
+    from scrapy_mandelbot.rules.download_limits import Download
+    from scrapy_mandelbot.rules.own_requests import Trail
 
 _PRIORITY = 1_000  # as of a robots.txt
 _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)

@@ -3,8 +3,3 @@
 How a site is to be asked is not decided here: ``throttle`` says whether it may be, and when to look
 again.
 """
-
-from scrapy_mandelbot.queue.parked import ParkedRequests
-from scrapy_mandelbot.queue.site_queue import SiteQueue
-
-__all__ = ["ParkedRequests", "SiteQueue"]

@@ -8,8 +8,8 @@ has a third part, the path of its section, behind a space of its own.
 
 from __future__ import annotations
 
-from scrapy_mandelbot.politeness import host_of
-from scrapy_mandelbot.throttle import split_key
+from scrapy_mandelbot.robots.origins import host_of
+from scrapy_mandelbot.throttle.site_map import split_key
 
 _ASIDE = " /"
 

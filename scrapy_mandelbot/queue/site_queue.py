@@ -16,9 +16,6 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness import Flight, site_of
-from scrapy_mandelbot.politeness.site import MOST_LOOKED_THROUGH
-from scrapy_mandelbot.queue.delayed import Delayed
 from scrapy_mandelbot.queue.names import (
     is_ours,
     key_of_name,
@@ -26,10 +23,13 @@ from scrapy_mandelbot.queue.names import (
     section_of_name,
     slot_of_name,
 )
-from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
+from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage
-from scrapy_mandelbot.shown import shown
-from scrapy_mandelbot.throttle import key_of, split_key
+from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.site import MOST_LOOKED_THROUGH
+from scrapy_mandelbot.throttle.site_map import key_of, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.pqueues import QueueProtocol
 
-    from scrapy_mandelbot.politeness import SiteState
+    from scrapy_mandelbot.sites.site import SiteState
 
 logger = logging.getLogger(__name__)
 

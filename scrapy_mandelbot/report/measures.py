@@ -13,12 +13,12 @@ from heapq import heappush, heapreplace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from scrapy_mandelbot.report.reasons import Reason
+from scrapy_mandelbot.report.status import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from scrapy_mandelbot.report.crawl_record import CrawlRecord
+    from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
 
 MOST_LABELLED = 50

@@ -15,11 +15,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot.config import METRICS_API, SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import METRICS_NOT_SERVED, METRICS_SERVED
-from scrapy_mandelbot.report.asking import waiting_elsewhere
 from scrapy_mandelbot.report.measures import METRICS, Labels, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.steps import Steps
-from scrapy_mandelbot.report.survey import Survey
+from scrapy_mandelbot.report.survey import Steps, Survey, waiting_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,10 +15,10 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import REPORT_FAILED, REPORT_WRITTEN
-from scrapy_mandelbot.report.asking import status
+from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.crawl_report import About, report_of
-from scrapy_mandelbot.report.page import page_of
 from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.report.survey import status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

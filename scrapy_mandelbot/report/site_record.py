@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.report.spread import Spread
+from scrapy_mandelbot.report.samples import Spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.report.timeline import Timeline
+    from scrapy_mandelbot.report.samples import Timeline
 
 MOST_PAUSES = 40
 """Of a site; of more the first half and the last half."""

@@ -11,11 +11,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING, moment
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import Totals
-from scrapy_mandelbot.report.steps import Steps
-from scrapy_mandelbot.report.survey import shut_standings
-from scrapy_mandelbot.report.table import columns, counted
-from scrapy_mandelbot.shown import shown
+from scrapy_mandelbot.report.status import Totals, columns, counted
+from scrapy_mandelbot.report.survey import Steps, shut_standings
+from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,9 +23,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call
-    from scrapy_mandelbot.report.crawl_record import CrawlRecord
-    from scrapy_mandelbot.report.reasons import Reason
+    from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
+    from scrapy_mandelbot.report.status import Reason
 
     _Waits = set[tuple[str, Reason, float | None]]
 

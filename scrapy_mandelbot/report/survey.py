@@ -7,16 +7,82 @@ it was looked at. ``None`` is yielded beside what is found, wherever some work w
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
-from scrapy_mandelbot.report.reasons import SHUT, Held, Reason, Why, details_of, held
-from scrapy_mandelbot.throttle import in_words
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import moment
+from scrapy_mandelbot.report.status import (
+    SHUT,
+    CrawlStatus,
+    Held,
+    Reason,
+    SiteStatus,
+    Why,
+    details_of,
+    held,
+    time_of,
+    why_idle_in_words,
+)
+from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.throttle.site_map import in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from scrapy_mandelbot.politeness import SiteState
-    from scrapy_mandelbot.throttle import Throttle
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.throttle import Throttle
+
+AT_A_TIME = 500
+"""Sites that are looked at without a break: some milliseconds."""
+_BREAK = 0.02  # seconds, in which the crawl's own work is done
+
+
+class Steps:
+    """Goes through an iterator with breaks, one at a time.
+
+    Args:
+        clock: of the crawl.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next: Call | None = None
+        self.spent = 0.0
+        """Seconds that the work took, without the breaks."""
+
+    def take(self, work: Iterator[object], done: Callable[[], None]) -> None:
+        """Go through what is to be done; where that is little, at once.
+
+        Args:
+            work: that is done by asking for the next of it; what it yields is not looked at.
+            done: called at the end, unless it is broken off before.
+        """
+        self.spent = 0.0
+        self._take_some(work, done)
+
+    def cancel(self) -> None:
+        """Break it off."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _take_some(self, work: Iterator[object], done: Callable[[], None]) -> None:
+        self._next = None
+        began = self._clock.now()
+        taken = sum(1 for _ in islice(work, AT_A_TIME))
+        self.spent += self._clock.now() - began
+        if taken < AT_A_TIME:
+            done()
+        else:
+            self._next = self._clock.call_later(_BREAK, self._take_some, work, done)
 
 
 class Standing(NamedTuple):
@@ -177,3 +243,55 @@ def shut_standings(throttle: Throttle, now: float) -> Iterator[Standing | None]:
                 waiting = throttle.waiting(site.name)
             yield Standing(site, route, why, waiting, 0)
             waiting = 0
+
+
+def status(crawler: Crawler) -> CrawlStatus:
+    """Return how a crawl stands: for each site the requests that wait, and the one reason.
+
+    ``print()`` writes it as a table. It is worked out from what is known of each site as it is
+    asked for, in a time that grows with the number of sites that have requests.
+    """
+    crawl = Crawl.of(crawler)
+    now = crawl.now()
+    standings = Survey(crawl.throttle, now).standings()
+    sites = [_told(one) for one in standings if one is not None]
+    sites.sort(key=lambda one: (one.reason.place, -one.waiting, one.site))
+    return CrawlStatus(moment(now), tuple(sites), waiting_elsewhere(crawler))
+
+
+def waiting_elsewhere(crawler: Crawler) -> int:
+    """Return how many requests a scheduler of the project's own holds, their sites unknown."""
+    held = engine.scheduler_length(crawler)
+    return max(0, held - Crawl.of(crawler).throttle.in_queues)
+
+
+def why_idle(crawler: Crawler) -> str:
+    """Return why a crawl sends nothing now, in words: what it waits for, and for how long."""
+    return why_idle_in_words(status(crawler))
+
+
+def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
+    """Return the robots.txt of a site as it is known in a running crawl; nothing is fetched.
+
+    Args:
+        crawler: whose crawl it is.
+        url: the site, or any URL of it.
+
+    Returns:
+        Its rules, which allow all where the site has no such file. None: they are not known, as no
+        request to the site had to find them out yet, or as the site could not say.
+
+    Raises:
+        ValueError: the URL has no site.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"{url!r} names no site: a site is as https://example.com")
+    rules = Crawl.of(crawler).fetcher.known(site_of(parts))
+    return None if rules is None or rules.parser is None else rules.robots
+
+
+def _told(one: Standing) -> SiteStatus:
+    details = shown(one.details)
+    until = time_of(one.until)
+    return SiteStatus(one.site, one.reason, until, details, one.waiting, one.under_way)

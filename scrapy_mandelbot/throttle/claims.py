@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.stores import Lease
-from scrapy_mandelbot.throttle.proxies import key_of, split_key
+from scrapy_mandelbot.store.contract import Lease
+from scrapy_mandelbot.throttle.site_map import key_of, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.politeness import SiteState
-    from scrapy_mandelbot.stores import LiveStore
+    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.store.contract import LiveStore
 
 LEASE_FOR = 15.0
 """Seconds after which another crawl may do what one that died was about to do."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.politeness import Flight
+from scrapy_mandelbot.sites.flight import Flight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.politeness import SiteState
+    from scrapy_mandelbot.sites.site import SiteState
 
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way

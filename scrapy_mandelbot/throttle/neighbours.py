@@ -11,14 +11,15 @@ from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from scrapy_mandelbot.stores import LiveStore, Recent
-from scrapy_mandelbot.throttle.proxies import split_key
+from scrapy_mandelbot.store.contract import LiveStore
+from scrapy_mandelbot.store.memory import Recent
+from scrapy_mandelbot.throttle.site_map import split_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.stores import KeptPause, Store
+    from scrapy_mandelbot.store.contract import KeptPause, Store
 
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
 GIVES_WAY = 1.0

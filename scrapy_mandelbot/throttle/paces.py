@@ -6,16 +6,17 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.politeness import pace_by_hand, pace_of_file, unreadable_lines
+from scrapy_mandelbot.robots.pace import pace_by_hand, pace_of_file, unreadable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.politeness import Pace, SiteState
-    from scrapy_mandelbot.robotstxt import RobotsTxt
-    from scrapy_mandelbot.robotstxt.robots import Agent
+    from scrapy_mandelbot.robots.pace import Pace
+    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+    from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
+    from scrapy_mandelbot.sites.site import SiteState
 
 _NAMED = 5  # of the lines that cannot be read
 

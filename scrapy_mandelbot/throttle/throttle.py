@@ -14,30 +14,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.politeness import (
-    Admission,
-    Failure,
-    LeftPause,
-    News,
-    Refusal,
-)
-from scrapy_mandelbot.stores import LiveStore
-from scrapy_mandelbot.throttle.alarm import Alarm
-from scrapy_mandelbot.throttle.asking_again import AskingAgain
+from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.sites.pause import LeftPause, Refusal
+from scrapy_mandelbot.sites.pause_table import News
+from scrapy_mandelbot.sites.site import Admission
+from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.neighbours import GIVES_WAY, Neighbours
 from scrapy_mandelbot.throttle.paces import Paces
-from scrapy_mandelbot.throttle.proxies import (
+from scrapy_mandelbot.throttle.site_map import (
     TRY_ANOTHER_AFTER,
+    Refusals,
+    Sites,
     in_words,
     route_by_proxy,
+    site_of_request,
     split_key,
 )
-from scrapy_mandelbot.throttle.refusals import Refusals
-from scrapy_mandelbot.throttle.reports import Reports
-from scrapy_mandelbot.throttle.sites import Sites, site_of_request
-from scrapy_mandelbot.throttle.waiting import WaitingRoom
+from scrapy_mandelbot.throttle.told_pauses import Reports
+from scrapy_mandelbot.throttle.waiting import Alarm, AskingAgain, WaitingRoom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,8 +44,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.politeness import Flight, SiteState
-    from scrapy_mandelbot.stores import KeptPause, Store
+    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.store.contract import KeptPause, Store
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request

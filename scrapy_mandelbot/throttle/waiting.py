@@ -4,10 +4,15 @@ await a download, of the shell. Returned from a middleware they would be sent ag
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
-from math import isfinite
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import inf, isfinite
 from typing import TYPE_CHECKING
 
+from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -19,7 +24,143 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.politeness import Flight, SiteState
+    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.sites.site import SiteState
+
+logger = logging.getLogger(__name__)
+
+_MARK = "_mandelbot_asks_again"
+
+
+def asks_again(request: Request) -> bool:
+    """Return whether the request asks for a page that is known, to see how its site is."""
+    return _MARK in request.meta
+
+
+class AskingAgain:
+    """The pages that are asked for again: one at a time of a site.
+
+    Args:
+        crawler: that asks.
+        done: called with a site that was asked.
+    """
+
+    def __init__(self, crawler: Crawler, done: Callable[[SiteState], None]) -> None:
+        self._crawler = crawler
+        self._done = done
+        self._sites: set[SiteState] = set()
+
+    def __contains__(self, site: SiteState) -> bool:
+        return site in self._sites
+
+    def ask(self, site: SiteState) -> bool:
+        """Ask the site for the page that it answered well; what comes of it, its state learns.
+
+        Returns:
+            Whether it is asked. Not if there is no such page, or the crawl is closing.
+        """
+        if not site.well_url or site in self._sites or engine.is_closing(self._crawler):
+            return False
+        self._sites.add(site)
+        engine.schedule(self._ask(site))
+        return True
+
+    async def _ask(self, site: SiteState) -> None:
+        meta = {
+            _MARK: True,
+            "dont_obey_robotstxt": True,  # it was allowed
+            "dont_redirect": True,
+            "dont_retry": True,
+            "dont_cache": True,
+            "allow_offsite": True,
+            "handle_httpstatus_all": True,
+        }
+        request = Request(site.well_url, callback=NO_CALLBACK, dont_filter=True, meta=meta)
+        before = repr(site)
+        try:
+            await self._crawler.engine.download_async(request)
+        except Exception as error:  # noqa: BLE001 -- whatever the project's middlewares raise
+            logger.debug("Asking %s again: %s", request, error)
+        finally:
+            self._sites.discard(site)
+            if repr(site) == before:  # it never got there: some component keeps it
+                site.well_url = ""
+            self._done(site)
+
+
+_FEW = 1_000  # times that were set and are of no use, before they are dropped
+
+
+class Alarm:
+    """A time for each site, and one timer for the first of them.
+
+    Args:
+        clock: of the crawl.
+        ring: called with a site at its time. It may ring too soon, never too late: whoever is
+            called looks at the site and sets the alarm again.
+    """
+
+    def __init__(self, clock: Clock, ring: Callable[[SiteState], None]) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._heap: list[tuple[float, int, SiteState]] = []
+        self._order = count()
+        self._useless = 0
+        self._timer: Call | None = None
+        self._timer_at = inf
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def set(self, site: SiteState, at: float) -> None:
+        """Have it ring for a site at a time, if it does not ring sooner; never, at no finite one.
+
+        A site is kept as long as the alarm is to ring for it.
+        """
+        if at >= site.alarm_at or not isfinite(at):
+            return
+        is_set = site.alarm_at != inf
+        site.alarm_at = at
+        heappush(self._heap, (at, next(self._order), site))
+        if is_set:  # what it was set to before is of no use any more
+            self._useless += 1
+            if self._useless > max(_FEW, len(self._heap) / 2):
+                self._drop_useless()
+        if at < self._timer_at:
+            self._set_timer()
+
+    def close(self) -> None:
+        """Cancel all."""
+        self._heap.clear()
+        self._set_timer()
+
+    def _drop_useless(self) -> None:
+        self._heap = [entry for entry in self._heap if entry[0] == entry[2].alarm_at]
+        heapify(self._heap)
+        self._useless = 0
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_at = None, inf
+        if self._heap:
+            self._timer_at = self._heap[0][0]
+            seconds = max(0.0, self._timer_at - self._clock.now())
+            self._timer = self._clock.call_later(seconds, self._wake)
+
+    def _wake(self) -> None:
+        self._timer, self._timer_at = None, inf
+        now = self._clock.now()  # the loop's clock may be a hair ahead
+        while self._heap and self._heap[0][0] <= now:
+            at, _, site = heappop(self._heap)
+            if site.alarm_at == at:
+                site.alarm_at = inf
+                self._ring(site)
+            else:  # it has rung for it sooner
+                self._useless = max(0, self._useless - 1)
+        if self._timer is None:
+            self._set_timer()
+
 
 _LOOK_AGAIN = 0.25  # seconds; see engine.is_closing
 

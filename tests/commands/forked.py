@@ -27,11 +27,11 @@ IMPORTED = (
     "scrapy.core.engine",
     "scrapy.logformatter",
     "scrapy.statscollectors",
-    "scrapy_mandelbot.commands.reports.page",
+    "scrapy_mandelbot.robots.reports.robots_page",
     "scrapy_mandelbot.commands.running",
     "scrapy_mandelbot.commands.terminal",
-    "scrapy_mandelbot.commands.verbs",
-    "scrapy_mandelbot.stores.sqlite",
+    "scrapy_mandelbot.commands.running",
+    "scrapy_mandelbot.store.sqlite",
 )
 COMPONENTS = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
 

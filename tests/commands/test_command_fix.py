@@ -169,7 +169,7 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
     from scrapy.cmdline import execute
     from scrapy.settings import Settings
 
-    from scrapy_mandelbot.robotstxt.rewriting import correction
+    from scrapy_mandelbot.robots.fix import correction
 
     broken = "User-agent: *\nDisallow: /\n", ()
     for write in ("_as_documented", "_in_place", "_as_it_is"):

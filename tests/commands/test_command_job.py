@@ -10,8 +10,11 @@ from redis_server import NEEDS_REDIS
 from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
-from scrapy_mandelbot.stores import KeptPause, SqliteStore
-from scrapy_mandelbot.stores.job import JobLock, Place, SqliteJob
+from scrapy_mandelbot.job.job_file import JobLock
+from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.sqlite_job import SqliteJob
+from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.sqlite import SqliteStore
 
 PLACE = Place(0, 0, is_last_first=True)
 

@@ -16,7 +16,7 @@ import pytest
 from crawling import ensureDeferred
 from webs import Answer
 
-from scrapy_mandelbot.robotstxt.lint import FINDINGS, Severity
+from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")

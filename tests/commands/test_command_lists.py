@@ -10,9 +10,9 @@ import pytest
 from crawling import ensureDeferred
 from webs import Answer
 
-from scrapy_mandelbot.commands.reports.questions import MOST_NAMED
-from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
+from scrapy_mandelbot.robots.reports.rules_in_force import MOST_NAMED
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 
 BODY = b"""\
 User-agent: *

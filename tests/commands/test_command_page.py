@@ -19,8 +19,9 @@ from scrapy.settings import Settings
 
 from scrapy_mandelbot.commands import robots
 from scrapy_mandelbot.commands import use as uses
-from scrapy_mandelbot.commands.reports import sitemaps
-from scrapy_mandelbot.stores import Copy, SqliteStore
+from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
+from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.sqlite import SqliteStore
 
 PAGE = page("command")
 SHOWN = {"command": 10, "reading": 3, "recipes/own_robots": 4, "recipes/why": 3}
@@ -122,8 +123,8 @@ EVERY = {"version", "command", "exit_code"}
 def test_the_page_names_all_of_the_json(run, verb, monkeypatch):
     """Each field of each verb's object, and no other."""
     if verb == "fix":  # no file gives a difference: here is a broken rewriter
-        from scrapy_mandelbot.commands.reports import correction
-        from scrapy_mandelbot.robotstxt.rewriting import correction as rewriting
+        from scrapy_mandelbot.robots.fix import correction as rewriting
+        from scrapy_mandelbot.robots.reports import fix_report as correction
 
         for write in ("_as_documented", "_in_place", "_as_it_is"):
             monkeypatch.setattr(rewriting, write, lambda *_, **__: ("Sitemap: a\n", ()))

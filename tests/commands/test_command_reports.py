@@ -12,21 +12,18 @@ from cases import findings as finding_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.commands.reports import (
-    comparison,
-    correction,
-    explanation,
-    findings,
-    sitemaps,
-)
-from scrapy_mandelbot.commands.reports.changes import changes
-from scrapy_mandelbot.commands.reports.layout import Paint
-from scrapy_mandelbot.commands.reports.questions import Question
-from scrapy_mandelbot.commands.reports.rules_in_force import Rules
 from scrapy_mandelbot.commands.terminal import Terminal
-from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robotstxt.lint import FINDINGS, Delivery
-from scrapy_mandelbot.shown import printable
+from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
+from scrapy_mandelbot.robots.reports import check_report as findings
+from scrapy_mandelbot.robots.reports import compare_report as comparison
+from scrapy_mandelbot.robots.reports import explain_report as explanation
+from scrapy_mandelbot.robots.reports import fix_report as correction
+from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
+from scrapy_mandelbot.robots.reports.explain_report import changes
+from scrapy_mandelbot.robots.reports.rules_in_force import Question, Rules
+from scrapy_mandelbot.robots.reports.terminal_text import Paint
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robots.shown import printable
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
 MOST = 512_000

@@ -11,7 +11,8 @@ from crawling import ensureDeferred
 from redis_server import NEEDS_REDIS, RedisServer
 from webs import Answer
 
-from scrapy_mandelbot.stores import Copy, SqliteStore
+from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.sqlite import SqliteStore
 
 HEAD = '<?xml version="1.0"?><{} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
 
@@ -148,7 +149,7 @@ def test_no_store_yet_and_a_broken_one(robots, project, tmp_path):
 @NEEDS_REDIS
 def test_copies_on_a_server_are_looked_at_and_dropped_alike(robots, project, tmp_path):
     """By whoever names the server; its password is not shown, and one that is gone is told of."""
-    from scrapy_mandelbot.stores.redis.store import RedisStore
+    from scrapy_mandelbot.store.redis.redis_store import RedisStore
 
     with RedisServer(tmp_path) as server:
         store = RedisStore(server.url)

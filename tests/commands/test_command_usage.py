@@ -9,8 +9,8 @@ import pytest
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile, copy_path
-from scrapy_mandelbot.usage import usage_in, words_of
-from scrapy_mandelbot.usage.ledger import Fetched, RulesInForce, line_of
+from scrapy_mandelbot.robots.preferences import usage_in, words_of
+from scrapy_mandelbot.robots.preferences.ledger import Fetched, RulesInForce, line_of
 
 ROBOTS = b"User-agent: *\nAllow: /a\nDisallow: /\nContent-Usage: train-ai=n\n"
 AGENT = "Examplebot/1.0 (+https://example.com/bot)"

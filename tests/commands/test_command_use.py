@@ -12,8 +12,8 @@ import pytest
 
 from scrapy_mandelbot.commands import robots as command
 from scrapy_mandelbot.commands import use
-from scrapy_mandelbot.commands.verbs import VERBS
-from scrapy_mandelbot.robotstxt import DIALECTS
+from scrapy_mandelbot.commands.running import VERBS
+from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 ROOT = Path(__file__).parents[2]
 CLEAN = b"User-agent: *\nDisallow: /private/\n"

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_mandelbot.commands.log_files import pieces_of
+from scrapy_mandelbot.commands.audit_verb import pieces_of
 
 LONGEST = 64 * 1024
 

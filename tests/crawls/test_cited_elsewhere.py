@@ -10,7 +10,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from shops import FOLLOW, shop, urls, urlset
 from webs import Answer, html
 
-ABROAD = "scrapy_mandelbot.following.citations._MOST_ABROAD"
+ABROAD = "scrapy_mandelbot.sitemap_crawl.citations._MOST_ABROAD"
 
 
 def cite(web, *sitemaps: str) -> None:
@@ -61,7 +61,7 @@ async def test_one_that_is_a_sitemap_counts_anew(webs):
 @ensureDeferred
 async def test_sitemaps_that_wait_wait_on_disk(webs, monkeypatch):
     """Of a thousand few are in memory at a time; all are asked for in the end, each once."""
-    monkeypatch.setattr("scrapy_mandelbot.following.follower.MOST_WAITING", 5)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower.MOST_WAITING", 5)
     web = shop(webs, 30)
     cite(web, *(f"/{number}.xml" for number in range(30)), *(f"/{n}.xml" for n in range(30)))
     for number in range(30):

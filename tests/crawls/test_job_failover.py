@@ -12,7 +12,7 @@ from redis_server import NEEDS_REDIS
 from twisted.internet.defer import Deferred, DeferredList
 from webs import html
 
-from scrapy_mandelbot.jobs.shared import worker
+from scrapy_mandelbot.fleet import worker
 
 pytestmark = [NEEDS_REDIS, pytest.mark.slow]
 

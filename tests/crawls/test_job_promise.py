@@ -19,9 +19,8 @@ from dying import Noting, dies, run, run_after
 from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
-from scrapy_mandelbot.jobs import JobError
-from scrapy_mandelbot.jobs import commits as commits_module
-from scrapy_mandelbot.jobs.job import Job
+from scrapy_mandelbot.job import commits as commits_module
+from scrapy_mandelbot.job.job import Job, JobError
 
 NEXT_TURNS = 0.05  # seconds: several turns of the loop, so that what was settled is committed
 

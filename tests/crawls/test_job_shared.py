@@ -23,10 +23,10 @@ from webs import Answer, html
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.jobs import JobError
-from scrapy_mandelbot.jobs.shared import JobWorker
+from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.job.job import JobError
+from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.stores.job import Place
 
 pytestmark = NEEDS_REDIS
 
@@ -364,7 +364,7 @@ async def test_sitemaps_are_followed_by_all_workers_together(webs, settings):
 @ensureDeferred
 async def test_sitemaps_lead_a_worker_to_so_many_other_sites(webs, settings, monkeypatch):
     """Whoever makes a sitemap chooses whom it names: pages of further sites are left out."""
-    monkeypatch.setattr("scrapy_mandelbot.following.shared_follower.MOST_STRANGERS", 1)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.shared_follower.MOST_STRANGERS", 1)
     one, other, third = shops(webs)
     third.pages["/robots.txt"] = other.pages["/robots.txt"]
     settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True}

@@ -11,9 +11,9 @@ from crawling import crawl as crawl_with
 from queueing import open_scheduler as open_scrapys
 from scrapy import Request
 
-from scrapy_mandelbot.jobs import scrapys_files
-from scrapy_mandelbot.jobs.takeover import take_over
-from scrapy_mandelbot.stores.job import SqliteJob
+from scrapy_mandelbot.job import takeover as scrapys_files
+from scrapy_mandelbot.job.sqlite_job import SqliteJob
+from scrapy_mandelbot.job.takeover import take_over
 
 URLS = [f"http://site{n % 3}.example/{n}" for n in range(30)]
 
@@ -65,7 +65,7 @@ QUEUES = ["PickleLifoDiskQueue", "PickleFifoDiskQueue", "MarshalLifoDiskQueue"]
 async def test_all_that_waits_is_taken_over_once(make_crawler, tmp_path, take, caplog, queue):
     """In the order of its pushes; the fingerprints with it; and a second run finds nothing."""
     leave(make_crawler, tmp_path, SCHEDULER_DISK_QUEUE=f"scrapy.squeues.{queue}")
-    caplog.set_level("INFO", "scrapy_mandelbot.jobs.takeover")
+    caplog.set_level("INFO", "scrapy_mandelbot.job.takeover")
     urls = take()
     assert len(urls) == 31
     of_one = [url for url in urls if url.startswith("http://site1.") and url in URLS]
@@ -115,7 +115,7 @@ async def test_what_cannot_be_read_is_named_and_kept_aside(make_crawler, tmp_pat
 async def test_a_takeover_that_breaks_off_goes_on(make_crawler, tmp_path, take, monkeypatch):
     """What was committed before is not taken twice, what was not is taken."""
     leave(make_crawler, tmp_path)
-    monkeypatch.setattr("scrapy_mandelbot.jobs.takeover._SLICE", 10)
+    monkeypatch.setattr("scrapy_mandelbot.job.takeover._SLICE", 10)
     first: list[str] = []
 
     def push(request):

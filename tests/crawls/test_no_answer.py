@@ -17,8 +17,9 @@ from twisted.internet.error import DNSLookupError
 from twisted.internet.task import deferLater
 from webs import Answer, Closed, site
 
-from scrapy_mandelbot.fetching import failure_of, fetcher
-from scrapy_mandelbot.politeness import Failure
+from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.rules import fetcher
+from scrapy_mandelbot.rules.failures import failure_of
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred

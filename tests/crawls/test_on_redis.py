@@ -97,7 +97,7 @@ async def test_one_pace_is_kept_by_all_workers_together(webs, workers):
 @ensureDeferred
 async def test_a_site_that_is_new_while_the_server_hangs_is_crawled(webs, server, monkeypatch):
     """Its rules are fetched and obeyed by the worker itself; nothing that it finds is lost."""
-    monkeypatch.setattr("scrapy_mandelbot.stores.redis.address.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_mandelbot.store.redis.address.PATIENCE", 0.3)
     server.clear()
     known, new = site(webs, 5), site(webs, 2, host="127.0.0.2")
     new.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/1\n")
@@ -125,7 +125,7 @@ async def test_who_waits_for_a_worker_that_died_goes_on_when_its_lease_ends(
     """It had begun to fetch a robots.txt: another one does so, and all of them go by it."""
     from redis import Redis
 
-    from scrapy_mandelbot.stores.redis.scripts import lease_key
+    from scrapy_mandelbot.store.redis.scripts import lease_key
 
     web = site(webs, 1)
     with Redis.from_url(server.url) as client:
@@ -140,9 +140,9 @@ async def test_an_old_copy_serves_while_another_worker_fetches(webs, workers, se
     """Nobody waits where there is something to go by."""
     from redis import Redis
 
-    from scrapy_mandelbot.stores import Copy
-    from scrapy_mandelbot.stores.redis.scripts import lease_key
-    from scrapy_mandelbot.stores.redis.store import RedisStore
+    from scrapy_mandelbot.store.contract import Copy
+    from scrapy_mandelbot.store.redis.redis_store import RedisStore
+    from scrapy_mandelbot.store.redis.scripts import lease_key
 
     web = site(webs, 1)
     old = RedisStore(server.url)

@@ -160,7 +160,7 @@ def test_a_page_needs_jinja(monkeypatch):
 
     find = util.find_spec
     monkeypatch.setattr(
-        "scrapy_mandelbot.pages.find_spec",
+        "scrapy_mandelbot.robots.html.find_spec",
         lambda name: None if name == "jinja2" else find(name),
     )
     with pytest.raises(SettingsError, match=r"scrapy-mandelbot\[html\]"):

@@ -11,7 +11,8 @@ from scrapy.settings import Settings
 from scrapy.utils.request import fingerprint
 from webs import Closed, site
 
-from scrapy_mandelbot import SettingsError, schedulers
+from scrapy_mandelbot import SettingsError
+from scrapy_mandelbot.queue import parking as schedulers
 
 
 class OneQueue(BaseScheduler):

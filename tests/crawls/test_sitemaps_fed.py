@@ -39,7 +39,7 @@ async def test_entries_wait_on_disk(webs):
 @ensureDeferred
 async def test_entries_are_fed_while_more_are_read(webs, monkeypatch):
     """A crawl that is faster than the reading waits for the rest."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemaps.reader._STEP", 1)
+    monkeypatch.setattr("scrapy_mandelbot.robots.sitemaps.reader._STEP", 1)
     web = shop(webs, 30, "/sitemap.xml")
     web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
@@ -60,7 +60,7 @@ async def test_duplicates_keep_no_crawl_from_its_end(webs):
 @ensureDeferred
 async def test_a_full_scheduler_is_not_fed(webs, monkeypatch):
     """Who was not fed as others had filled it is fed when there is room."""
-    monkeypatch.setattr("scrapy_mandelbot.following.follower._MOST", 5)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._MOST", 5)
     sites = [shop(webs, 30, "/sitemap.xml", host=f"127.0.0.{n}") for n in (1, 2, 3)]
     for web in sites:
         web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))

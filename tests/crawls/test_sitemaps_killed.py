@@ -9,7 +9,7 @@ from crawling import ensureDeferred
 from dying import Noting, dies, run, run_after
 from shops import FOLLOW, index, shop, urls, urlset
 
-from scrapy_mandelbot.stores.job import SqliteJob
+from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 SETTINGS = {**FOLLOW, "CONCURRENT_REQUESTS": 2, "ROBOTSTXT_OBEY": True}
 MAPS = ("/index.xml", "/a.xml", "/b.xml")
@@ -18,10 +18,10 @@ MAPS = ("/index.xml", "/a.xml", "/b.xml")
 @pytest.fixture
 def web(webs, monkeypatch):
     """Return a site of 200 pages in two sitemaps, of which ten wait at a time in the crawl."""
-    monkeypatch.setattr("scrapy_mandelbot.following.follower._FEW", 5)
-    monkeypatch.setattr("scrapy_mandelbot.following.follower._ENOUGH", 10)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._FEW", 5)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._ENOUGH", 10)
     # What a run in good order keeps by time alone: a kill may be sooner.
-    monkeypatch.setattr("scrapy_mandelbot.following.kept_progress._EVERY", 10**6)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.kept_progress._EVERY", 10**6)
     web = shop(webs, 200, "/index.xml")
     web.pages["/index.xml"] = index(f"{web.url}/a.xml", f"{web.url}/b.xml")
     web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(150)))
@@ -95,8 +95,8 @@ async def test_a_sitemap_whose_entries_are_gone_is_asked_for_again(web, folder, 
 @ensureDeferred
 async def test_a_commit_while_entries_are_fed_passes_none_over(web, folder, monkeypatch):
     """An entry counts as fed when its request is in the job, and no sooner."""
-    monkeypatch.setattr("scrapy_mandelbot.following.kept_progress._EVERY", 0)
-    monkeypatch.setattr("scrapy_mandelbot.jobs.commits.AT_ONCE", 1)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.kept_progress._EVERY", 0)
+    monkeypatch.setattr("scrapy_mandelbot.job.commits.AT_ONCE", 1)
     spiders, commit = [], SqliteJob.commit
 
     class Opened(Noting):

@@ -16,7 +16,7 @@ from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot import pause_site, resume_site, site_rules, status, why_idle
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.reasons import Reason
+from scrapy_mandelbot.report.status import Reason
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -12,8 +12,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer
 
 from scrapy_mandelbot.purposes.ledger_file import kept_copy, lines_of
-from scrapy_mandelbot.usage import Usage
-from scrapy_mandelbot.usage.ledger import disagreements, read_line
+from scrapy_mandelbot.robots.preferences import Usage
+from scrapy_mandelbot.robots.preferences.ledger import disagreements, read_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -510,7 +510,7 @@ def test_usage_in_meta_can_be_kept_with_a_job():
     """JOBDIR pickles the meta of a request that a spider copied it to."""
     import pickle
 
-    from scrapy_mandelbot.usage import page_usage
+    from scrapy_mandelbot.robots.preferences import page_usage
 
     usage = page_usage([("Content-Usage", "train-ai=n")], b"", "a")
     assert pickle.loads(pickle.dumps(usage)) == usage

@@ -14,8 +14,8 @@ import scrapy_mandelbot
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.config import Config, setting_defaults
 from scrapy_mandelbot.events import EVENTS
-from scrapy_mandelbot.extensions import HOOKS
-from scrapy_mandelbot.politeness import outcome
+from scrapy_mandelbot.hooks import HOOKS
+from scrapy_mandelbot.robots import outcome
 
 MODULES = {path: path.read_text() for path in (ROOT / "scrapy_mandelbot").rglob("*.py")}
 PACKAGE = "\n".join(MODULES.values())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from growth import Row, repeated
-from scrapy_mandelbot import audit
-from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots import audit
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 _BEGINS = b'192.0.2.1 - - [22/Nov/2026:10:00:00 +0000] "GET /'
 _ENDS = b' HTTP/1.1" 200 5 "-" "Bot/1.0"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from growth import Row, repeated
-from scrapy_mandelbot import dates
+from scrapy_mandelbot.robots import dates
 
 _DATES = {
     "digits": repeated(b"1"),

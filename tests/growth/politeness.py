@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot import politeness
-from scrapy_mandelbot.politeness import parts
-from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.origins import host_of as _host_of
+from scrapy_mandelbot.robots.origins import is_inside as _is_inside
+from scrapy_mandelbot.robots.origins import leads_inside as _leads_inside
+from scrapy_mandelbot.robots.origins import robots_url as _robots_url
+from scrapy_mandelbot.robots.origins import site_of as _site_of
+from scrapy_mandelbot.robots.origins import value_for as _value_for
+from scrapy_mandelbot.robots.origins import without_user as _without_user
+from scrapy_mandelbot.robots.pace import PaceLaw as _PaceLaw
+from scrapy_mandelbot.robots.pace import pace_of_file as _pace_of_file
+from scrapy_mandelbot.robots.pace import unreadable_lines as _unreadable_lines
+from scrapy_mandelbot.robots.retry_after import parse_retry_after as _parse_retry_after
+from scrapy_mandelbot.robots.retry_after import wait_asked_for as _wait_asked_for
+
+politeness = SimpleNamespace(
+    PaceLaw=_PaceLaw,
+    host_of=_host_of,
+    is_inside=_is_inside,
+    leads_inside=_leads_inside,
+    pace_of_file=_pace_of_file,
+    parse_retry_after=_parse_retry_after,
+    robots_url=_robots_url,
+    site_of=_site_of,
+    unreadable_lines=_unreadable_lines,
+    value_for=_value_for,
+    wait_asked_for=_wait_asked_for,
+    without_user=_without_user,
+)
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.sites import sections as parts
 
 _RATE_LIMITS = {
     "policies": repeated(b'"a";r=0;t=1, '),

@@ -6,7 +6,7 @@ import random
 from itertools import count
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robotstxt import DIALECTS, RobotsTxt, rate_at
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, rate_at
 
 AGENT = "Mandelbot/1.0 (+https://www.example.com/bot)"
 _SITE = "https://www.example.com"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot import sitemaps
+from scrapy_mandelbot.robots import sitemaps
 
 _OPEN = b"<urlset>"
 _ENTRY = _OPEN + b"<url><loc>https://example.com/page</loc>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot import tags
+from scrapy_mandelbot.robots import tags
 
 _HEAD = b"<html><head>"
 _META = b"<meta name=robots content='"

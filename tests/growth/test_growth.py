@@ -19,6 +19,9 @@ MODULES = {
 }
 ROWS = [row for name in sorted(MODULES) for row in MODULES[name].ROWS]
 PACKAGES = ("audit", "dates", "politeness", "robotstxt", "sitemaps", "tags", "usage")
+ROOMS = {"politeness": "sites", "usage": "robots.preferences"} | {
+    name: f"robots.{name}" for name in ("audit", "dates", "robotstxt", "sitemaps", "tags")
+}
 NO_ROWS_YET = {"sitemaps", "tags"} - MODULES.keys()
 
 
@@ -83,7 +86,7 @@ def _is_exempt(name, exempt):
 
 
 def _public_functions(package):
-    module = importlib.import_module(f"scrapy_mandelbot.{package}")
+    module = importlib.import_module(f"scrapy_mandelbot.{ROOMS.get(package, package)}")
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.isclass(value):

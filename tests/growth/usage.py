@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot import usage
-from scrapy_mandelbot.robotstxt.preferences import Statement
+from scrapy_mandelbot.robots import preferences as usage
+from scrapy_mandelbot.robots.preferences.statements import Statement
 
 _PAGES = {
     "reservations": repeated(b"<meta name=tdm-reservation content=1>"),

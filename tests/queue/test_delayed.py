@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
-from scrapy_mandelbot.politeness import PauseLaw, SiteState
-from scrapy_mandelbot.queue.delayed import Delayed
-from scrapy_mandelbot.queue.round_robin import Line
+from scrapy_mandelbot.queue.round_robin import Delayed, Line
+from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.site import SiteState
 
 SITE = SiteState("http://a.test", PauseLaw())
 LATE, SOON = Line("late", SITE, "", "late"), Line("soon", SITE, "", "soon")

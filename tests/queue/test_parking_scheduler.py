@@ -10,8 +10,9 @@ from queueing import refuse
 from scrapy import Request
 from twisted.internet.defer import Deferred
 
-from scrapy_mandelbot import engine, schedulers
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.queue import parking as schedulers
 
 PAUSED, HEALTHY = "https://paused.example", "https://healthy.example"
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.politeness import PauseLaw, SiteState
 from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
+from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.site import SiteState
 
 
 def make_line(name: str, slot: str) -> Line:

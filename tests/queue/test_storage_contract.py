@@ -13,10 +13,11 @@ from scrapy.squeues import (
     PickleLifoDiskQueue,
 )
 
-from scrapy_mandelbot.jobs.requests import Order, RequestForm
-from scrapy_mandelbot.jobs.storage import JobStorage
+from scrapy_mandelbot.job.job_storage import JobStorage
+from scrapy_mandelbot.job.memory_job import MemoryJob
+from scrapy_mandelbot.job.requests import Order, RequestForm
+from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.queue.storage import Storage
-from scrapy_mandelbot.stores.job import MemoryJob, SqliteJob
 
 NAME = "https://example.com"
 

@@ -10,8 +10,8 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from reports import AGENT, WAITING, a_record, a_report
 
-from scrapy_mandelbot.report.crawl_record import CrawlRecord
-from scrapy_mandelbot.report.page import page_of
+from scrapy_mandelbot.report.crawl_page import page_of
+from scrapy_mandelbot.report.recorder import CrawlRecord
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.rst"
 

@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.politeness import Flight, Refusal, SiteState
-from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
-from scrapy_mandelbot.report.reasons import Reason, Why, details_of, held
-from scrapy_mandelbot.robotstxt import RobotsTxt
+from scrapy_mandelbot.report.status import Reason, Why, details_of, held
+from scrapy_mandelbot.robots.pace import Pace
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
+from scrapy_mandelbot.sites.site import SiteState
 
 SITE = "https://example.com"
 

@@ -11,7 +11,7 @@ from reports import WAITING, a_record, a_report
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
-from scrapy_mandelbot.report.page import page_of
+from scrapy_mandelbot.report.crawl_page import page_of
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.recorder import CrawlRecord
+from scrapy_mandelbot.report.samples import FIRST_WIDTH, MOST_BUCKETS, Spread, Timeline
 from scrapy_mandelbot.report.site_record import (
     MOST_EXAMPLES,
     MOST_PAUSES,
@@ -18,8 +19,6 @@ from scrapy_mandelbot.report.site_record import (
     SitemapsRecord,
     SiteRecord,
 )
-from scrapy_mandelbot.report.spread import Spread
-from scrapy_mandelbot.report.timeline import FIRST_WIDTH, MOST_BUCKETS, Timeline
 
 SITE = "https://example.com"
 

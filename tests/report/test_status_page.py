@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from scrapy_mandelbot.report.measures import METRICS
-from scrapy_mandelbot.report.reasons import Reason
+from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import HEADER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "status.rst").read_text()

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta, timezone
 
-from scrapy_mandelbot.report.reasons import Reason
-from scrapy_mandelbot.report.status import CrawlStatus, SiteStatus, time_of, why_idle_in_words
-from scrapy_mandelbot.report.table import columns
+from scrapy_mandelbot.report.status import (
+    CrawlStatus,
+    Reason,
+    SiteStatus,
+    columns,
+    time_of,
+    why_idle_in_words,
+)
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 PAUSED = SiteStatus(

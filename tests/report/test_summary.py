@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.site_record import PaceRecord, PauseRecord, SitemapsRecord
 from scrapy_mandelbot.report.summary import summary
 

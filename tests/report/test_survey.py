@@ -12,9 +12,10 @@ from scrapy import Request
 from scrapy_mandelbot import status, why_idle
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
-from scrapy_mandelbot.report import steps, survey
+from scrapy_mandelbot.report import survey
+from scrapy_mandelbot.report import survey as steps
 from scrapy_mandelbot.report.metrics import CrawlMetrics
-from scrapy_mandelbot.report.reasons import Reason
+from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.report.survey import Survey
 

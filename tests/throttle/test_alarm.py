@@ -8,8 +8,9 @@ from math import inf, nan
 
 import pytest
 
-from scrapy_mandelbot.politeness import PauseLaw, SiteState
-from scrapy_mandelbot.throttle.alarm import Alarm
+from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.throttle.waiting import Alarm
 
 LAW = PauseLaw()
 

@@ -13,8 +13,12 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness import Flight, PauseLaw, Refusal, SiteState
-from scrapy_mandelbot.stores import Lease, LiveStore, MemoryStore, SqliteStore
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
+from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.store.contract import Lease, LiveStore
+from scrapy_mandelbot.store.memory import MemoryStore
+from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
-from scrapy_mandelbot.politeness import Flight, PauseLaw, SiteState
-from scrapy_mandelbot.throttle import InFlight
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.throttle.in_flight import InFlight
 
 SITE = SiteState("https://example.com", PauseLaw())
 SLOT = "example.com"

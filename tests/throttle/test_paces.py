@@ -10,7 +10,8 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness import Admission, Flight
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.site import Admission
 
 SITE = "https://example.com"
 OBEY = {"ROBOTSTXT_OBEY": True, "MANDELBOT_PACE": "obey"}

@@ -6,8 +6,10 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from scrapy_mandelbot.politeness import Flight, PauseLaw, SiteState
-from scrapy_mandelbot.throttle.refusals import REFUSAL_FLAG, REFUSAL_LIMIT, Refusals
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, REFUSAL_LIMIT, Refusals
 
 
 def flight(site: str, path: str = "/", route: str = "") -> Flight:

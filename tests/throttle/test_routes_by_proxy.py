@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
-from scrapy_mandelbot.throttle import in_words, key_of, split_key
-from scrapy_mandelbot.throttle.proxies import route_by_proxy
+from scrapy_mandelbot.throttle.site_map import in_words, key_of, route_by_proxy, split_key
 
 SITE = "https://example.com"
 CASES = [

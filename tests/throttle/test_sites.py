@@ -1,4 +1,4 @@
-"""What is forgotten of sites, and what is kept. (throttle/sites.py)"""
+"""What is forgotten of sites, and what is kept. (throttle/site_map.py)"""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import weakref
 import pytest
 from flights import flight_to
 
-from scrapy_mandelbot.politeness import PauseLaw, Refusal
-from scrapy_mandelbot.throttle import Sites
+from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
+from scrapy_mandelbot.throttle.site_map import Sites
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def sites() -> Sites:
 @pytest.fixture
 def few(monkeypatch):
     """Have three sites remembered, and five in trouble."""
-    monkeypatch.setattr("scrapy_mandelbot.throttle.sites.MOST_SITES", 3)
-    monkeypatch.setattr("scrapy_mandelbot.throttle.sites.MOST_IN_TROUBLE", 5)
+    monkeypatch.setattr("scrapy_mandelbot.throttle.site_map.MOST_SITES", 3)
+    monkeypatch.setattr("scrapy_mandelbot.throttle.site_map.MOST_IN_TROUBLE", 5)
 
 
 def name(number: int) -> str:

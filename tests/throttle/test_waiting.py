@@ -9,7 +9,9 @@ import pytest
 from scrapy import Request
 from twisted.internet.defer import ensureDeferred
 
-from scrapy_mandelbot.politeness import Flight, PauseLaw, SiteState
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.site import SiteState
 from scrapy_mandelbot.throttle.waiting import WaitingRoom
 
 LAW = PauseLaw()

@@ -1,0 +1,121 @@
+"""One call of the command: what it is about, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_mandelbot.commands import downloads as fetching
+from scrapy_mandelbot.commands.sources import CannotBeHadError
+from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
+from scrapy_mandelbot.rules.request_agents import default_header, first_named
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Sequence
+
+    from scrapy.crawler import CrawlerProcessBase
+    from scrapy.settings import BaseSettings
+
+    from scrapy_mandelbot.commands.downloads import Fetched
+    from scrapy_mandelbot.commands.terminal import Terminal
+
+#: The version of what ``--format json`` prints: it grows when a name or a meaning changes.
+VERSION = 1
+
+_MOST_BYTES = 16 * 1024 * 1024  # of a robots.txt that is checked; 500 KiB of it count
+
+
+class Job(NamedTuple):
+    """What one call is about."""
+
+    verb: str
+    args: list[str]
+    opts: Namespace
+    settings: BaseSettings
+    process: CrawlerProcessBase | None
+    """Of Scrapy; None where no site is asked."""
+    terminal: Terminal
+
+    @property
+    def envelope(self) -> dict[str, Any]:
+        """What every JSON object begins with."""
+        return {"version": VERSION, "command": self.verb}
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the call, else of the project."""
+        named = self.opts.only or self.opts.dialect
+        if named:
+            return DIALECTS[named]
+        dialect: Dialect = read_setting(self.settings, "dialect")
+        return dialect
+
+    @property
+    def agent(self) -> str | Sequence[str]:
+        """The robot of the call, else of the project."""
+        agent: str | Sequence[str] | None = self.opts.agent or read_setting(self.settings, "agent")
+        return agent or first_named(default_header(self.settings), self.settings["USER_AGENT"])
+
+    @property
+    def max_bytes(self) -> int:
+        """As much of a robots.txt is read."""
+        return int(read_setting(self.settings, "robots_max_bytes"))
+
+    def wanted_robots(self, url: str) -> fetching.Wanted:
+        """Return a robots.txt as it is asked for."""
+        timeout = float(read_setting(self.settings, "robots_timeout"))
+        return fetching.Wanted(url, _MOST_BYTES, timeout)
+
+    def fetch(
+        self,
+        wanted: Iterable[fetching.Wanted],
+        visit: Callable[[Fetched], Iterable[fetching.Wanted]],
+    ) -> None:
+        """Ask for URLs, which can be done once in a call."""
+        if self.process is None:  # Scrapy makes one where robots.py asks for it
+            raise CannotBeHadError("this takes a URL")
+        fetching.fetch(self.process, wanted, visit, self.terminal.progress)
+
+    def fetch_one(self, url: str) -> Fetched:
+        """Ask for one robots.txt."""
+        found: list[Fetched] = []
+
+        def visit(fetched: Fetched) -> tuple[()]:
+            found.append(fetched)
+            return ()
+
+        self.fetch([self.wanted_robots(url)], visit)
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of it."""
+
+    exit_code: int
+    data: dict[str, Any]
+    """For ``--format json``."""
+    text: str
+    """For a terminal."""
+    remarks: list[str] = field(default_factory=list)
+    """For standard error."""
+    page: Callable[[], str] | None = None
+    """Makes what ``--format html`` prints; None: there is no page of this."""
+    is_file: bool = False
+    """Whether the text is a file: into a pipe go its very octets."""
+
+
+def body_of(fetched: Fetched) -> bytes:
+    """Return the body of a success.
+
+    Raises:
+        CannotBeHadError: the answer is another, or none.
+    """
+    if fetched.failure is not None:
+        raise CannotBeHadError(fetched.trouble)
+    if fetched.status not in SUCCESS:
+        raise CannotBeHadError(f"{fetched.final_url}: the status is {fetched.status}")
+    return fetched.body

@@ -1,0 +1,136 @@
+"""What a worker says to a job on Redis, and what it is told: the arguments of ``exchange.lua``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.job.job_store import Place
+
+Word = tuple[object, ...]
+"""One of the words of ``exchange.lua``, and its arguments."""
+
+_LARGEST = 1 << 53  # what a project may give as a priority has no limit; Redis' scores have
+_PLACE = 17  # characters: band and order
+
+
+class Exchange(NamedTuple):
+    """What is said and asked for in one call."""
+
+    worker: int
+    token: str
+    number: int
+    last: int
+    """The number of the last one that is kept: where it is not, the job is in an older state."""
+    run: int
+    take: int
+    """How many sites more are asked for."""
+    first: int
+    """How many requests are claimed of each of them; 0: the lease is renewed, and no more."""
+    idle: str
+    """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
+    words: tuple[Word, ...]
+
+    def arguments(self, lease: int, *, was_away: bool) -> list[Any]:
+        """Return them as the script takes them; ``lease`` is in milliseconds."""
+        who = (self.worker, self.token, self.number, self.last)
+        head = (lease, self.run, self.take, self.first, self.idle, int(was_away))
+        return [*who, *head, *(one for word in self.words for one in word)]
+
+
+class Claimed(NamedTuple):
+    """A request that is this worker's now."""
+
+    site: str
+    line: str
+    number: int
+    place: tuple[int, int, int]
+    """Priority, band, order: the least is the next of its line."""
+    body: bytes
+
+
+class Answer(NamedTuple):
+    """What came of an exchange."""
+
+    is_lost: bool
+    """The lease of the worker has ended, or the job is in an older state than it knows: others may
+    have what it held.
+    """
+    is_again: bool
+    """The exchange had been made before; sites and claims are all that the worker has."""
+    now: float
+    """Seconds since the epoch, by the server's clock."""
+    sites: dict[str, bytes]
+    """Those that are the worker's from now on, with what their last owner has left of them."""
+    claimed: list[Claimed]
+    dropped: int
+    passed_over: int
+    give_back: list[str]
+    """Sites that other workers ask for."""
+    surplus: int
+    """How many sites the worker had better give to others, which have room for more."""
+    run: int
+    outcome: str
+    next_due: float | None
+    """In how many seconds a site is due that has no owner; None: none is."""
+    waiting: int
+    """How many sites have no owner, and requests that wait."""
+    last: int = 0
+    """Where the lease is lost: the number of the worker's last exchange that is kept; UNKNOWN."""
+
+
+UNKNOWN = -1
+"""In place of the number of a worker's last exchange: it is none of that job."""
+_LOST = Answer(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FBT003 -- fields
+
+
+def read_answer(said: list[Any]) -> Answer:
+    """Return what the script has returned."""
+    if said[0] == b"lost":
+        return _LOST._replace(last=int(said[1]))
+    status, now, granted, claimed, dropped, passed_over, give_back, surplus = said[:8]
+    run, outcome, next_due, waiting = said[8:]
+    return Answer(
+        is_lost=False,
+        is_again=status == b"again",
+        now=now / 1000,
+        sites={name(granted[i]): granted[i + 1] for i in range(0, len(granted), 2)},
+        claimed=[_claimed(*claimed[i : i + 3]) for i in range(0, len(claimed), 3)],
+        dropped=dropped,
+        passed_over=passed_over,
+        give_back=[name(one) for one in give_back],
+        surplus=int(surplus),
+        run=int(run),
+        outcome=outcome.decode(),
+        next_due=None if int(next_due) < 0 else int(next_due) / 1000,
+        waiting=waiting,
+    )
+
+
+def _claimed(site: bytes, priority: bytes, member: bytes) -> Claimed:
+    """Read a request as it stands in its site's queue: place, number, line and body."""
+    number, _, form = member[_PLACE:].partition(b" ")
+    length, _, rest = form.partition(b":")
+    of_line = int(length)
+    place = int(float(priority)), int(member[:1]), int(member[1:_PLACE])
+    line = name(site + rest[:of_line])
+    return Claimed(name(site), line, int(number), place, rest[of_line:])
+
+
+def push(site: str, line: str, place: Place, number: int, body: bytes) -> list[object]:
+    """Return the arguments by which a request is kept, without the word."""
+    of_line = key(line)[len(key(site)) :]
+    kind = f"{place.band}{'L' if place.is_last_first else 'F'}"
+    priority = max(-_LARGEST, min(place.priority, _LARGEST))
+    form = b"%d:%b%b" % (len(of_line), of_line, body)
+    return [key(site), priority, kind, number, form]
+
+
+def key(text: str) -> bytes:
+    """Return a name as it is written, whatever a URL held."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def name(octets: bytes) -> str:
+    """Return a name that was written."""
+    return octets.decode("utf-8", "surrogatepass")

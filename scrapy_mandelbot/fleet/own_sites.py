@@ -1,0 +1,146 @@
+"""The sites that are a worker's own: taken with what their last owner has left, and given back."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Protocol
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.job.site_states import NOTHING_LEFT, is_calm, left_of, read_left
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.crawl import Crawl
+    from scrapy_mandelbot.fleet.server import LeftSite
+    from scrapy_mandelbot.fleet.shared_job import SharedJob
+    from scrapy_mandelbot.fleet.shared_storage import SharedStorage
+    from scrapy_mandelbot.sites.site import SiteState
+
+HELD_WHILE_PAUSED = 10.0
+"""Seconds; a site that is paused for longer is given back, with its pause."""
+_MOST_GIVEN = 4  # sites at a time, to workers that have room for more
+_LOOKED_AT = 100  # sites, for those
+
+
+class Queue(Protocol):
+    """What is told of sites that come and go."""
+
+    def rouse(self, name: str) -> None:
+        """Have a line take part to which requests have come by themselves."""
+
+    def delayed_of(self, site: SiteState) -> int:
+        """Return how many requests of a site wait for a time of their own."""
+
+    def leave(self, site: SiteState) -> tuple[list[str], list[Request]]:
+        """Forget what waits of a site; return its lines, and the requests that were delayed."""
+
+
+class OwnSites:
+    """Takes sites and gives them back.
+
+    Args:
+        crawler: the worker.
+        crawl: what is known of it.
+        job: what it holds, and has to say.
+        storage: its requests.
+        queue: where they wait.
+    """
+
+    def __init__(
+        self, crawler: Crawler, crawl: Crawl, job: SharedJob, storage: SharedStorage, queue: Queue
+    ) -> None:
+        self._crawler = crawler
+        self._crawl = crawl
+        self._job = job
+        self._storage = storage
+        self._queue = queue
+        self.server_time = 0.0
+        """How far the server's clock is ahead, in seconds."""
+
+    def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
+        """Have new sites asked, and the lines to which requests came; return whether any is."""
+        roused = dict.fromkeys(lines)
+        for name, state in sites.items():
+            for pause in read_left(state, self.server_time):
+                self._crawl.throttle.take_over(name, pause)
+            roused.update(dict.fromkeys(self._storage.taken(name)))
+        for line in roused:
+            self._queue.rouse(line)
+        return bool(roused)
+
+    def look(self) -> None:
+        """Give back those sites of which nothing is left to do here, or not for long.
+
+        Of the others their next owner is to know how they stand, should this one die.
+        """
+        now = self._crawl.now()
+        for name in list(self._storage.touched):
+            if name not in self._job.sites:
+                continue
+            site = self._crawl.sites.of(name)
+            is_long = site.has_given_up() or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
+            if self._is_movable(site) and (is_long or self._is_done(site)):
+                self._give_back(site, now)
+            else:
+                self._say_what_is_left(site, now)
+        self._storage.touched.clear()
+
+    def share(self, wanted: Iterable[str], surplus: int) -> None:
+        """Give sites to workers that ask for them, or have room for more."""
+        now, sites = self._crawl.now(), self._crawl.sites
+        for name in wanted:
+            if name in self._job.sites and self._is_movable(site := sites.of(name)):
+                self._give_back(site, now)
+        left = min(surplus, _MOST_GIVEN)
+        for name in list(self._job.sites)[:_LOOKED_AT] if left else ():
+            site = sites.of(name)
+            if self._is_movable(site) and is_calm(site):
+                self._give_back(site, now)
+                left -= 1
+                if not left:
+                    return
+
+    def lose(self) -> list[LeftSite]:
+        """Forget all: others have them. Return what these should know of those to be left alone."""
+        now, known = self._crawl.now(), []
+        for name in list(self._job.sites):
+            site = self._crawl.sites.get(name)
+            if site is not None:
+                least = engine.slot_delay(self._crawler, site.slots)
+                left = left_of(site, now, self.server_time, least)
+                if left != NOTHING_LEFT:
+                    known.append((name, *left))
+                self._storage.given_back(*self._queue.leave(site))
+                self._crawl.sites.forget(site)
+        return known
+
+    def say_all(self) -> None:
+        """Say of each what its next owner has to know: the crawl ends."""
+        now = self._crawl.now()
+        for name in self._job.sites:
+            site = self._crawl.sites.of(name)
+            self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
+
+    def _is_done(self, site: SiteState) -> bool:
+        return self._job.sites[site.name].is_dry and site.name not in self._storage.under_way
+
+    def _is_movable(self, site: SiteState) -> bool:
+        """Return whether no request of a site is in flight, or is known to this worker alone."""
+        delayed = self._queue.delayed_of(site)
+        is_in_flight = self._storage.under_way.get(site.name, 0) > delayed
+        if is_in_flight or next(site.awaited(), None) is not None:
+            return False
+        return not self._storage.holds_in_memory(site.name)
+
+    def _give_back(self, site: SiteState, now: float) -> None:
+        self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
+        self._storage.given_back(*self._queue.leave(site))
+        self._job.give_back(site.name)
+        self._crawl.sites.forget(site)  # what another one finds out of it is not known here
+
+    def _say_what_is_left(self, site: SiteState, now: float, least: float = 0.0) -> None:
+        self._job.rest(site.name, *left_of(site, now, self.server_time, least))

@@ -1,0 +1,396 @@
+"""What one worker of a job on Redis holds, and what it has to say; without I/O."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.fleet.changes import UNKNOWN, Exchange, key, push
+from scrapy_mandelbot.fleet.changes import name as name_of
+from scrapy_mandelbot.fleet.holdings import FIRST, HeldLines, HeldSite, Lost, Said, SaidAlone
+from scrapy_mandelbot.job.job_store import START, ChildrenLeft, KeptRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from scrapy_mandelbot.fleet.changes import Answer, Word
+    from scrapy_mandelbot.fleet.server import Joined
+    from scrapy_mandelbot.job.job_store import Place
+
+MOST_WORDS = 1_000
+"""Of an exchange: other workers wait meanwhile, for a few milliseconds."""
+_NUMBERS = 1 << 40  # that a worker can give to requests
+_NEWEST = 1 << 60  # in the order of a line, before and behind all that the server has numbered
+MOST_RECENT = 100_000
+"""Fingerprints that are remembered, or twice as many."""
+
+
+class Arrived(NamedTuple):
+    """What an answer has brought."""
+
+    sites: dict[str, bytes]
+    """New ones, with what their last owner has left."""
+    lines: list[str]
+    """The line of each request that was claimed."""
+    said: int
+    """How many requests were pushed, dropped ones included."""
+    dry: list[str]
+    """Sites of which nothing waits any more."""
+
+
+class SharedJob:
+    """A :class:`~scrapy_mandelbot.job.job_store.JobStore` of which others have a part.
+
+    What is done is said in the next exchange, in the order in which it was done: so what a callback
+    gave is kept before its own request is done with. An exchange that was not answered is the next
+    one again, whatever was done meanwhile.
+
+    Args:
+        joined: as which worker.
+        site_of: returns the site of a line.
+        now: returns seconds, by a clock that only goes forward.
+    """
+
+    def __init__(
+        self, joined: Joined, site_of: Callable[[str], str], now: Callable[[], float]
+    ) -> None:
+        self._site_of = site_of
+        self._now = now
+        self.sites: dict[str, HeldSite] = {}
+        """Those that are this worker's."""
+        self._lines = HeldLines()
+        self._line_of_site: dict[str, set[str]] = {}
+        self._claimed: dict[int, str] = {}
+        """Numbers of requests that are claimed, with their sites; those that wait here too."""
+        self._low: dict[str, None] = {}
+        """Sites of which more is to be claimed."""
+        self._given: dict[int, dict[int, int]] = {}
+        """By parent, how often it gave a fingerprint that stops nothing."""
+        self._recent: tuple[set[int], set[int]] = set(), set()
+        """Fingerprints that this worker has said lately."""
+        self._words: list[Said] = []
+        self._size = 0
+        self._sent: Exchange | None = None
+        self._sent_words: list[Said] = []
+        self._claiming: list[str] = []
+        """Sites of which requests are claimed by what was sent."""
+        self._count = 0
+        self._moves = 0
+        self._exchanges = 0
+        self._said_alone = SaidAlone(forgotten=UNKNOWN)
+        self._first_number = 0
+        self.join(joined)
+
+    def __repr__(self) -> str:
+        return f"<SharedJob: worker {self.worker}, {len(self.sites)} sites>"
+
+    def join(self, joined: Joined) -> None:
+        """Be a worker by another number: at first, and when a lease was lost."""
+        self.worker, self.run, self.born = joined.worker, joined.run, joined.born
+        self.token = joined.token
+        self.last = 0
+        """The number of the last exchange that Redis has kept."""
+        before, self._first_number = self._first_number, joined.worker * _NUMBERS
+        moved = self._first_number - before  # others may have the old numbers
+        self._words = [one.moved(moved) for one in self._words]
+
+    # What JobStore asks for.
+
+    def lengths(self) -> dict[str, int]:
+        """Return how many requests of each line are here."""
+        return self._lines.lengths()
+
+    @property
+    def uncommitted(self) -> int:
+        """How many words are not said, or not answered."""
+        return len(self._words) + len(self._sent_words)
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        """How much of memory they take, about."""
+        return self._size + 300 * self.uncommitted
+
+    def push(self, line: str, place: Place, body: bytes) -> int:
+        """Add a request; return its number."""
+        return self._push(line, place, body, None, ("", "", 0))
+
+    def push_new(
+        self, line: str, place: Place, body: bytes, fingerprint: int, parent: int | None
+    ) -> int:
+        """Add a request unless one with its fingerprint was seen in the job; return its number."""
+        self._note_recent(fingerprint)
+        return self._push(line, place, body, parent, (str(fingerprint), "", 0))
+
+    def push_child(
+        self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
+    ) -> int:
+        """Add a request unless its parent has given it before, in a run that was cut, or elsewhere.
+
+        Of ``start()`` all workers together give each request as often as one of them does.
+        """
+        given = self._given.setdefault(parent, {})
+        times = given[fingerprint] = given.get(fingerprint, 0) + 1
+        return self._push(line, place, body, parent, (str(fingerprint), parent, times))
+
+    def claim(self, line: str) -> KeptRequest | None:
+        """Take the next request of a line, of those that are here."""
+        taken = self._lines.take(line)
+        if taken is None:
+            return None
+        site = self.sites[self._site_of(line)]
+        site.waiting -= 1
+        if site.is_low:
+            self._low[site.name] = None
+        return KeptRequest(*taken)
+
+    def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
+        """Have a request that was claimed wait again here, as the newest of its line."""
+        site = self._site_of(line)
+        before = self._claimed.get(number)
+        if before is None:
+            return
+        self._moves += 1
+        if before != site or site not in self.sites:  # it goes elsewhere now: as a new one does
+            self._add(("done", key(before), number))
+            self._forget_claim(number)
+            self.push(line, place, body)
+            return
+        newest = -self._moves if place.is_last_first else _NEWEST + self._moves
+        self._wait(site, line, (place.priority, place.band, newest), number, body)
+        self._add(("put_back", *push(site, line, place, number, body)), len(body))
+
+    def acknowledge(self, number: int) -> None:
+        """Forget a request that was claimed, and what was counted of its children."""
+        self._given.pop(number, None)
+        site = self._forget_claim(number)
+        if site is not None:
+            self._add(("done", key(site), number))
+
+    def has_seen(self, fingerprint: int) -> bool:
+        """Return whether this worker knows that the fingerprint was seen; the server knows more."""
+        return fingerprint in self._recent[0] or fingerprint in self._recent[1]
+
+    def see(self, fingerprint: int) -> None:
+        """Note a fingerprint as seen."""
+        self._note_recent(fingerprint)
+        self._add(("see", fingerprint))
+
+    def count_child(self, parent: int, fingerprint: int) -> None:
+        """Do nothing: :meth:`push_child` does both."""
+
+    def children_left(self, parent: int) -> ChildrenLeft:  # noqa: ARG002 -- the contract's
+        """Return none: the server passes them over."""
+        return ChildrenLeft()
+
+    def forget_children(self, parent: int) -> None:
+        """Forget what was counted of a parent's children."""
+        self._given.pop(parent, None)
+        self._add(("forget", parent))
+
+    def get_state(self, name: str) -> bytes | None:  # noqa: ARG002 -- the contract's
+        """Return nothing: what is kept is others' too, and has to be asked for."""
+        return None
+
+    def get_states(self, prefix: str) -> dict[str, bytes]:  # noqa: ARG002 -- the contract's
+        """Return nothing, as :meth:`get_state` does."""
+        return {}
+
+    def put_state(self, name: str, value: bytes | None) -> None:
+        """Keep something under a name in place of what was; None: nothing."""
+        self._add(("keep", key(name), b"" if value is None else b"=" + value), len(value or b""))
+
+    def claimed(self) -> Iterator[int]:
+        """Yield the numbers of the requests that were handed out."""
+        yield from self._claimed.keys() - set(self._lines.numbers())
+
+    def commit(self) -> None:
+        """Do nothing: the next exchange says it."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    # Sites.
+
+    def rest(self, name: str, state: bytes, milliseconds: str) -> None:
+        """Say what the next owner of a site has to know, and for how long it is left alone.
+
+        Args:
+            name: of the site.
+            state: how it is to be asked; empty: nothing is to be known.
+            milliseconds: from now on; ``inf``: until a next run.
+        """
+        site = self.sites[name]
+        if site.said != (state, milliseconds) or milliseconds not in {"0", "inf"}:  # from now on
+            site.said = state, milliseconds
+            self._add(("rest", key(name), state, milliseconds), len(state))
+
+    def give_back(self, name: str) -> list[str]:
+        """Have a site be another's, with all that waits of it; return its lines that had any here.
+
+        None of its requests may be in flight.
+        """
+        site = self.sites.pop(name)
+        self._low.pop(name, None)
+        lines = sorted(self._line_of_site.pop(name, ()))
+        for line in lines:
+            self._lines.drop(line)
+        for number in site.numbers:  # those that came back and were delayed, too
+            del self._claimed[number]
+        self._add(("give_back", key(name)))
+        return lines
+
+    def ask_for(self, name: str) -> None:
+        """Ask for a site, though nothing of it need wait there."""
+        self._add(("ask", key(name)))
+
+    # Exchanges.
+
+    def next_exchange(self, take: int, idle: str) -> Exchange:
+        """Return what is to be said next; the same again, until it is answered."""
+        if self._sent is None:
+            words, self._words = self._words[:MOST_WORDS], self._words[MOST_WORDS:]
+            now, self._claiming = self._now(), list(self._low)
+            self._low.clear()
+            claims = [("claim", key(one), self.sites[one].ask(now)) for one in self._claiming]
+            self._exchanges += 1
+            self._sent_words = words
+            all_words = (*(one.word for one in words), *claims)
+            who = self.worker, self.token, self._exchanges, self.last
+            self._sent = Exchange(*who, self.run, take, FIRST, idle, all_words)
+        return self._sent
+
+    @property
+    def has_more_to_say(self) -> bool:
+        """Whether another exchange has something to say or to claim."""
+        return bool(self._words or self._low)
+
+    def only_renewing(self) -> Exchange:
+        """Return an exchange that says and asks for nothing, so that the lease goes on.
+
+        It may be called in any thread, and be made before or after the one that was sent.
+        """
+        sent = self._sent
+        number = UNKNOWN if sent is None else sent.number
+        return Exchange(self.worker, self.token, number, self.last, self.run, 0, 0, "", ())
+
+    def take_answer(self, answer: Answer) -> Arrived:
+        """Go by what an exchange was answered."""
+        sent = self._sent
+        assert sent is not None  # noqa: S101 -- an answer is to something
+        if sent.words or answer.sites or answer.is_again:
+            self.last = sent.number
+        self._said_alone.add(sent.number, self._now(), self._sent_words)
+        self._said_alone.add_rests(sent.number, self._now(), self._sent_words)
+        said = sum(one.word[0] == "push" for one in self._sent_words)
+        self._size -= sum(one.size for one in self._sent_words)
+        self._sent, self._sent_words = None, []
+        now = self._now()
+        new = {name: state for name, state in answer.sites.items() if name not in self.sites}
+        if answer.is_again:  # what was given back since is on its way there
+            given_back = {one.word[1] for one in self._words if one.word[0] == "give_back"}
+            new = {name: state for name, state in new.items() if key(name) not in given_back}
+        for name in new:
+            self.sites[name] = HeldSite(name, now)
+            self.sites[name].asked = FIRST
+        claiming = (one for one in self._claiming if one in self.sites)
+        counts = dict.fromkeys(chain(new, claiming), 0)
+        done = {one.word[2] for one in self._words if one.word[0] == "done"}
+        lines = []
+        for one in answer.claimed:
+            if (
+                one.site in self.sites
+                and one.number not in self._claimed
+                and one.number not in done
+            ):
+                counts[one.site] = counts.get(one.site, 0) + 1
+                self._wait(one.site, one.line, one.place, one.number, one.body)
+                lines.append(one.line)
+        dry = []
+        for name, count in counts.items():
+            site = self.sites[name]
+            site.arrived(count)
+            if site.is_low and site.has_more:
+                self._low[name] = None
+            elif site.is_dry:
+                dry.append(name)
+        return Arrived(new, lines, said, dry)
+
+    def poll_dry(self, names: Iterable[str]) -> None:
+        """Have the next exchange claim of sites of which nothing was there the last time."""
+        for name in names:
+            site = self.sites.get(name)
+            if site is not None and not site.waiting and not site.asked:
+                self._low[name] = None
+
+    def lose(self, last: int) -> Lost:
+        """Drop all that was held and said under a lease that is lost.
+
+        What gave it comes back, to whoever has it now. What no request gave is kept, as what
+        ``start()`` gives, and is said by the next lease, where Redis has not kept it.
+
+        Args:
+            last: the number of the last exchange that Redis has kept.
+        """
+        is_kept = self._sent is not None and self._sent.number <= last
+        words = [*(() if is_kept else self._sent_words), *self._words]
+        self._sent, self._sent_words = None, []
+        self._said_alone.add_rests(self._exchanges + 1, self._now(), words)
+        left = [
+            (site, state, milliseconds)
+            for one, state, milliseconds in self._said_alone.rests_after(last, self._now())
+            if (site := name_of(one)) not in self.sites  # of these more is known
+        ]
+        is_whole, again = self._said_alone.after(last)
+        self._said_alone = SaidAlone(forgotten=0)  # by this number, or under another one
+        self.last = min(self.last, last)
+        self._words = [*again, *(one for one in words if one.is_alone)]
+        self._size = sum(one.size for one in self._words)
+        self.sites.clear()
+        self._lines = HeldLines()
+        self._line_of_site.clear()
+        self._claimed.clear()
+        self._low.clear()
+        self._given = {START: self._given.pop(START, {})}
+        self._recent = set(), set()
+        return Lost(is_whole, left)
+
+    # The rest is its own.
+
+    def _push(
+        self,
+        line: str,
+        place: Place,
+        body: bytes,
+        parent: int | None,
+        once: tuple[str, int | str, int],
+    ) -> int:
+        self._count += 1
+        number = self._first_number + self._count
+        word = ("push", *push(self._site_of(line), line, place, number, body), *once)
+        self._add(word, len(body), parent)
+        return number
+
+    def _add(self, word: Word, size: int = 0, parent: int | None = None) -> None:
+        self._words.append(Said(word, size, parent))
+        self._size += size
+
+    def _wait(
+        self, site: str, line: str, place: tuple[int, int, int], number: int, body: bytes
+    ) -> None:
+        self._claimed[number] = site
+        self.sites[site].numbers.add(number)
+        self.sites[site].waiting += 1
+        self._line_of_site.setdefault(site, set()).add(line)
+        self._lines.add(line, place, number, body)
+
+    def _forget_claim(self, number: int) -> str | None:
+        site = self._claimed.pop(number, None)
+        if site in self.sites:
+            self.sites[site].numbers.discard(number)
+        return site
+
+    def _note_recent(self, fingerprint: int) -> None:
+        newer, _ = self._recent
+        newer.add(fingerprint)
+        if len(newer) >= MOST_RECENT:
+            self._recent = set(), newer

@@ -1,0 +1,100 @@
+"""The schedulers: of a job that outlasts its process, and around one that is not Scrapy's."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.job.job import JobError
+from scrapy_mandelbot.job.job_scheduler import JobScheduler
+from scrapy_mandelbot.queue.names import queue_name
+from scrapy_mandelbot.queue.site_queue import SiteQueue
+from scrapy_mandelbot.throttle.site_map import key_of, site_of_request
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+
+
+logger = logging.getLogger(__name__)
+
+
+class SharedJobScheduler(JobScheduler):
+    """Hands out the requests of those sites of a job on Redis that are this worker's.
+
+    What is new goes to Redis, where every worker's fingerprints are, and comes from there to the
+    worker that has its site.
+    """
+
+    keeps_job = False
+    _kept_on = "redis"
+
+    def __init__(self, crawler: Crawler, worker: JobWorker) -> None:
+        self._worker = worker
+        self._throttle = Crawl.of(crawler).throttle
+        self._serve(crawler, worker)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> SharedJobScheduler:
+        """Build it over the job of MANDELBOT_JOB.
+
+        Raises:
+            JobError: MANDELBOT_JOB is no Redis, or that cannot be reached.
+        """
+        worker = JobWorker.of(crawler)
+        if worker is None:
+            raise JobError("SharedJobScheduler needs a Redis as MANDELBOT_JOB")
+        return cls(crawler, worker)
+
+    def open(self, spider: Spider) -> None:
+        """Take the first sites.
+
+        Raises:
+            RuntimeError: Scrapy does not say when a request is settled.
+        """
+        self._spider = spider
+        try:
+            engine.on_settled(self._crawler, self.finish_request)
+            self._storage = self._worker.begin(spider)
+            self._in_hand = self._storage.in_hand
+            self._queue = SiteQueue.over(self._crawler, self._storage)
+            self._worker.serve(self._queue)
+        except BaseException:
+            self._worker.let_go()
+            raise
+        self._is_open = True
+
+    def close(self, reason: str) -> None:  # noqa: ARG002 -- Scrapy's interface
+        """Say what is left to be said, and have all else be other workers'."""
+        if self._is_open:
+            self._is_open = False
+            self._worker.close()
+            self._queue.close()
+
+    def has_pending_requests(self) -> bool:
+        """Return whether anything is left to do for this worker."""
+        return len(self._queue) > 0 or self._worker.has_something_to_say
+
+    def _next(self) -> Request | None:
+        """Take the next request of a site that is this worker's and may be asked now."""
+        request = self._queue.pop() if self._worker.may_send else None
+        if request is None:
+            self._worker.hungry()
+        else:
+            self._worker.handed_out(self._throttle.flight_of(request).site)
+        return request
+
+    def _keep(self, request: Request) -> None:
+        if request in self._in_hand or self._throttle.in_flight.is_coming_back(request):
+            self._queue.push(request)
+        elif not self._storage.push_new(self._line_of(request), request):
+            self._queue.rouse(self._line_of(request))
+            self._count("enqueued", "memory")
+        self._worker.pushed()
+
+    def _line_of(self, request: Request) -> str:
+        key = key_of(site_of_request(request), self._throttle.route_of(request))
+        return queue_name(key, engine.slot_key(self._crawler, request))

@@ -1,0 +1,284 @@
+"""What a worker holds of a job on Redis, as the site queue sees it: requests of its own sites."""
+
+from __future__ import annotations
+
+from heapq import heapify
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.job.job_storage import InHand, JobStorage
+from scrapy_mandelbot.job.requests import CannotWriteError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+
+    from scrapy_mandelbot.fleet.shared_job import SharedJob
+    from scrapy_mandelbot.job.job_storage import Complaints
+    from scrapy_mandelbot.job.requests import Order, RequestForm
+
+LOST = -1
+"""Stands for the number of a request whose lease was lost: it comes back, to whoever has it now."""
+
+
+class SharedStorage(JobStorage):
+    """Requests by line, of the sites that are this worker's. What is new goes to Redis first.
+
+    Args:
+        job: what the worker holds.
+        form: writes requests down.
+        order: their order within a line.
+        fingerprint: returns what tells a request from others, as octets.
+        complaints: told what cannot be kept.
+        site_of: returns the site of a line.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 -- those of JobStorage, and one more
+        self,
+        job: SharedJob,
+        form: RequestForm,
+        order: Order,
+        fingerprint: Callable[[Request], bytes],
+        complaints: Complaints,
+        site_of: Callable[[str], str],
+    ) -> None:
+        super().__init__(job, form, order, fingerprint, complaints)
+        self._job = job
+        self._site_of = site_of
+        self._away = _BySite(site_of)
+        """Requests that are not here: in flight, or delayed."""
+        self.under_way = self._away.counts
+        """Sites, and how many of their requests are not here."""
+        self._here_alone = _BySite(site_of)
+        """Requests that cannot be written down, wherever they are."""
+        self.touched: dict[str, None] = {}
+        """Sites of which a request came or went since they were looked at last."""
+        self.homeless: dict[str, set[str]] = {}
+        """Lines of requests that cannot be written down, by sites that are not this worker's."""
+
+    def push_new(self, name: str, request: Request) -> bool:
+        """Add a request that the job may or may not have; return whether it can be written down."""
+        try:
+            body = self._form.write(request)
+        except CannotWriteError as error:
+            self._complaints.unwritable(request, error)
+            self._push_in_memory(name, request)
+            self._find_home(name, 1)
+            return False
+        self._push_new(name, request, body)
+        return True
+
+    def push(self, name: str, request: Request) -> None:
+        """Take back a request that was handed out; add another, as :meth:`push_new` does."""
+        one = self.in_hand.get(request)
+        if one is None:
+            self.push_new(name, request)
+            return
+        self._is_back(request)
+        try:
+            body = self._form.write(request)
+        except CannotWriteError:
+            self._push_in_memory(name, request)
+            self._find_home(name, 1)
+            return
+        if one.number is None:  # of those in memory, but it can be written down now
+            self._push_new(name, request, body)
+            self._let_go(request, one)
+        elif one.waits > 1:
+            self._put_back(one, name, request, body)
+            self._find_home(name, 1)
+        else:
+            self._put_back(one, name, request, body)
+            if self._site_of(name) in self._job.sites:
+                self._grow(name)
+
+    def put_at_hand(self, name: str, request: Request) -> None:
+        """Add a request that was handed out, and is to be the next of its line."""
+        if self._site_of(name) not in self._job.sites:  # it was lost while the request was delayed
+            self.push(name, request)
+            return
+        if request in self.in_hand:
+            self._is_back(request)
+        super().put_at_hand(name, request)
+
+    def put_back(self, name: str, requests: list[Request]) -> None:
+        """Put requests that were taken back where they were, in front of the others."""
+        for request in requests:
+            self._is_back(request)
+        super().put_back(name, requests)
+
+    def pop(self, name: str) -> Request | None:
+        """Take the next request of a line, which ends with its last one."""
+        if name not in self.lengths:
+            return None
+        request = super().pop(name)
+        if request is not None:
+            self.touched[self._away.add(name, request)] = None
+        return request
+
+    def settled(self, request: Request) -> bool:
+        """Note that nothing is left to do for a request; return whether it was one of the job's."""
+        is_settled = super().settled(request)
+        if is_settled:
+            self._is_back(request)
+        return is_settled
+
+    # Told of sites.
+
+    def arrived(self, lines: list[str]) -> None:
+        """Note the line of each request that was claimed."""
+        for line in lines:
+            self._grow(line)
+
+    def taken(self, site: str) -> list[str]:
+        """Note that a site is this worker's; return lines of it that have requests in memory."""
+        self.touched[site] = None
+        lines = sorted(self.homeless.pop(site, ()))
+        for line in lines:
+            self._grow_by(line, len(self._in_memory.get(line, ())))
+        return lines
+
+    def holds_in_memory(self, site: str) -> bool:
+        """Return whether it has requests of the site that no other worker could have."""
+        return site in self._here_alone.counts
+
+    def given_back(self, lines: list[str], delayed: list[Request]) -> None:
+        """Note that what waits in these lines is others' now, and requests that were delayed.
+
+        Those that were handed out and came back are others' too, but for those in memory.
+        """
+        for line in lines:
+            self._total -= self.lengths.pop(line, 0)
+            delayed = delayed + self._at_hand.pop(line, [])
+        for request in delayed:
+            self._away.discard(request)
+            own_line = self._here_alone.line_of(request)
+            if own_line is None:
+                self.in_hand.pop(request, None)
+            else:
+                self._push_in_memory(own_line, request)
+
+    def lose(self) -> None:
+        """Drop what was held under a lease that is lost; what is in flight is another's as well.
+
+        Of what waits, requests in memory are kept until their sites are this worker's once more.
+        """
+        for request, one in list(self.in_hand.items()):
+            if one.number is not None:
+                one.number = LOST
+                del self.in_hand[request]
+                self._away.discard(request)
+                self._here_alone.discard(request)
+                self._sent_from_memory.discard(request)
+        for line, heap in list(self._in_memory.items()):
+            kept = [entry for entry in heap if entry[-1] in self.in_hand]
+            if kept:
+                heapify(kept)
+                self._in_memory[line] = kept
+            else:  # others have what it held
+                del self._in_memory[line]
+        self.given_back(list(self._at_hand), [])
+        self.lengths.clear()
+        self._total = 0
+        self.touched.clear()
+        for line in self._in_memory:
+            self.homeless.setdefault(self._site_of(line), set()).add(line)
+
+    # The rest is its own.
+
+    def _claim(self, name: str) -> Request | None:
+        while (kept := self._job.claim(name)) is not None:
+            try:
+                request = self._form.read(kept.body)
+            except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
+                self._complaints.unreadable(name, error)
+                self._job.put_state(f"unreadable/{kept.number}", kept.body)  # others cannot either
+                self._job.acknowledge(kept.number)
+                self._shrink(name)
+                self.touched[self._site_of(name)] = None
+                continue
+            self.in_hand[request] = InHand(kept.number)
+            return request
+        return None
+
+    def _push_new(self, name: str, request: Request, body: bytes) -> None:
+        parent = self.given_by(request)
+        number = None if parent is None else parent.number
+        if number == LOST:  # whoever has the parent is given it
+            return
+        place, job = self._place(request), self._job
+        if not request.dont_filter:
+            job.push_new(name, place, body, self.number_of(request), number)
+        elif number is not None and parent is not None and parent.waits:
+            job.push_child(name, place, body, self.number_of(request), number)
+        else:
+            job.push(name, place, body)
+
+    def _push_in_memory(self, name: str, request: Request) -> None:
+        super()._push_in_memory(name, request)
+        self._here_alone.add(name, request)
+
+    def _let_go(self, request: Request, one: InHand) -> None:
+        super()._let_go(request, one)
+        self._here_alone.discard(request)
+
+    def _find_home(self, name: str, count: int) -> None:
+        """Have requests in memory take part, where their site is this worker's."""
+        site = self._site_of(name)
+        if site in self._job.sites:
+            self._grow_by(name, count)
+        else:
+            self.homeless.setdefault(site, set()).add(name)
+
+    def _grow_by(self, name: str, count: int) -> None:
+        for _ in range(count):
+            self._grow(name)
+
+    def _is_back(self, request: Request) -> None:
+        site = self._away.discard(request)
+        if site is not None:
+            self.touched[site] = None
+
+    def _end_wait(self, row: InHand) -> None:
+        if row.number != LOST:
+            super()._end_wait(row)
+        else:
+            row.waits -= 1
+
+
+class _BySite:
+    """Requests with their lines, counted by site.
+
+    Args:
+        site_of: returns the site of a line.
+    """
+
+    def __init__(self, site_of: Callable[[str], str]) -> None:
+        self._site_of = site_of
+        self._places: dict[Request, tuple[str, str]] = {}
+        """Lines and sites."""
+        self.counts: dict[str, int] = {}
+        """How many requests each site has, of those that have any."""
+
+    def add(self, line: str, request: Request) -> str:
+        """Have a request in this line, wherever it was; return the site."""
+        self.discard(request)
+        site = self._site_of(line)
+        self._places[request] = line, site
+        self.counts[site] = self.counts.get(site, 0) + 1
+        return site
+
+    def discard(self, request: Request) -> str | None:
+        """Take out a request; return its site, None: it was not there."""
+        if request not in self._places:
+            return None
+        _, site = self._places.pop(request)
+        self.counts[site] -= 1
+        if not self.counts[site]:
+            del self.counts[site]
+        return site
+
+    def line_of(self, request: Request) -> str | None:
+        """Return the line of a request; None: it is not there."""
+        place = self._places.get(request)
+        return None if place is None else place[0]

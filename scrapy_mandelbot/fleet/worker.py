@@ -1,0 +1,447 @@
+"""The crawl as a worker of a job on Redis: when it says what it has done, and takes more."""
+
+from __future__ import annotations
+
+import logging
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import scrapy.signals
+from scrapy.exceptions import CloseSpider, DontCloseSpider
+
+from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet.own_sites import OwnSites
+from scrapy_mandelbot.fleet.server import JobServer, Link
+from scrapy_mandelbot.fleet.shared_job import SharedJob
+from scrapy_mandelbot.fleet.shared_storage import LOST, SharedStorage
+from scrapy_mandelbot.job.commits import MOST_BYTES, MOST_OPERATIONS
+from scrapy_mandelbot.job.feeds import Feeds
+from scrapy_mandelbot.job.job import JobError, RunningJob
+from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.memory_job import MemoryJob
+from scrapy_mandelbot.job.requests import Order, RequestForm
+from scrapy_mandelbot.job.site_states import site_of_line
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.clock import Call
+    from scrapy_mandelbot.fleet.changes import Answer, Exchange
+    from scrapy_mandelbot.fleet.own_sites import Queue
+    from scrapy_mandelbot.fleet.server import Joined
+    from scrapy_mandelbot.job.job_storage import InHand
+    from scrapy_mandelbot.sites.site import SiteState
+
+
+logger = logging.getLogger(__name__)
+
+_ATTRIBUTE = "_scrapy_mandelbot_worker"
+AT_ONCE = 1_000
+"""Requests after which an exchange is made though nothing was settled: start() may give many."""
+_LATER = 1.0  # seconds, where nothing was settled
+_TRY_AGAIN = 1.0  # seconds, where the server did not answer
+_POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
+_RENEWALS = 4  # in the time of a lease
+_SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
+_TAKEN_AT_ONCE = 16  # sites
+_WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
+
+
+def shares_job(crawler: Crawler) -> bool:
+    """Return whether the crawl is a worker of a job on Redis."""
+    crawl = Crawl.of(crawler)
+    return crawl.config.shares_job and crawl.asks_for_more
+
+
+class JobWorker(RunningJob):
+    """What the scheduler and JobMiddleware of one crawler share, where the job is on Redis."""
+
+    storage: SharedStorage
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        config = self._crawl.config
+        self._lease = config.job_lease
+        self._longest_idle = config.job_idle
+        self._closes_when_paused = config.closes_when_paused
+        spider: Any = crawler.spider
+        name = config.job_name or str(spider.name)
+        self._server = JobServer(config.job, name, self._lease)
+        self._feeds: Feeds | None = None
+        self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._timer: Call | None = None
+        self._timer_at = inf
+        self._changes = 0
+        self._is_asking = False
+        self._error: CannotKeepError | None = None
+        self._is_hungry = True
+        self._is_idle = False
+        self._idle_since: float | None = None
+        self._has_ended = False
+        self._is_closed = False
+        self._poll = _POLL
+        self._next_due: float | None = None
+        self._is_serving = False
+        self._link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
+        try:
+            joined = self._link.call_and_wait(self._server.join, _WAIT_AT_END)
+        except BaseException:
+            self._link.close()
+            raise
+        self.job = SharedJob(joined, site_of_line, self.clock.now)
+        self._tell_joined(joined)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> JobWorker | None:
+        """Return the crawler's one, made when first asked for; None: it shares no job.
+
+        Raises:
+            JobError: the job cannot be reached.
+        """
+        worker = vars(crawler).get(_ATTRIBUTE)
+        if worker is None:
+            if not shares_job(crawler):
+                return None
+            try:
+                worker = cls(crawler)
+            except (CannotKeepError, ValueError) as error:
+                raise JobError(f"The job on Redis cannot be had: {error}") from error
+            except ImportError as error:
+                raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
+            setattr(crawler, _ATTRIBUTE, worker)
+        assert isinstance(worker, cls)  # noqa: S101 -- nobody else sets it
+        return worker
+
+    def begin(self, spider: Spider) -> SharedStorage:
+        """Return where the requests are kept that this worker holds."""
+        form = RequestForm(spider)
+        order = Order.of(self._crawler.settings)
+        fingerprint = self._crawler.request_fingerprinter.fingerprint
+        self.storage = SharedStorage(self.job, form, order, fingerprint, self, site_of_line)
+        self.storage.given_by = self._given.get
+        connect = self._crawler.signals.connect
+        connect(self._spider_opened, signal=scrapy.signals.spider_opened)
+        connect(self._spider_idle, signal=scrapy.signals.spider_idle)
+        return self.storage
+
+    def serve(self, queue: Queue) -> None:
+        """Have requests come to a queue, from now on."""
+        self._own = OwnSites(self._crawler, self._crawl, self.job, self.storage, queue)
+        self._is_serving = True
+        self._set_timer(0.0)
+
+    # Told by the middleware.
+
+    def gives(self, parent: InHand, request: Request) -> bool:
+        """Note who gives a request; return True: whether it is new, Redis finds out."""
+        self._given[request] = parent
+        return True
+
+    # Told by the scheduler.
+
+    @property
+    def may_send(self) -> bool:
+        """Whether the sites that it has are certain to be its own still."""
+        return self.clock.now() < self._link.renewed_at + _SAFE * self._lease
+
+    @property
+    def has_something_to_say(self) -> bool:
+        """Whether anything was done that Redis does not know."""
+        return bool(self.job.uncommitted or self.storage.homeless)
+
+    def pushed(self) -> None:
+        """Note that a request is to be kept."""
+        self._is_idle = self._has_ended = False
+        self._changes += 1
+        if self._error is not None:
+            self._look_how_much_waits()
+        elif self._changes >= AT_ONCE or self._is_hungry:
+            self._set_timer(0.0)
+        else:
+            self._set_timer(_LATER)
+
+    def handed_out(self, site: SiteState) -> None:
+        """Note that a request is sent; who has the site next is to know its pace."""
+        self._is_idle = self._has_ended = self._is_hungry = False
+        self._idle_since = None
+        if not site.is_plain:
+            self._set_timer(0.0)
+
+    def hungry(self) -> None:
+        """Note that there is room for more than the sites that it has may be sent now."""
+        self._own.look()
+        self._is_hungry = True
+        if not self._is_asking:
+            self._set_timer(0.0 if self.job.has_more_to_say else self._poll)
+
+    def close(self) -> None:
+        """Say what is left, and have all else be others'."""
+        self._stop()
+        self._own.say_all()
+        left = self.storage.left_in_memory()
+        if left:
+            self._tell(events.JOB_LEFT_IN_MEMORY, count=left)
+        error = self._say_the_rest()
+        if error is not None:
+            self._tell(events.JOB_LOST, error=error)
+        self._leave()
+
+    def let_go(self) -> None:
+        """Have all be others', as the crawl does not begin."""
+        self._stop()
+        self._leave()
+
+    # Exchanges.
+
+    def _ask(self) -> None:
+        """Say what was done, and ask for more; the answer comes to :meth:`_answered`."""
+        self._timer, self._timer_at = None, inf
+        if self._is_asking or self._is_closed:
+            return
+        try:
+            self._flush_feeds()
+            exchange = self._next_exchange()
+        except (OSError, ValueError) as error:  # the last: a feed that is closed
+            self._went_wrong(CannotKeepError(str(error)))
+            return
+        except Exception as error:  # one that nobody hears of would leave the worker waiting
+            logger.exception("Error while an exchange was made")
+            self.failed(CannotKeepError(repr(error)))
+            return
+        self._is_asking = True
+        self._changes = 0
+        self._link.call(lambda: self._server.exchange(exchange), self._answered)
+
+    def _next_exchange(self) -> Exchange:
+        self._own.look()
+        for site in list(self.storage.homeless)[:_TAKEN_AT_ONCE]:
+            self.job.ask_for(site)
+        is_well = self._error is None and not engine.is_closing(self._crawler)
+        room = self._most_active - sum(self.storage.under_way.values())
+        take = max(1, min(room, _TAKEN_AT_ONCE)) if self._is_hungry and is_well else 0
+        if is_well:
+            self.job.poll_dry([*self.storage.under_way])
+        has_nothing = not (self.job.uncommitted or self.job.sites or self.storage.in_hand)
+        idle = ""
+        if self._is_idle and has_nothing:
+            idle = "close" if self._closes_when_paused else "wait"
+        return self.job.next_exchange(take, idle)
+
+    def _answered(self, answer: Answer | CannotKeepError) -> None:
+        self._is_asking = False
+        if self._is_closed:
+            return
+        if isinstance(answer, CannotKeepError):
+            self._went_wrong(answer)
+            return
+        if answer.is_lost:
+            self._join_again(answer.last)
+            return
+        if self._error is not None:
+            self._error = None
+            self._tell(events.JOB_SAVED_AGAIN)
+        try:
+            brought = self._go_by(answer)
+        except Exception as error:  # as above
+            logger.exception("Error while an answer was taken")
+            self.failed(CannotKeepError(repr(error)))
+            return
+        if brought:
+            self._poll = _POLL
+        else:
+            self._poll = min(2 * self._poll, _POLL_SLOWLY)
+        self._set_timer(self._next_in(brought=brought))
+        if brought or self._has_ended or not self.has_something_to_say:
+            engine.wake(self._crawler)
+
+    def _go_by(self, answer: Answer) -> bool:
+        """Take what an answer has brought; return whether that is anything."""
+        job, own = self.job, self._own
+        own.server_time = answer.now - self.clock.now()
+        self._next_due = answer.next_due
+        arrived = job.take_answer(answer)
+        self._count(arrived.said, answer)
+        self.storage.arrived(arrived.lines)
+        has_brought = own.take(arrived.sites, arrived.lines)
+        self.storage.touched.update(dict.fromkeys(arrived.dry))
+        own.share(answer.give_back, answer.surplus)
+        if answer.run != job.run:
+            self._has_ended, self._outcome = True, answer.outcome
+            job.run = answer.run
+        return has_brought
+
+    def _next_in(self, *, brought: bool) -> float:
+        """Return in how many seconds the next exchange is made."""
+        if self.job.has_more_to_say and (brought or self.job.uncommitted):
+            return 0.0
+        longest = self._lease / _RENEWALS
+        if not self._is_hungry:
+            return longest
+        return min(longest, max(_POLL, min(self._poll, self._next_due or inf)))
+
+    def _went_wrong(self, error: CannotKeepError) -> None:
+        if self._error is None:
+            self._tell(events.JOB_NOT_SAVED, error=error)
+        self._error = error
+        self._look_how_much_waits()
+        self._link.call(
+            self._renew, lambda _: None
+        )  # a server that is full takes no more than this
+        self._set_timer(_TRY_AGAIN)
+
+    def _look_how_much_waits(self) -> None:
+        job = self.job
+        is_much = job.uncommitted > MOST_OPERATIONS or job.uncommitted_bytes > MOST_BYTES
+        if is_much and self._broken is None:
+            self._broken = self._error
+            self._tell(events.JOB_GIVEN_UP, error=self._error)
+            engine.close_spider(self._crawler, "job_not_saved")
+
+    def _join_again(self, last: int) -> None:
+        """Begin anew: others have what was held, or Redis knows less than this worker.
+
+        Args:
+            last: the number of the last exchange that Redis has kept.
+        """
+        job = self.job
+        is_older = last < job.last
+        self._tell(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
+        held = self._own.lose()
+        lost = job.lose(last)
+        if not lost.is_whole:
+            self._forgotten()
+        self.storage.lose()
+        self._is_asking = True
+        worker, token = job.worker, job.token
+
+        def leave_and_join() -> Joined:
+            self._server.leave(worker, token, [*lost.left, *held])
+            return self._server.join()
+
+        self._link.call(leave_and_join, self._joined_again)
+
+    def _forgotten(self) -> None:
+        self._tell(events.JOB_FORGOTTEN)
+        engine.close_spider(self._crawler, "job_forgotten")
+
+    def _joined_again(self, joined: Joined | CannotKeepError) -> None:
+        self._is_asking = False
+        if self._is_closed:
+            return
+        if isinstance(joined, CannotKeepError):
+            self._went_wrong(joined)
+            return
+        if joined.born != self.job.born:
+            self._forgotten()
+        self.job.join(joined)
+        self._tell_joined(joined)
+        self._set_timer(0.0)
+
+    # The end.
+
+    def _spider_idle(self) -> None:
+        """Wait for work while others have some; end when none has."""
+        if self._has_ended:
+            if self._outcome == "finished":
+                return
+            raise CloseSpider(self._outcome)
+        now = self.clock.now()
+        if self._idle_since is None:
+            self._idle_since = now
+        elif self._longest_idle is not None and now - self._idle_since >= self._longest_idle:
+            raise CloseSpider("job_idle")
+        if not self._is_idle:
+            self._is_idle = True
+            if not self._is_asking:
+                self._set_timer(0.0)
+        raise DontCloseSpider
+
+    def _stop(self) -> None:
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _say_the_rest(self) -> CannotKeepError | None:
+        """Say all that is left, while the crawl waits; return why that failed, if it did."""
+        ends_at = self.clock.now() + _WAIT_AT_END
+        while self.job.uncommitted:
+            exchange = self.job.next_exchange(0, "")
+            left = max(0.1, ends_at - self.clock.now())
+            try:
+                answer = self._link.call_and_wait(lambda: self._server.exchange(exchange), left)  # noqa: B023 -- it is waited for
+            except CannotKeepError as error:
+                return error
+            if answer.is_lost:
+                return CannotKeepError("the lease is lost")
+            self._count(self.job.take_answer(answer).said, answer)
+        return None
+
+    def _leave(self) -> None:
+        worker, token = self.job.worker, self.job.token
+        try:
+            self._link.call_and_wait(lambda: self._server.leave(worker, token), _WAIT_AT_END)
+        except CannotKeepError as error:
+            logger.debug("What this worker had is others' when its lease has ended: %s", error)
+        self._link.close(self._server.close)
+
+    # The rest is for the above.
+
+    def _save_soon(self) -> None:
+        self._set_timer(0.0)
+
+    def _renew(self) -> object:
+        return self._server.exchange(self.job.only_renewing())
+
+    def _spider_opened(self) -> None:
+        # Flushed they are before each exchange. They are not cut where a run died: other workers
+        # may have written to them.
+        self._feeds = Feeds(self._crawler, MemoryJob(), Path(), is_synced=False)
+        self._feeds.begin()
+        for uri, why in self._feeds.not_kept():
+            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
+
+    def _flush_feeds(self) -> None:
+        """Have the items written of those pages that are to be settled."""
+        if self._feeds is not None:
+            self._feeds.flush()
+
+    def _count(self, said: int, answer: Answer) -> None:
+        count = self._crawler.stats.inc_value
+        kept = said - answer.dropped - answer.passed_over
+        if kept > 0:
+            count("scheduler/enqueued/redis", kept)
+            count("scheduler/enqueued", kept)
+        if answer.dropped:
+            count("dupefilter/filtered", answer.dropped)
+        self._crawl.events.count(events.JOB_GIVEN_BEFORE, count=answer.passed_over)
+        self._crawl.events.count(events.JOB_SITES_TAKEN, count=len(answer.sites))
+
+    def _tell_joined(self, joined: Joined) -> None:
+        self._tell(
+            events.JOB_JOINED,
+            worker=joined.worker,
+            waiting=joined.waiting,
+            others=joined.others,
+            where=f"{self._server.key} on {self._server.url}",
+        )
+
+    def _set_timer(self, seconds: float) -> None:
+        """Have an exchange made after so many seconds, or when one is due before."""
+        if self._is_closed or not self._is_serving:
+            return
+        if self._error is not None:
+            seconds = max(seconds, _TRY_AGAIN)
+        at = self.clock.now() + seconds
+        if self._timer is not None:
+            if self._timer_at <= at:
+                return
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = self.clock.call_later(seconds, self._ask)
+
+
+__all__ = ["LOST", "JobWorker", "shares_job"]

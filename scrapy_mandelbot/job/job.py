@@ -1,0 +1,337 @@
+"""The job of a crawl: its file, who gave which request, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import scrapy.signals
+from scrapy.utils.job import job_dir
+from scrapy.utils.misc import load_object
+
+from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.commits import Commits, SpiderState
+from scrapy_mandelbot.job.feeds import Feeds
+from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
+from scrapy_mandelbot.job.job_storage import InHand, JobStorage
+from scrapy_mandelbot.job.job_store import START, CannotKeepError
+from scrapy_mandelbot.job.requests import Order, RequestForm
+from scrapy_mandelbot.job.site_states import KeptSites
+from scrapy_mandelbot.job.sqlite_job import SqliteJob
+from scrapy_mandelbot.job.takeover import take_over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_NAMED = 10  # requests that cannot be written down
+
+
+class RunningJob:
+    """Knows who gave which request, and tells of what cannot be kept."""
+
+    storage: JobStorage
+    """Where its requests are kept, once the spider is there."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        self.clock = self._crawl.clock
+        self._tell = self._crawl.events.tell
+        self.start = InHand(START)
+        """Stands for start() as the one who gives requests."""
+        self._given: WeakKeyDictionary[Request, InHand] = WeakKeyDictionary()
+        self._broken: CannotKeepError | None = None
+        """Why the spider was closed."""
+        self._named = 0
+
+    # Told by the middleware.
+
+    def called(self, request: Request | None) -> InHand | None:
+        """Return what stands for a request whose callback is called; None: it is none of ours."""
+        one = None if request is None else self.storage.in_hand.get(request)
+        if one is not None:
+            one.has_called = True
+        return one
+
+    # Told by the scheduler.
+
+    def settled(self, request: Request) -> None:
+        """Note that nothing is left to do for a request. Never raises."""
+        try:
+            if self.storage.settled(request):
+                self._save_soon()
+        except Exception as error:
+            logger.exception("Error while a request was settled: %s", request)
+            self.failed(CannotKeepError(repr(error)))
+
+    def _save_soon(self) -> None:
+        """Have kept for good that a request is settled."""
+        raise NotImplementedError
+
+    # Told by the storage: what cannot be kept as it should.
+
+    def unwritable(self, request: Request, error: Exception) -> None:
+        """Name a request that is in memory only, as it cannot be written down."""
+        self._named += 1
+        if self._named <= _NAMED:
+            self._tell(events.JOB_IN_MEMORY, request=request, error=error)
+        else:
+            self._crawl.events.count(events.JOB_IN_MEMORY)
+
+    def unreadable(self, line: str, error: Exception) -> None:
+        """Tell of a request that was kept, and cannot be made again."""
+        self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
+
+    def failed(self, error: CannotKeepError) -> None:
+        """Close the spider, as the job cannot be read, or something went wrong that must not."""
+        if self._broken is None:
+            self._broken = error
+            self._tell(events.JOB_UNREADABLE, error=error)
+            engine.close_spider(self._crawler, "job_unreadable")
+
+
+FILE, LOCK = "job.sqlite", "job.lock"
+CLAIMED, CLEAN = "claimed", "clean"
+"""In the job's state: what was in flight at the last commit; that a run was closed."""
+_ATTRIBUTE = "_scrapy_mandelbot_job"
+
+
+class JobError(Exception):
+    """The crawl cannot begin, as its job cannot be kept."""
+
+
+def keeps_job(settings: BaseSettings) -> bool:
+    """Return whether the scheduler is one that keeps a job of ours."""
+    return bool(getattr(load_object(settings["SCHEDULER"]), "keeps_job", False))
+
+
+class Job(RunningJob):
+    """What JobScheduler and JobMiddleware of one crawler share."""
+
+    def __init__(self, crawler: Crawler, folder: Path) -> None:
+        super().__init__(crawler)
+        self.folder = folder
+        self._is_synced = self._crawl.config.job_sync == "full"
+        self._lock = JobLock(folder / LOCK)
+        self.store = _open(folder, self._lock, is_synced=self._is_synced)
+        self._was_closed = bool(self.store.get_state(CLEAN))
+        self._feeds = Feeds(crawler, self.store, folder, is_synced=self._is_synced)
+        self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
+        self._before_commits: list[Callable[[], None]] = []
+        self.sites = KeptSites(self, self._crawl, self._save_soon)
+        self._crawl.job = self
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Job | None:
+        """Return the crawler's job, opened when first asked for; None: it has none of ours.
+
+        Raises:
+            JobError: another run holds it, or it cannot be read or written.
+        """
+        job = vars(crawler).get(_ATTRIBUTE)
+        if job is None:
+            folder = job_dir(crawler.settings)
+            if folder is None or not keeps_job(crawler.settings):
+                return None
+            job = cls(crawler, Path(folder))
+            setattr(crawler, _ATTRIBUTE, job)
+        assert isinstance(job, cls)  # noqa: S101 -- nobody else sets it
+        return job
+
+    def begin(self, spider: Spider) -> JobStorage:
+        """Return where the requests of the job are kept, when the spider is there.
+
+        Raises:
+            JobError: what the last run has left cannot be taken up.
+        """
+        form = RequestForm(spider)
+        order = Order.of(self._crawler.settings)
+        fingerprint = self._crawler.request_fingerprinter.fingerprint
+        self.storage = JobStorage(self.store, form, order, fingerprint, self)
+        self.storage.given_by = self._given.get
+        self._state = SpiderState(spider, self.store, self.clock.now)
+        try:
+            self._feeds.cut(was_closed=self._was_closed)
+        except (OSError, ValueError, CannotKeepError) as error:
+            raise JobError(
+                f"What the last run wrote to its feeds cannot be cut: {error}"
+            ) from error
+        self.store.put_state(CLEAN, None)
+        self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
+        if len(self.storage):
+            how = "was closed" if self._was_closed else "died"
+            lines = len(self.storage.lengths)
+            self._tell(events.JOB_RESUMED, waiting=len(self.storage), lines=lines, how=how)
+        return self.storage
+
+    def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
+        """Have what Scrapy's own scheduler has left in JOBDIR in the job.
+
+        Raises:
+            JobError: it cannot be taken over; it is left as it is.
+        """
+        self.storage.is_taking_over = True
+        try:
+            take_over(self.folder, self.store, spider, push)
+        except (OSError, CannotKeepError) as error:
+            raise JobError(f"{self.folder} cannot be taken over: {error}") from error
+        self.storage.is_taking_over = False
+
+    # Told by the middleware.
+
+    def gives(self, parent: InHand, request: Request) -> bool:
+        """Note who gives a request; return whether it is new, and was not given before a crash."""
+        self._given[request] = parent
+        if not request.dont_filter:
+            return True  # its fingerprint says
+        try:
+            number = self.storage.number_of(request)
+            if not parent.gave_before(number, self.store.children_left):
+                return True
+        except CannotKeepError as error:
+            self.failed(error)
+            return True
+        self._tell(events.JOB_PASSED_OVER)
+        return False
+
+    # Told by the scheduler.
+
+    def close(self, reason: str) -> None:
+        """Commit what is left, and let go of the file."""
+        self.commits.close()
+        left = self.storage.left_in_memory()
+        if left:
+            self._tell(events.JOB_LEFT_IN_MEMORY, count=left)
+        if reason == "finished" and not self.store.lengths():
+            self.store.forget_children(START)
+        self.store.put_state(CLEAN, b"1")
+        self._state.save(is_last=True)
+        error = self.commits.now()
+        if error is not None and not isinstance(error, CorruptError):
+            self._tell(events.JOB_LOST, error=error)
+        self.store.close()
+        if isinstance(error or self._broken, CorruptError):
+            _set_aside(self.folder)
+        self._lock.release()
+
+    def let_go(self) -> None:
+        """Leave the file as it is after the last commit, for another run."""
+        self.commits.close()
+        self.store.close()
+        self._lock.release()
+
+    # Asked and told of commits.
+
+    def prepare(self) -> None:
+        """Have in the commit what it is to hold beside requests."""
+        self._feeds.flush()
+        self._state.save()
+        for call in self._before_commits:
+            call()
+        self.store.put_state(CLAIMED, json.dumps(list(self.store.claimed())).encode())
+
+    def not_saved(self, error: Exception) -> None:
+        """Tell that the job goes on in memory."""
+        self._tell(events.JOB_NOT_SAVED, error=error)
+
+    def saved_again(self) -> None:
+        """Tell that what was in memory is saved."""
+        self._tell(events.JOB_SAVED_AGAIN)
+
+    def gave_up(self, error: Exception) -> None:
+        """Close the spider, as it cannot be saved."""
+        if isinstance(error, CorruptError):
+            self.failed(error)
+        else:
+            self._tell(events.JOB_GIVEN_UP, error=error)
+            engine.close_spider(self._crawler, "job_not_saved")
+
+    # Told by those who keep something in it beside requests.
+
+    def kept(self, prefix: str) -> dict[str, bytes]:
+        """Return what former runs have put under names that begin so, by name.
+
+        Nothing, where it cannot be read: then the crawl closes.
+        """
+        try:
+            return self.store.get_states(prefix)
+        except CannotKeepError as error:
+            self.failed(error)
+            return {}
+
+    def put(self, name: str, value: bytes | None) -> None:
+        """Have the next commit keep something under a name; None: nothing."""
+        self.store.put_state(name, value)
+
+    def before_commits(self, call: Callable[[], None]) -> None:
+        """Have something called before each commit; it must not raise."""
+        self._before_commits.append(call)
+
+    # The rest is the job's own.
+
+    def _save_soon(self) -> None:
+        self.commits.settled()
+
+    def _spider_opened(self) -> None:
+        if not self._was_closed:
+            try:
+                self._state.restore()
+            except CannotKeepError as error:
+                self.failed(error)
+        self._feeds.begin()
+        for uri, why in self._feeds.not_kept():
+            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
+        self.commits.now()
+
+
+def _open(folder: Path, lock: JobLock, *, is_synced: bool) -> SqliteJob:
+    try:
+        lock.take()
+    except HeldError as error:
+        raise JobError(f"{error}: two runs cannot share a JOBDIR") from None
+    except OSError as error:
+        raise JobError(f"JOBDIR cannot be written: {error}") from error
+    path = folder / FILE
+    try:
+        _warn_of_set_aside(path)
+        return SqliteJob(path, is_synced=is_synced)
+    except CorruptError as error:
+        aside = _set_aside(folder)
+        lock.release()
+        raise JobError(
+            f"{path} is broken ({error}) and is set aside as {aside}. A run that is started now"
+            " begins from nothing."
+        ) from error
+    except CannotKeepError as error:
+        lock.release()
+        raise JobError(f"{path} cannot be opened: {error}") from error
+
+
+def _set_aside(folder: Path) -> Path:
+    """Put a broken file where no run takes it for its own; return where."""
+    aside = folder / f"{FILE}.corrupt-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    for suffix in ("", "-wal", "-shm"):
+        part = folder / f"{FILE}{suffix}"
+        if part.exists():
+            part.rename(f"{aside}{suffix}")
+    logger.error("%s is broken, and is set aside as %s", folder / FILE, aside)
+    return aside
+
+
+def _warn_of_set_aside(path: Path) -> None:
+    aside = sorted(path.parent.glob(f"{FILE}.corrupt-*"))
+    if aside and not path.exists():
+        logger.warning(
+            "The job begins from nothing, as its file was broken: %s", ", ".join(map(str, aside))
+        )

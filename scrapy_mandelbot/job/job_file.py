@@ -1,0 +1,224 @@
+"""The file of a job: its tables, its versions, how it is opened and what SQLite says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import sys
+import time
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.store.sqlite_file import upgrade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+if sys.platform == "win32":  # pragma: no cover
+    import msvcrt
+
+    _BEYOND = 1 << 30  # the byte that is locked: what is written before it can be read
+
+    def _try_lock(file: IO[str]) -> None:
+        file.seek(_BEYOND)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _try_lock(file: IO[str]) -> None:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class HeldError(Exception):
+    """Another run holds the job."""
+
+
+class JobLock:
+    """Held from :meth:`take` until :meth:`release`, or until the process is no more."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def take(self) -> None:
+        """Take the lock.
+
+        Raises:
+            HeldError: another run has it; the message says which.
+            OSError: the file cannot be written.
+        """
+        file = self._path.open("a+", encoding="utf-8")
+        try:
+            _try_lock(file)
+        except OSError:
+            file.seek(0)
+            message = f"{self._path.parent} is in use by {_holder(file.read())}"
+            file.close()
+            raise HeldError(message) from None
+        self._file = file
+        about = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(about) + "\n")
+        file.flush()
+
+    def release(self) -> None:
+        """Let another run have it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def is_held(self) -> bool:
+        """Return whether some run has it now."""
+        try:
+            with self._path.open("r+", encoding="utf-8") as file:
+                _try_lock(file)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
+
+def _holder(text: str) -> str:
+    """Return in words who holds a lock, given what was written into its file."""
+    try:
+        about = json.loads(text)
+        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(float(about["since"])))
+        return f"process {int(about['process'])} on {str(about['host'])[:100]!r} since {since}"
+    except (ValueError, LookupError, TypeError, OverflowError, OSError):
+        return "another run"
+
+
+_LAST_CHARACTER = "\U0010ffff"
+APPLICATION = 0x4D414A42
+"""What tells the file from others of SQLite: "MAJB"."""
+
+UPGRADES = (
+    f"""
+    PRAGMA application_id = {APPLICATION};
+    -- Lines have names, and rows the numbers of their lines.
+    CREATE TABLE lines (line INTEGER PRIMARY KEY, name TEXT NOT NULL);
+    -- A line below zero: the row was claimed for long, and stands aside of the line above zero.
+    CREATE TABLE requests (
+        number INTEGER PRIMARY KEY,
+        line INTEGER NOT NULL,
+        priority INTEGER NOT NULL,
+        band INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        body BLOB NOT NULL
+    );
+    CREATE INDEX requests_in_order ON requests (line, priority, band, position);
+    -- Fingerprints in order, and those that came last in the order in which they came.
+    CREATE TABLE seen (fingerprint INTEGER PRIMARY KEY);
+    CREATE TABLE fresh (number INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL);
+    -- What start() (parent 0) and callbacks that have not ended gave with dont_filter.
+    CREATE TABLE children (
+        parent INTEGER NOT NULL,
+        fingerprint INTEGER NOT NULL,
+        times INTEGER NOT NULL,
+        PRIMARY KEY (parent, fingerprint)
+    ) WITHOUT ROWID;
+    CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+    """,
+)
+"""What takes a file from each version of its format to the next. The first is version 0: empty."""
+
+_PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
+_BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
+_LASTING_FAULTS = ("malformed", "not a database", "no such table", "no such column")
+
+
+class CorruptError(CannotKeepError):
+    """The file is broken, or none of a job: time will not mend it."""
+
+
+def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
+    """Open the file in the newest version of its format.
+
+    Args:
+        path: of the file, which need not exist.
+        is_synced: whether a commit is on the disk when it returns, and outlasts a power cut.
+
+    Raises:
+        CorruptError: it is broken, or none of ours.
+        CannotKeepError: it cannot be opened.
+    """
+    with as_ours():
+        # One thread uses it at a time, though `scrapy shell` may set it up in another.
+        database = sqlite3.connect(
+            path, timeout=_BUSY, isolation_level=None, check_same_thread=False
+        )
+    try:
+        with as_ours():
+            database.execute(f"PRAGMA page_size = {_PAGE}")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
+            upgrade(database, UPGRADES, lambda: _version(database, path))
+    except CannotKeepError:
+        database.close()
+        raise
+    return database
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open the file to read it, while a run may have it.
+
+    Raises:
+        CorruptError: it is broken, or none of ours.
+        CannotKeepError: it cannot be opened.
+    """
+    with as_ours():
+        database = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY, isolation_level=None, uri=True
+        )
+    try:
+        with as_ours():
+            is_newest = _version(database, path) == len(UPGRADES)
+    except CannotKeepError:
+        database.close()
+        raise
+    if not is_newest:
+        database.close()
+        raise CannotKeepError(f"{path} is of an older format: the next run upgrades it")
+    return database
+
+
+def read_states(database: sqlite3.Connection, prefix: str) -> dict[str, bytes]:
+    """Return what is kept under names that begin so, by name."""
+    query = "SELECT name, value FROM state WHERE name BETWEEN ? AND ?"
+    rows = database.execute(query, (prefix, prefix + _LAST_CHARACTER))
+    return {name: bytes(value) for name, value in rows}
+
+
+def _version(database: sqlite3.Connection, path: Path) -> int:
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION and (application or version or tables):
+        raise CorruptError(f"{path} is no file of a job")
+    if version > len(UPGRADES):
+        raise CannotKeepError(f"{path} was written by a later version (format {version})")
+    return int(version)
+
+
+@contextmanager
+def as_ours() -> Iterator[None]:
+    """Have errors of SQLite be ours: those that may pass, and those that will not."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise our_error(error) from error
+
+
+def our_error(error: sqlite3.Error) -> CannotKeepError:
+    """Return what is raised for an error of SQLite."""
+    # SQLite reports by OperationalError what may pass: locked, full, read-only.
+    is_lasting = not isinstance(error, sqlite3.OperationalError) or any(
+        fault in str(error) for fault in _LASTING_FAULTS
+    )
+    return (CorruptError if is_lasting else CannotKeepError)(str(error))

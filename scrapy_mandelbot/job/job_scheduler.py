@@ -1,0 +1,161 @@
+"""The schedulers: of a job that outlasts its process, and around one that is not Scrapy's."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.dupefilters import RFPDupeFilter
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.job.job import Job, JobError
+from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.queue.site_queue import SiteQueue
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.job.job import RunningJob
+
+logger = logging.getLogger(__name__)
+
+
+class JobDupeFilter(RFPDupeFilter):
+    """Scrapy's filter, with the fingerprints in the job."""
+
+    def __init__(self, crawler: Crawler, job: RunningJob) -> None:
+        super().__init__(
+            None,
+            crawler.settings.getbool("DUPEFILTER_DEBUG"),
+            fingerprinter=crawler.request_fingerprinter,
+        )
+        self._job = job
+
+    def request_seen(self, request: Request) -> bool:
+        """Return whether a request like it was seen; True never where that cannot be found out."""
+        try:
+            return self._job.storage.has_seen(request)
+        except CannotKeepError as error:
+            self._job.failed(error)
+            return False
+
+
+class JobScheduler(BaseScheduler):
+    """Keeps requests, fingerprints and what is in flight in one file in JOBDIR.
+
+    A request leaves the file when it is settled, in one commit with what came of it. Neither
+    :meth:`enqueue_request` nor :meth:`next_request` raises: Scrapy would lose other requests of the
+    same callback, or wait for ever.
+    """
+
+    keeps_job = True
+    _kept_on = "disk"
+
+    def __init__(self, crawler: Crawler, job: Job) -> None:
+        self._job = job
+        self._serve(crawler, job)
+
+    def _serve(self, crawler: Crawler, running: RunningJob) -> None:
+        self._crawler = crawler
+        self._running = running
+        self._stats = crawler.stats
+        self._is_open = False
+        self.df = JobDupeFilter(crawler, running)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> JobScheduler:
+        """Build it over the job in JOBDIR.
+
+        Raises:
+            JobError: there is no JOBDIR, another run holds it, or it cannot be read or written.
+        """
+        job = Job.of(crawler)
+        if job is None:
+            raise JobError("JobScheduler needs JOBDIR, and to be the SCHEDULER")
+        return cls(crawler, job)
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def open(self, spider: Spider) -> None:
+        """Take up what a former run has left.
+
+        Raises:
+            JobError: it cannot be taken up.
+            RuntimeError: Scrapy does not say when a request is settled.
+        """
+        self._spider = spider
+        try:
+            engine.on_settled(self._crawler, self.finish_request)
+            storage = self._job.begin(spider)
+            self._in_hand = storage.in_hand
+            self._queue = SiteQueue.over(self._crawler, storage)
+            self._job.take_over(spider, self._queue.push)
+            self._job.sites.restore(storage)
+        except BaseException:
+            self._job.let_go()
+            raise
+        self._is_open = True
+
+    def close(self, reason: str) -> None:
+        """Commit what is left, and let go of the file."""
+        if self._is_open:
+            self._is_open = False
+            self._queue.close()
+            self._job.close(reason)
+
+    def has_pending_requests(self) -> bool:
+        """Return whether anything is left to do."""
+        return len(self._queue) > 0
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Keep a request, or take back one that is sent back; return whether it was new."""
+        try:
+            return self._enqueue(request)
+        except Exception as error:  # see above
+            logger.exception("Error while a request was kept: %s", request)
+            self._running.failed(CannotKeepError(repr(error)))
+            return False
+
+    def next_request(self) -> Request | None:
+        """Return the next request of a site that may be asked now, or None."""
+        try:
+            request = self._next()
+            if request is not None:
+                is_in_memory = self._in_hand[request].number is None
+                self._count("dequeued", "memory" if is_in_memory else self._kept_on)
+        except Exception as error:  # see above
+            logger.exception("Error while the next request was looked for")
+            self._running.failed(CannotKeepError(repr(error)))
+            return None
+        return request
+
+    def finish_request(self, request: Request) -> None:
+        """Note that nothing is left to do for a request."""
+        self._running.settled(request)
+
+    def _next(self) -> Request | None:
+        return self._queue.pop()
+
+    def _enqueue(self, request: Request) -> bool:
+        one = self._in_hand.get(request)
+        if not request.dont_filter and self.df.request_seen(request):
+            self.df.log(request, self._spider)
+            return False
+        if one is not None:
+            one.has_come_back = True
+        self._keep(request)
+        return True
+
+    def _keep(self, request: Request) -> None:
+        self._queue.push(request)
+        self._job.commits.changed()
+        one = self._in_hand.get(request)
+        is_in_memory = one is not None and one.number is None
+        self._count("enqueued", "memory" if is_in_memory else self._kept_on)
+
+    def _count(self, what: str, where: str) -> None:
+        self._stats.inc_value(f"scheduler/{what}/{where}")
+        self._stats.inc_value(f"scheduler/{what}")

@@ -1,0 +1,163 @@
+"""What is asked of a place where a job is kept.
+
+A request is pushed, claimed when its turn comes, and acknowledged when it is settled. What a run
+had claimed and not acknowledged waits again when the job is opened the next time. All that was done
+since the last commit is kept together or not at all.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class ChildrenLeft:
+    """Fingerprints, each with how many times it is still to be passed over: 10 bytes for one.
+
+    Args:
+        counted: fingerprints in order, each once, and how many times it was given.
+    """
+
+    __slots__ = ("_fingerprints", "_left", "_times")
+
+    def __init__(self, counted: Iterable[tuple[int, int]] = ()) -> None:
+        self._fingerprints = array("q")
+        self._times = array("H")
+        self._left = 0
+        for fingerprint, times in counted:
+            self._fingerprints.append(fingerprint)
+            self._times.append(min(times, 0xFFFF))
+            self._left += self._times[-1]
+
+    def __len__(self) -> int:
+        return self._left
+
+    def take(self, fingerprint: int) -> bool:
+        """Return whether a request was given before, and count it off."""
+        if not self._left:
+            return False
+        at = bisect_left(self._fingerprints, fingerprint)
+        if at == len(self._fingerprints) or self._fingerprints[at] != fingerprint:
+            return False
+        if not self._times[at]:
+            return False
+        self._times[at] -= 1
+        self._left -= 1
+        return True
+
+
+START = 0
+"""Stands for ``start()`` where the number of a parent is asked for; no request has it."""
+
+
+class CannotKeepError(Exception):
+    """Nothing can be kept for now, or what is kept cannot be read."""
+
+
+class Place(NamedTuple):
+    """Where in its line a request stands: the least is claimed first."""
+
+    priority: int
+    """The lower, the sooner, as in Scrapy's queues: its priority, negated."""
+    band: int
+    """Within a priority the lower one first: start requests stand behind the others."""
+    is_last_first: bool
+    """Whether those that are pushed later are claimed sooner."""
+
+
+class KeptRequest(NamedTuple):
+    """A request that was claimed."""
+
+    number: int
+    body: bytes
+
+
+class JobStore(Protocol):
+    """Requests in lines, fingerprints seen, what start() and cut callbacks gave, and some state.
+
+    Nothing raises but where it is said. Fingerprints are whole numbers of 64 bits, with a sign.
+    """
+
+    def lengths(self) -> dict[str, int]:
+        """Return how many requests wait in each line, of those that have any."""
+
+    @property
+    def uncommitted(self) -> int:
+        """How many operations the next commit will keep, or more."""
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        """How much of memory they take, about."""
+
+    def push(self, line: str, place: Place, body: bytes) -> int:
+        """Add a request; return its number, which no other one of the job has."""
+
+    def claim(self, line: str) -> KeptRequest | None:
+        """Take the next request of a line; it stays in the job until it is acknowledged.
+
+        Raises:
+            CannotKeepError: the line cannot be read.
+        """
+
+    def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
+        """Have a request that was claimed wait again, as the newest of its line."""
+
+    def acknowledge(self, number: int) -> None:
+        """Forget a request that was claimed, and what was counted of its children."""
+
+    def has_seen(self, fingerprint: int) -> bool:
+        """Return whether the fingerprint was seen.
+
+        Raises:
+            CannotKeepError: it cannot be found out.
+        """
+
+    def see(self, fingerprint: int) -> None:
+        """Note a fingerprint as seen; it was not."""
+
+    def count_child(self, parent: int, fingerprint: int) -> None:
+        """Note that a parent gave a request which no fingerprint stops when it is given again."""
+
+    def children_left(self, parent: int) -> ChildrenLeft:
+        """Return the children that former runs have counted of a parent.
+
+        Raises:
+            CannotKeepError: the place cannot be read.
+        """
+
+    def forget_children(self, parent: int) -> None:
+        """Forget what was counted of a parent's children."""
+
+    def get_state(self, name: str) -> bytes | None:
+        """Return what was kept under a name.
+
+        Raises:
+            CannotKeepError: the place cannot be read.
+        """
+
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        """Return all that was kept under names that begin so, by name.
+
+        Raises:
+            CannotKeepError: the place cannot be read.
+        """
+
+    def put_state(self, name: str, value: bytes | None) -> None:
+        """Keep something under a name in place of what was; None: nothing."""
+
+    def claimed(self) -> Iterator[int]:
+        """Yield the numbers of the requests that are claimed."""
+
+    def commit(self) -> None:
+        """Keep all that was done since the last time.
+
+        Raises:
+            CannotKeepError: it is not kept; it is still known, and the next commit tries again.
+        """
+
+    def close(self) -> None:
+        """Let go of it. What was not committed is lost."""

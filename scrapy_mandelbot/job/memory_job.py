@@ -1,0 +1,111 @@
+"""A job in memory, as plain as can be: what the one in a file is held to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.job.job_store import ChildrenLeft, KeptRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.job.job_store import Place
+
+
+class MemoryJob:
+    """A :class:`JobStore` that outlasts nothing."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[tuple[int, int, int, int, bytes]]] = {}
+        self._claimed: set[int] = set()
+        self._seen: set[int] = set()
+        self._children: dict[int, Counter[int]] = {}
+        self._state: dict[str, bytes] = {}
+        self._numbers = 0
+        self._moves = 0
+        self.uncommitted = 0
+        self.uncommitted_bytes = 0
+
+    def lengths(self) -> dict[str, int]:
+        """Return how many requests wait in each line, of those that have any."""
+        return {line: len(rows) for line, rows in self._lines.items()}
+
+    def push(self, line: str, place: Place, body: bytes) -> int:
+        """Add a request; return its number."""
+        self._numbers += 1
+        self._add(self._numbers, line, place, body)
+        return self._numbers
+
+    def claim(self, line: str) -> KeptRequest | None:
+        """Take the next request of a line."""
+        rows = self._lines.get(line)
+        if not rows:
+            return None
+        rows.sort()
+        *_, number, body = rows.pop(0)
+        if not rows:
+            del self._lines[line]
+        self._claimed.add(number)
+        return KeptRequest(number, body)
+
+    def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
+        """Have a request that was claimed wait again."""
+        self._claimed.remove(number)
+        self._add(number, line, place, body)
+
+    def acknowledge(self, number: int) -> None:
+        """Forget a request that was claimed."""
+        self._claimed.remove(number)
+        self.forget_children(number)
+
+    def has_seen(self, fingerprint: int) -> bool:
+        """Return whether the fingerprint was seen."""
+        return fingerprint in self._seen
+
+    def see(self, fingerprint: int) -> None:
+        """Note a fingerprint as seen."""
+        self._seen.add(fingerprint)
+
+    def count_child(self, parent: int, fingerprint: int) -> None:
+        """Note that a parent gave a request."""
+        self._children.setdefault(parent, Counter())[fingerprint] += 1
+
+    def children_left(self, parent: int) -> ChildrenLeft:  # noqa: ARG002 -- the contract's
+        """Return nothing: there was no former run."""
+        return ChildrenLeft()
+
+    def forget_children(self, parent: int) -> None:
+        """Forget what was counted of a parent's children."""
+        self._children.pop(parent, None)
+
+    def get_state(self, name: str) -> bytes | None:
+        """Return what was kept under a name."""
+        return self._state.get(name)
+
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        """Return all that was kept under names that begin so."""
+        return {name: value for name, value in self._state.items() if name.startswith(prefix)}
+
+    def put_state(self, name: str, value: bytes | None) -> None:
+        """Keep something under a name; None: nothing."""
+        if value is None:
+            self._state.pop(name, None)
+        else:
+            self._state[name] = value
+
+    def claimed(self) -> Iterator[int]:
+        """Yield the numbers of the requests that are claimed."""
+        yield from self._claimed
+
+    def commit(self) -> None:
+        """Do nothing: it is as kept as it will be."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _add(self, number: int, line: str, place: Place, body: bytes) -> None:
+        self._moves += 1
+        order = -self._moves if place.is_last_first else self._moves
+        row = (place.priority, place.band, order, number, body)
+        self._lines.setdefault(line, []).append(row)

@@ -1,0 +1,186 @@
+"""What was done to a job since its last commit, as the least that has to be written.
+
+A request that came and went between two commits is not written at all. Nothing here is forgotten
+before a commit has succeeded: SQLite forgets a whole transaction where the disk is full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import sqlite3
+
+MOST_HIDDEN = 64
+"""Claimed rows that a claim steps over; when there are more they are moved out of its way."""
+
+
+class Line:
+    """A line: what of it is in the file and may be claimed, and what is not written yet."""
+
+    __slots__ = ("_fresh", "hidden", "in_file", "name", "number", "rows", "waiting")
+
+    def __init__(self, number: int, name: str, in_file: int = 0) -> None:
+        self.number = number
+        self.name = name
+        self.in_file = in_file
+        """How many rows in the file may be claimed."""
+        self.rows = in_file
+        """How many it has in all, those that are claimed too."""
+        self.waiting = in_file
+        """How many may be claimed."""
+        self.hidden: set[int] = set()
+        """Numbers of rows in the file that stand here, and may not be claimed."""
+        self._fresh: list[tuple[tuple[int, int, int], int]] = []
+        """A heap of rows that are not written: place and number."""
+
+    def __repr__(self) -> str:
+        return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
+
+    def add(self, row: Row) -> None:
+        """Have a row wait that is not written."""
+        heappush(self._fresh, (row.place, row.number))
+        self.rows += 1
+        self.waiting += 1
+
+    def written(self) -> None:
+        """Note that what was not written is."""
+        self._fresh.clear()
+
+    def first_fresh(self) -> tuple[tuple[int, int, int], int] | None:
+        """Return place and number of the next row that is not written, and leave it."""
+        return self._fresh[0] if self._fresh else None
+
+    def take_fresh(self) -> None:
+        """Take the next row that is not written."""
+        heappop(self._fresh)
+        self.waiting -= 1
+
+    def first_in_file(
+        self, database: sqlite3.Connection
+    ) -> tuple[tuple[int, int, int], int] | None:
+        """Return place and number of the next row in the file, and leave it."""
+        if not self.in_file:
+            return None
+        rows = database.execute(
+            "SELECT priority, band, position, number FROM requests WHERE line = ?"
+            " ORDER BY priority, band, position LIMIT ?",
+            (self.number, len(self.hidden) + 1),
+        )
+        for priority, band, position, number in rows:
+            if number not in self.hidden:
+                return (priority, band, position), number
+        self.waiting -= self.in_file  # what the file has is believed
+        self.rows -= self.in_file
+        self.in_file = 0
+        return None
+
+    def take_in_file(self, number: int) -> None:
+        """Take the next row in the file."""
+        self.hidden.add(number)
+        self.in_file -= 1
+        self.waiting -= 1
+
+
+class Row(NamedTuple):
+    """A request as it is written: a row of the table."""
+
+    number: int
+    line: int
+    priority: int
+    band: int
+    position: int
+    body: bytes
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Where it stands in its line: the least is the next."""
+        return self.priority, self.band, self.position
+
+
+@dataclass
+class Pending:
+    """Rows, marks and state that wait for a commit."""
+
+    rows: dict[int, Row] = field(default_factory=dict)
+    """To be written, by number: new ones, and those that were put back."""
+    gone: set[int] = field(default_factory=set)
+    """Numbers of rows that are to be deleted, before others are written."""
+    aside: set[int] = field(default_factory=set)
+    """Numbers of rows that are claimed for long, and are to stand aside."""
+    lines: dict[int, str] = field(default_factory=dict)
+    """New ones."""
+    lines_gone: set[int] = field(default_factory=set)
+    children: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By parent, how many times it gave a fingerprint."""
+    parents_gone: set[int] = field(default_factory=set)
+    """Whose children are to be forgotten, before others are written."""
+    state: dict[str, bytes | None] = field(default_factory=dict)
+    size: int = 0
+    """Bytes of the bodies of rows, as they were added, and of state."""
+
+    def __len__(self) -> int:
+        return (
+            len(self.rows)
+            + len(self.gone)
+            + len(self.aside)
+            + len(self.lines)
+            + len(self.lines_gone)
+            + sum(map(len, self.children.values()))
+            + len(self.parents_gone)
+            + len(self.state)
+        )
+
+    def add_row(self, row: Row) -> None:
+        """Have a row written, in place of the one of that number."""
+        self.rows[row.number] = row
+        self.size += len(row.body)
+
+    def count_child(self, parent: int, fingerprint: int) -> None:
+        """Have a child of a parent counted."""
+        children = self.children.setdefault(parent, {})
+        children[fingerprint] = children.get(fingerprint, 0) + 1
+
+    def put_state(self, name: str, value: bytes | None) -> None:
+        """Have a value kept under a name; None: none."""
+        self.size += len(value or b"") - len(self.state.get(name) or b"")
+        self.state[name] = value
+
+    def write(self, database: sqlite3.Connection) -> None:
+        """Write all of it, within the transaction that is open."""
+        many = database.executemany
+        if self.lines:
+            many("INSERT INTO lines VALUES (?, ?)", self.lines.items())
+        if self.lines_gone:
+            many("DELETE FROM lines WHERE line = ?", [(line,) for line in self.lines_gone])
+        if self.gone:
+            many("DELETE FROM requests WHERE number = ?", [(number,) for number in self.gone])
+        if self.rows:
+            many(
+                "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)",
+                self.rows.values(),
+            )
+        if self.aside:
+            many(
+                "UPDATE requests SET line = -line WHERE number = ? AND line > 0",
+                [(number,) for number in self.aside],
+            )
+        if self.parents_gone:
+            many("DELETE FROM children WHERE parent = ?", [(one,) for one in self.parents_gone])
+        if self.children:
+            many(
+                "INSERT INTO children VALUES (?, ?, ?) ON CONFLICT (parent, fingerprint)"
+                " DO UPDATE SET times = times + excluded.times",
+                [
+                    (parent, fingerprint, times)
+                    for parent, children in self.children.items()
+                    for fingerprint, times in sorted(children.items())
+                ],
+            )
+        for name, value in self.state.items():
+            if value is None:
+                database.execute("DELETE FROM state WHERE name = ?", (name,))
+            else:
+                database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))

@@ -1,0 +1,157 @@
+"""How a site is to be asked, in the form in which its next owner is told: a worker, or a run.
+
+What is not over when a site changes hands goes on: a pause, its failed probes, the sections that
+are set aside, the turn of a pace. Of a recovery only that it has not ended: the next owner begins
+with a probe. What cannot be read holds a site back no longer than its owner has said to Redis
+itself.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.sites.pause import LeftPause
+from scrapy_mandelbot.throttle.site_map import split_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from scrapy_mandelbot.crawl import Crawl, KeptJob
+    from scrapy_mandelbot.events import Event
+    from scrapy_mandelbot.sites.site import SiteState
+
+ENDLESS = "inf"
+"""Said of a site that is given up: no worker has it before the next run."""
+_MOST = 50  # pauses of a site, which chooses the paths of its sections
+
+
+class Left(NamedTuple):
+    """What an owner leaves of a site."""
+
+    state: bytes
+    milliseconds: str
+    """For which it is left alone from now on, or ``ENDLESS``."""
+
+
+NOTHING_LEFT = Left(b"", "0")
+
+
+def is_calm(site: SiteState) -> bool:
+    """Return whether nothing is under way at a site that its next owner could not go on with."""
+    return site.is_plain or (site.scout is None and next(site.left(), None) is None)
+
+
+def left_of(site: SiteState, now: float, server_time: float, least: float) -> Left:
+    """Return what the next owner of a site has to know.
+
+    Args:
+        site: which one.
+        now: seconds.
+        server_time: how far the server's clock is ahead of that, in seconds.
+        least: seconds for which the site is left alone in any case.
+    """
+    if site.is_plain and not least:
+        return NOTHING_LEFT
+    rest = max(least, site.next_turn(now) - now, site.pause_due(now) - now, 0.0)
+    if site.has_given_up():
+        rest = inf
+    elif not isfinite(rest):  # probed just now
+        rest = least
+    return Left(
+        written(pauses_of(site), server_time),
+        ENDLESS if rest == inf else f"{rest * 1000:.0f}",
+    )
+
+
+def pauses_of(site: SiteState) -> list[LeftPause]:
+    """Return the pauses of a site that are not over, and of sections so many."""
+    return list(islice(site.left(), _MOST))
+
+
+def written(pauses: list[LeftPause], server_time: float = 0.0) -> bytes:
+    """Return pauses as they are kept, by a server's clock; of none, nothing."""
+    moved = [pause._replace(until=pause.until + server_time) for pause in pauses]
+    return json.dumps(moved).encode() if moved else b""
+
+
+def read_left(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
+    """Return what was left of a site; nothing, where that cannot be read."""
+    try:
+        return [
+            LeftPause(
+                str(route), float(until) - server_time, str(reason), int(failed), "".join(section)
+            )
+            for route, until, reason, failed, *section in json.loads(state or b"[]")
+        ]
+    except (ValueError, TypeError, OverflowError):
+        return []
+
+
+def site_of_line(name: str) -> str:
+    """Return the site of a line of the queue."""
+    return split_key(name.partition(" ")[0])[0]
+
+
+IN_JOB = "site/"
+"""What the names begin with under which a job has them."""
+_CHANGES = {
+    events.PAUSED,
+    events.OVERHEARD,
+    events.PROLONGED,
+    events.RESUMED,
+    events.RECOVERED,
+    events.GIVEN_UP,
+    events.SECTION_PAUSED,
+    events.SECTION_PROLONGED,
+    events.SECTION_RESUMED,
+    events.SECTION_GIVEN_UP,
+}
+
+
+class KeptSites:
+    """Keeps it of those sites that change.
+
+    Args:
+        job: keeps it.
+        crawl: what is known of sites.
+        save_soon: has the job committed at the end of this turn of the loop.
+    """
+
+    def __init__(self, job: KeptJob, crawl: Crawl, save_soon: Callable[[], None]) -> None:
+        self._job = job
+        self._crawl = crawl
+        self._save_soon = save_soon
+        self._changed: set[str] = set()
+        crawl.events.listeners.append(self._hear)
+        job.before_commits(self._keep)
+
+    def restore(self, lines: Iterable[str]) -> None:
+        """Go on with what the last run has left.
+
+        Args:
+            lines: names of those in which requests wait. Of other sites only pauses go on that are
+                not over: nothing would end them.
+        """
+        now, waiting = self._crawl.now(), set(map(site_of_line, lines))
+        for name, state in self._job.kept(IN_JOB).items():
+            site = name.removeprefix(IN_JOB)
+            pauses = [one for one in read_left(state) if site in waiting or one.until > now]
+            for pause in pauses:
+                self._crawl.throttle.take_over(site, pause)
+            if not pauses:
+                self._job.put(name, None)
+
+    def _hear(self, event: Event, values: Mapping[str, Any]) -> None:
+        if event in _CHANGES:
+            self._changed.add(values["site"])
+            self._save_soon()
+
+    def _keep(self) -> None:
+        for name in self._changed:
+            site = self._crawl.sites.get(name)
+            self._job.put(IN_JOB + name, None if site is None else written(pauses_of(site)) or None)
+        self._changed.clear()

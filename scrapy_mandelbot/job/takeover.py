@@ -1,0 +1,249 @@
+"""Takes over, once and whole, what Scrapy's own scheduler has left in a JOBDIR."""
+
+from __future__ import annotations
+
+import json
+import logging
+import marshal
+import mmap
+import pickle
+import re
+import sqlite3
+import time
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.request import request_from_dict
+
+from scrapy_mandelbot.job.requests import fingerprint_number
+from scrapy_mandelbot.robots.shown import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request, Spider
+
+    from scrapy_mandelbot.job.sqlite_job import SqliteJob
+
+QUEUE, SEEN = "requests.queue", "requests.seen"
+_QUEUE_NAME = re.compile(r"-?\d+s?")  # a priority; those of start requests end in an s
+_SIZE = 4  # octets of a length, and of the number of records at the begin of a LIFO queue
+_TORN = 100_000  # octets at an end that may be a part of a record
+_HEX_LINE = re.compile(rb"[0-9a-f]{2,}\r?\n")
+
+
+@dataclass
+class Left:
+    """What was found beside the requests."""
+
+    was_closed: bool = True
+    """Whether the run that left it wrote all of it: if not, what was in flight is nowhere."""
+    unreadable: list[str] = field(default_factory=list)
+    """What could not be read: files, or parts of them."""
+
+
+def read_queues(folder: Path, left: Left) -> Iterator[bytes]:
+    """Yield each request as Scrapy has written it, those of a queue in the order of their pushes.
+
+    Args:
+        folder: of the queues.
+        left: told what is found beside them.
+    """
+    if not folder.exists():
+        return
+    if not (folder / "active.json").exists():
+        left.was_closed = False
+    for path in sorted(folder.rglob("*")):
+        if not _QUEUE_NAME.fullmatch(path.name):
+            continue
+        try:
+            if path.is_dir():
+                yield from _read_first_first(path, left)
+            elif path.read_bytes()[:16] == b"SQLite format 3\0":
+                yield from _read_sqlite(path)
+            else:
+                yield from _read_last_first(path, left)
+        except (OSError, ValueError, LookupError, TypeError, sqlite3.Error) as error:
+            left.unreadable.append(f"{path} ({error})")
+
+
+def read_request(octets: bytes) -> dict[str, Any]:
+    """Return a request in the form of ``Request.to_dict()``.
+
+    Raises:
+        Exception: any, as whatever it holds is made.
+    """
+    try:
+        read = pickle.loads(octets)  # noqa: S301 -- the project's own files, as Scrapy reads them
+    except pickle.UnpicklingError:
+        read = marshal.loads(octets)  # noqa: S302 -- as above
+    if not isinstance(read, dict):
+        raise TypeError(f"{read!r:.100} is no request")
+    return read
+
+
+def read_seen(path: Path) -> Iterator[bytes]:
+    """Yield the fingerprints of a dupe filter, up to where the file breaks off."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        is_text = _HEX_LINE.match(file.read(200)) is not None  # before Scrapy 2.17
+        file.seek(0)
+        if is_text:
+            for line in file:
+                if _HEX_LINE.fullmatch(line) and not len(line.strip()) % 2:
+                    yield bytes.fromhex(line.decode())
+            return
+        while len(size := file.read(2)) == 2:  # noqa: PLR2004 -- octets of a length
+            fingerprint = file.read(int.from_bytes(size, "big"))
+            if len(fingerprint) == int.from_bytes(size, "big"):
+                yield fingerprint
+
+
+def _read_last_first(path: Path, left: Left) -> Iterator[bytes]:
+    """Read a queue whose lengths stand behind the records: from its end."""
+    if path.stat().st_size <= _SIZE:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as octets:
+        end = len(octets)
+        for torn in range(min(_TORN, end - _SIZE)):
+            records = _records_from_end(octets, end - torn)
+            if records is not None:
+                break
+        else:
+            left.unreadable.append(str(path))
+            return
+        if torn:
+            left.unreadable.append(f"the end of {path}")
+        if len(records) != int.from_bytes(octets[:_SIZE], "big"):
+            left.was_closed = False  # the number is written when the queue is closed
+        for begin, size in reversed(records):
+            yield octets[begin : begin + size]
+
+
+def _records_from_end(octets: mmap.mmap, end: int) -> list[tuple[int, int]] | None:
+    """Return where records begin and how long they are, the last first; None: none end there."""
+    records = []
+    while end > _SIZE:
+        size = int.from_bytes(octets[end - _SIZE : end], "big")
+        end -= _SIZE + size
+        if end < _SIZE or not size:
+            return None
+        records.append((end, size))
+    return records if end == _SIZE else None
+
+
+def _read_first_first(folder: Path, left: Left) -> Iterator[bytes]:
+    """Read a queue of chunks, whose lengths stand before the records."""
+    chunks = sorted(folder.glob("q*"))
+    number, offset = 0, 0
+    try:
+        number, _, offset = json.loads((folder / "info.json").read_text())["tail"]
+    except FileNotFoundError:
+        left.was_closed = False  # where it has been read to is written when the queue is closed
+    for chunk in chunks:
+        if int(chunk.name[1:]) < number:
+            continue
+        with chunk.open("rb") as file:
+            file.seek(offset if int(chunk.name[1:]) == number else 0)
+            while len(size := file.read(_SIZE)) == _SIZE:
+                record = file.read(int.from_bytes(size, "big"))
+                if len(record) < int.from_bytes(size, "big"):
+                    left.unreadable.append(f"the end of {chunk}")
+                    break
+                yield record
+
+
+def _read_sqlite(path: Path) -> Iterator[bytes]:
+    database = sqlite3.connect(path)
+    try:
+        for (item,) in database.execute("SELECT item FROM queue ORDER BY id"):
+            yield bytes(item)
+    finally:
+        database.close()
+
+
+logger = logging.getLogger(__name__)
+
+_STATE, _ALL = "taken over", b"all"
+_SLICE = 2_000  # requests a commit
+_MANY = 500_000  # fingerprints a commit
+_NAMED = 10
+
+
+def take_over(
+    folder: Path, store: SqliteJob, spider: Spider, push: Callable[[Request], None]
+) -> None:
+    """Have the job hold what Scrapy's files hold, and put those aside.
+
+    A run that is killed within goes on with it the next time, and takes nothing twice.
+
+    Args:
+        folder: JOBDIR.
+        store: the job.
+        spider: whose methods the callbacks are.
+        push: adds a request to the job.
+
+    Raises:
+        CannotKeepError: the job cannot be written.
+        OSError: Scrapy's files cannot be read, or put aside.
+    """
+    if not (folder / QUEUE).exists() and not (folder / SEEN).exists():
+        return
+    before = store.get_state(_STATE) or b"0"
+    if before != _ALL:
+        _take_over(folder, store, spider, push, int(before))
+    for name in (QUEUE, SEEN):
+        if (folder / name).exists():
+            (folder / name).rename(_aside(folder / name))
+    store.put_state(_STATE, None)
+    store.commit()
+
+
+def _take_over(
+    folder: Path, store: SqliteJob, spider: Spider, push: Callable[[Request], None], done: int
+) -> None:
+    seen = map(fingerprint_number, read_seen(folder / SEEN))
+    known = 0
+    while many := list(islice(seen, _MANY)):
+        store.see_all(many)
+        known += len(many)
+    left, number, taken = Left(), 0, 0
+    for number, octets in enumerate(read_queues(folder / QUEUE, left), start=1):
+        if number <= done:
+            continue
+        try:
+            push(request_from_dict(read_request(octets), spider=spider))
+        except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
+            left.unreadable.append(f"request {number} ({shown(repr(error))})")
+        else:
+            taken += 1
+        if not number % _SLICE:
+            store.put_state(_STATE, str(number).encode())
+            store.commit()
+    store.put_state(_STATE, _ALL)
+    store.commit()
+    logger.info("Took over a job of Scrapy's: %d requests that wait, %d fingerprints", taken, known)
+    if not left.was_closed:
+        logger.warning(
+            "The run that left %s did not close it. What was in flight then is written nowhere: it"
+            " is lost, and of the %d fingerprints it cannot be said which are of those.",
+            folder,
+            known,
+        )
+    if left.unreadable:
+        logger.warning(
+            "%d parts of a job of Scrapy's cannot be read, and are kept beside it: %s%s",
+            len(left.unreadable),
+            ", ".join(left.unreadable[:_NAMED]),
+            ", …" if len(left.unreadable) > _NAMED else "",
+        )
+
+
+def _aside(path: Path) -> Path:
+    aside = Path(f"{path}.taken-over")
+    if aside.exists():
+        aside = Path(f"{aside}-{time.time():.0f}")
+    return aside

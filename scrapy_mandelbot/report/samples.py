@@ -1,0 +1,156 @@
+"""How values are spread: least, most, mean, quantiles; in little room, however many they are."""
+
+from __future__ import annotations
+
+from math import floor, inf, log2
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_BUCKETS = 60
+"""Of one site. When there would be more, two become one."""
+FIRST_WIDTH = 1.0
+"""Seconds of a bucket at first; it doubles, so that those of all sites fit each other."""
+
+
+class Bucket:
+    """What happened at a site in one part of the time."""
+
+    __slots__ = ("answers", "errors", "failures", "first_byte", "rate", "refusals", "sent", "timed")
+
+    def __init__(self) -> None:
+        self.sent = 0
+        """Requests that left for the site, for its robots.txt too."""
+        self.answers = 0
+        """Answers, whatever they said."""
+        self.errors = 0
+        """Of those, 5xx."""
+        self.refusals = 0
+        """Answers and failures that asked for a pause."""
+        self.failures = 0
+        """Requests without an answer."""
+        self.first_byte = 0.0
+        """Seconds from request to answer, summed over those answers that were timed."""
+        self.timed = 0
+        self.rate = 0.0
+        """Requests a second that a recovery allowed when it was looked at last; 0: it had none."""
+
+    def __repr__(self) -> str:
+        return f"<Bucket: {self.sent} sent, {self.answers} answers, {self.errors} of them 5xx>"
+
+    def merge(self, later: Bucket) -> None:
+        """Take in what happened in the next part of the time."""
+        self.sent += later.sent
+        self.answers += later.answers
+        self.errors += later.errors
+        self.refusals += later.refusals
+        self.failures += later.failures
+        self.first_byte += later.first_byte
+        self.timed += later.timed
+        self.rate = later.rate or self.rate
+
+
+class Timeline:
+    """Buckets since the crawl began, those in which something happened.
+
+    Args:
+        began: when the crawl did, in seconds since the epoch.
+    """
+
+    __slots__ = ("_buckets", "began", "width")
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.width = FIRST_WIDTH
+        """Seconds of each bucket."""
+        self._buckets: dict[int, Bucket] = {}
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def __iter__(self) -> Iterator[tuple[float, Bucket]]:
+        """Yield when each bucket begins, in seconds since the epoch, and what happened in it."""
+        for number in sorted(self._buckets):
+            yield self.began + number * self.width, self._buckets[number]
+
+    def at(self, now: float) -> Bucket:
+        """Return the bucket of a time."""
+        number = max(0, int((now - self.began) / self.width))
+        while number >= MOST_BUCKETS:
+            self._double()
+            number //= 2
+        bucket = self._buckets.get(number)
+        if bucket is None:
+            bucket = self._buckets[number] = Bucket()
+        return bucket
+
+    def _double(self) -> None:
+        self.width *= 2
+        merged: dict[int, Bucket] = {}
+        for number in sorted(self._buckets):
+            if number // 2 in merged:
+                merged[number // 2].merge(self._buckets[number])
+            else:
+                merged[number // 2] = self._buckets[number]
+        self._buckets = merged
+
+
+_PARTS = 8  # of an octave; a value is known within 4.5 %
+_LEAST, _MOST = 2.0**-14, 2.0**24  # what is beyond counts as these, where it is counted by size
+
+
+class Spread:
+    """Values from 0 up, such as seconds. Quantiles are estimates, within 4.5 % of the value."""
+
+    __slots__ = ("_counts", "count", "least", "most", "total")
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.count = 0
+        self.least = inf
+        self.most = 0.0
+        self.total = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Spread of {self.count} values, {self.least:g} to {self.most:g}>"
+
+    def add(self, value: float) -> None:
+        """Take a value in."""
+        self.count += 1
+        self.total += value
+        self.least = min(self.least, value)
+        self.most = max(self.most, value)
+        part = floor(log2(min(max(value, _LEAST), _MOST)) * _PARTS)
+        self._counts[part] = self._counts.get(part, 0) + 1
+
+    def merge(self, other: Spread) -> None:
+        """Take in all values of another one."""
+        self.count += other.count
+        self.total += other.total
+        self.least = min(self.least, other.least)
+        self.most = max(self.most, other.most)
+        for part, count in other._counts.items():
+            self._counts[part] = self._counts.get(part, 0) + count
+
+    @property
+    def mean(self) -> float | None:
+        """The mean; None: there is no value."""
+        return self.total / self.count if self.count else None
+
+    @property
+    def median(self) -> float | None:
+        """The median, estimated; None: there is no value."""
+        return self.quantile(0.5)
+
+    def quantile(self, share: float) -> float | None:
+        """Return the value that so large a share of all is not above, estimated; None: no value."""
+        if not self.count:
+            return None
+        left = share * self.count
+        for part in sorted(self._counts):
+            left -= self._counts[part]
+            if left <= 0:
+                break
+        middle = float(2.0 ** ((part + 0.5) / _PARTS))
+        return min(max(middle, self.least), self.most)

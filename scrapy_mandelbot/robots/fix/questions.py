@@ -1,0 +1,206 @@
+"""What files are asked, to see whether they answer alike: who asks, and for which URLs.
+
+Who asks is every robot that a group of any of the files names, and one that none names. Each is
+asked about URLs near every rule of its groups, and about those near the rules of others.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from itertools import chain, pairwise
+from string import ascii_lowercase, digits
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.robotstxt.grammar import grammar_of
+from scrapy_mandelbot.robots.robotstxt.paths import split_url
+from scrapy_mandelbot.robots.robotstxt.records import read_outline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
+
+_FILLINGS = ("", "x", "y/z.w")
+"""What stands for a run of any characters."""
+_MEETINGS = 8
+"""So many others a rule with wildcards meets."""
+_BRACKET = re.compile(r"\[!?(\]?[^\[\]]+|\])\]")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+
+ALWAYS = ("/", "/robots.txt", "/zz/unlisted.html?q=1")
+"""What is asked of every file."""
+
+
+def probes(value: str) -> Iterator[str]:
+    """Yield targets near a rule's path: some that it matches, some just outside of it."""
+    path = _path(value)
+    yield from _near(path)  # as written: a wildcard that is none
+    bare = path.removesuffix("$")
+    for filling in _FILLINGS if any(sign in path for sign in "*?[") else _FILLINGS[:1]:
+        yield from _near(_filled(bare, filling))
+
+
+def meetings(values: Iterable[str]) -> Iterator[str]:
+    """Yield targets that a rule with wildcards and another may both match.
+
+    What the other matches stands for the first wildcard. Each rule meets a few of those that it can
+    meet, the next rule the next few: of many pairs a part, spread evenly.
+    """
+    paths = list(map(_path, values))
+    literals = sorted({_filled(path.removesuffix("$"), "") for path in paths})
+    turn = 0
+    for path in paths:
+        head, star, rest = path.partition("*")
+        if not star:
+            continue
+        first, last = bisect_left(literals, head), bisect_left(literals, f"{head}\U0010ffff")
+        for place in range(turn, turn + min(_MEETINGS, last - first)):
+            other = literals[first + place % (last - first)]
+            both = other + _filled(rest.removesuffix("$"), "")
+            yield both
+            yield f"{both}x"  # past a $
+        turn += _MEETINGS
+
+
+def _path(value: str) -> str:
+    """Return the path of a rule: from the root, of a URL its own, with # as no fragment."""
+    parts = split_url(value) if "://" in value else None
+    path = parts[1] if parts else value
+    return f"/{path.removeprefix('/')}".replace("#", "%23")
+
+
+def _filled(path: str, filling: str) -> str:
+    """Return the path with something for its wildcards, and for those of globs."""
+    path = _BRACKET.sub(lambda bracket: bracket[1][0], path) if "[" in path else path
+    return path.replace("*", filling).replace("?", "?" if not filling else "q").replace("\\", "")
+
+
+def _near(path: str) -> Iterator[str]:
+    """Yield a path, what goes on from it, what is shorter, what differs by a little."""
+    yield path
+    yield f"{path}x"
+    yield f"{path}/y.html?z=1"
+    yield path[:-1] or "/"
+    yield f"{path[:-1]}~"
+    yield path.rpartition("/")[0] or "/"
+    yield path.swapcase()
+    if "%" in path:
+        yield _ESCAPE.sub(lambda escape: escape[0].swapcase(), path)
+
+
+SITE = "https://www.example.com"
+
+PROBES = 20  # as many URLs there are of a rule, about
+_FEWEST_URLS = 100  # for each robot, where there are as many
+_FEWEST_ROBOTS = 20
+_URLS = 1000  # for each robot: there are no more robots than allow for as many
+LONGEST = 2_083  # characters of a URL: crawlers ask for no longer ones
+_READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
+_PATTERNS = 250  # bytes of patterns that are tried while a URL is decided by plain paths
+
+
+class Most(NamedTuple):
+    """How many questions there are at most."""
+
+    robots: int
+    """Besides the one that is named nowhere."""
+    own: int
+    """URLs that a robot is asked about because of its own rules; 0: by the number of decisions."""
+    others: int
+    """Those because of the rules of others; 0: by the number of decisions."""
+
+
+def price_of(paths: Iterable[str]) -> int:
+    """Return how many decisions by plain paths take as long as one by these, about."""
+    tried = sum(len(path) for path in paths if any(sign in path for sign in "*?["))
+    return 1 + tried // _PATTERNS
+
+
+class Questions:
+    """The questions for some files, or for a file in several dialects."""
+
+    def __init__(
+        self,
+        files: Sequence[RobotsTxt],
+        size: int,
+        max_decisions: int,
+        *,
+        most: Most | None = None,
+    ) -> None:
+        """Read the files.
+
+        Args:
+            files: Each that may be asked.
+            size: Bytes that are searched to find a robot's groups.
+            max_decisions: There are no more questions, about; fewer, where each takes longer.
+            most: How many there are of what; None: as `size` and `max_decisions` allow.
+        """
+        self._files = files
+        self.max_decisions = max_decisions
+        self._own: dict[str, list[list[str]]] = {}
+        """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
+        self._everything: dict[str, None] = {}
+        self.nobody = ""
+        """The robot that none of the files names."""
+        self.is_whole = True
+        """False: there are so many questions that a part of them, spread evenly, has to do."""
+        for robots in files:
+            self._read(robots)
+        self._affordable = max_decisions // price_of(self._everything)
+        most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), self._affordable // _URLS))
+        self._most = most or Most(most_robots, 0, 0)
+
+    def asked(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield robots, each with the targets that it asks for."""
+        names = [name for name in self._own if name and name != "*"]
+        agents = self._some([*names, *self._blended(names)], self._most.robots)
+        self.nobody = self._nobody()
+        agents.append(self.nobody)
+        quota = max(_FEWEST_URLS, self._affordable // len(agents))
+        everywhere = self._urls(list(self._everything), self._most.others or quota)
+        for agent in agents:
+            own = self._urls(list(chain(*self._own.get(agent, ()))), self._most.own or quota)
+            yield agent, dict.fromkeys([*own, *everywhere])
+
+    def _read(self, robots: RobotsTxt) -> None:
+        grammar = grammar_of(robots.dialect)
+        for group in read_outline(robots.records, robots.dialect).groups:
+            paths = [rule.value for rule in group.rules() if rule.value]
+            self._everything.update(dict.fromkeys(paths))
+            for agent in group.agents:
+                name = grammar.agent_name.match(agent.value)
+                self._own.setdefault(name[0] if name else "", []).append(paths)
+
+    def _blended(self, names: list[str]) -> list[str]:
+        """Return names that hold those of two groups, where robots look for these inside theirs."""
+        if not any(robots.dialect.agent_match.startswith("inside") for robots in self._files):
+            return []
+        return [f"{one}-{other}" for one, other in pairwise(names)]
+
+    def _nobody(self) -> str:
+        """Return a name that no group is about but that for ``*``, in any of the files.
+
+        Of one letter, because some robots look for names inside theirs. A file that names every
+        letter names everybody.
+        """
+        for letter in ascii_lowercase + digits:
+            name = letter * 8
+            if all(robots.verdict("/", name).agent in {None, "*"} for robots in self._files):
+                return name
+        return "unnamed"
+
+    def _some(self, these: list[str], most: int) -> list[str]:
+        """Return all, or if there are too many as many as allowed, spread evenly."""
+        if len(these) <= most:
+            return these
+        self.is_whole = False
+        return [these[place * len(these) // most] for place in range(most)]
+
+    def _urls(self, paths: list[str], most: int) -> list[str]:
+        """Return what is asked because of these rules."""
+        short = [path for path in paths if len(path) < LONGEST]
+        self.is_whole = self.is_whole and len(short) == len(paths)
+        paths = self._some(short, max(1, most // PROBES))
+        near = chain.from_iterable(map(probes, paths))
+        return self._some(list(dict.fromkeys([*ALWAYS, *near, *meetings(paths)])), most)

@@ -1,0 +1,90 @@
+"""What every HTML page of this package has: text that stays text, and a policy that loads nothing.
+
+What they look like alike is in ``pages.css``, before each page's own style.
+
+What comes from the web may be meant to do harm: all of it goes into a page as text, and the page's
+Content-Security-Policy lets it run its own script and load nothing. Pages are ASCII, so that they
+are the same in every pipe and locale.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib import resources
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.robots.shown import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_POLICY = (
+    "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'; form-action"
+    " 'none'"
+)
+
+
+def can_be_made() -> bool:
+    """Whether Jinja2 is there, which the extra ``html`` brings."""
+    return find_spec("jinja2") is not None
+
+
+def file_of(package: str, name: str) -> str:
+    """Return a file that lies beside a package's modules."""
+    return resources.files(package).joinpath(name).read_text("ascii")
+
+
+def render(  # noqa: PLR0913 - what a page is made of
+    package: str,
+    template: str,
+    values: Mapping[str, object],
+    *,
+    style: str,
+    script: str = "",
+    unscripted: str = "",
+) -> str:
+    """Return a page.
+
+    Args:
+        package: where the template lies.
+        template: its name. Besides the values it has ``policy``, ``style``, ``script`` and
+            ``unscripted``.
+        values: texts among them are made printable, and escaped.
+        style: CSS, of the package's own, after what all pages have.
+        script: JavaScript, of the package's own.
+        unscripted: CSS for where scripts are switched off.
+
+    Raises:
+        ImportError: Jinja2 is not installed.
+    """
+    import jinja2  # noqa: PLC0415 - an extra
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: file_of(package, name)),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: printable(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = file_of(__package__, "pages.css") + style
+    styles = " ".join(_hash(one) for one in (style, unscripted) if one)
+    policy = _POLICY.format(script=_hash(script) if script else "'none'", style=styles)
+    page = environment.get_template(template).render(
+        policy=policy, style=style, script=script, unscripted=unscripted, **values
+    )
+    return page.encode("ascii", "xmlcharrefreplace").decode() + "\n"
+
+
+def script_data(data: Any) -> str:
+    """Return data as JSON that no HTML parser takes for the end of the script that holds it."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,97 @@
+"""Cloudflare's managed block: lines that a service writes in front of the owner's.
+
+It names ``*`` first, and robots that the owner may name again; whoever runs the site cannot write
+it otherwise. What that means is told once, and not line by line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.lint.source import Found
+from scrapy_mandelbot.robots.robotstxt.records import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy_mandelbot.robots.lint.source import Check, Source
+
+_BEGIN = re.compile(r"\s*BEGIN Cloudflare Managed content\s*", re.IGNORECASE)
+_END = re.compile(r"\s*END Cloudflare Managed content\s*", re.IGNORECASE)
+_EXCUSED = frozenset(
+    {
+        "allow-all",
+        "group-without-disallow",
+        "own-group-drops-rules",
+        "star-before-robots",
+        "wide-name-first",
+        "wide-name-last",
+    }
+)
+"""Findings that are about how the block is written."""
+
+
+class ManagedBlock(NamedTuple):
+    """Where the block is, and whom it names."""
+
+    first: int
+    last: int
+    names: frozenset[str]
+    """In lower case."""
+    robots_by_line: dict[int, str]
+    """The names in all User-agent lines of the file."""
+
+    def excuses(self, found: Found) -> bool:
+        """Return whether a finding is about how the block is written, or is named in it first."""
+        if found.line is None:
+            return False
+        if found.code == "repeated-agent":
+            return self.robots_by_line.get(found.line) in self.names
+        return found.code in _EXCUSED and self.first <= found.line <= self.last
+
+
+def managed_block(source: Source) -> ManagedBlock | None:
+    """Return the managed block of a file; None: there is none."""
+    first = last = None
+    for record in source.outline.records:
+        comment = record.comment or ""
+        if first is None and _BEGIN.fullmatch(comment):
+            first = record.number
+        elif first is not None and _END.fullmatch(comment):
+            last = record.number
+            break
+    if first is None or last is None:
+        return None
+    robots = {
+        agent.number: name_of(agent).lower()
+        for group in source.outline.groups
+        for agent in group.agents
+    }
+    named = frozenset(name for line, name in robots.items() if first <= line <= last)
+    return ManagedBlock(first, last, named, robots)
+
+
+def without_excused(found: Iterable[Found], block: ManagedBlock | None) -> Iterator[Found]:
+    """Yield the findings that are not only about how the block is written."""
+    for one in found:
+        if block is None or not block.excuses(one):
+            yield one
+
+
+def check_managed(block: ManagedBlock | None) -> Check:
+    """That there is a block, and which groups it makes of the owner's."""
+    if block is None:
+        return
+    again = [
+        line
+        for line, name in sorted(block.robots_by_line.items())
+        if line > block.last and name in block.names
+    ]
+    message = f"Cloudflare's managed block ends in line {block.last}."
+    if again:
+        message = (
+            f"Cloudflare's managed block ends in line {block.last}; the owner goes on with a group"
+            f" that it has as well, in line {again[0]}."
+        )
+    yield Found("managed-block", block.first, message)

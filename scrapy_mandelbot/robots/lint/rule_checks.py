@@ -1,0 +1,355 @@
+"""Checks of which rules count, where robots differ: by order, by length, by group, by version."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.lint.source import STANDARD, Found, quoted
+from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, normalise
+from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
+from scrapy_mandelbot.robots.robotstxt.records import name_of
+from scrapy_mandelbot.robots.robotstxt.verdict import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.robotstxt.records import Group, Record
+
+_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
+_DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")  # Mandelbot's page: /earn$* is about a dollar
+_REGULAR_EXPRESSION = re.compile(
+    r"\^|\\[.dwsDWS/?$\-]|\[\^?\w-\w|\(\?|\([^()|]*\|[^()]*\)|(?<![/*.])\.[*+]|\.\+"
+)
+_NO_LETTER = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z]")
+
+
+def check_path(record: Record) -> Check:
+    """What is wrong with the path of a rule."""
+    path, number = record.value, record.number
+    field = record.field.capitalize()
+    if not path:
+        if record.field == "allow":
+            yield Found("empty-allow", number, "Allow has no path.")
+        return
+    if record.field == "allow" and not path.strip("/*"):
+        yield Found(
+            "allow-all", number, f"{field}: {_shown(path)} allows what is allowed by default."
+        )
+    yield from _check_beginning(path, field, number)
+    yield from _check_wildcards(path, field, number)
+    yield from _check_characters(path, field, number)
+    if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
+        message = f"{field}: {_shown(path)} is about an index page."
+        yield Found("index-page", number, message)
+    if path.rstrip("*$").lower() == "/robots.txt":
+        yield Found(
+            "robots-txt-in-rule", number, f"{field}: {_shown(path)} is about the file itself."
+        )
+
+
+def _check_beginning(path: str, field: str, number: int) -> Check:
+    if path[0] == "*":
+        if path.strip("*"):
+            message = f"{field}: {_shown(path)} does not begin with a slash."
+            yield Found("leading-star", number, message)
+    elif _SCHEME.match(path):
+        yield Found("full-url", number, f"{quoted(path)} is a whole URL, not a path.")
+    elif path[0] != "/":
+        yield Found("no-leading-slash", number, f"{quoted(path)} does not begin with a slash.")
+
+
+def _check_wildcards(path: str, field: str, number: int) -> Check:
+    if "*" not in path and "$" not in path:
+        return
+    if "*" in path or path[-1] == "$":
+        message = f"{field}: {_shown(path)} has wildcards."
+        yield Found("wildcard", number, message)
+    if len(path) > 1 and path.endswith(("*", "*$")) and not path.rstrip("*").endswith("$"):
+        yield Found("redundant-star", number, f"The * at the end of {quoted(path)} adds no match.")
+    elif path.endswith("*$"):
+        yield Found("redundant-star", number, f"The *$ at the end of {quoted(path)} adds nothing.")
+    if _DOLLAR_INSIDE.search(path):
+        message = f"The $ within {quoted(path)} is a dollar, not the end."
+        yield Found("dollar-inside", number, message)
+
+
+def _check_characters(path: str, field: str, number: int) -> Check:  # noqa: ARG001 - one shape
+    if _REGULAR_EXPRESSION.search(path):
+        message = f"{quoted(path)} looks like a regular expression."
+        yield Found("regular-expression", number, message)
+    if " " in path or "\t" in path:
+        yield Found("space-in-path", number, f"There is a space in {quoted(path)}.")
+    if not path.isascii():
+        message = f"There are characters outside ASCII in {quoted(path)}."
+        yield Found("unescaped-character", number, message)
+    if "%" in path:
+        bad = _BAD_ESCAPE.search(path)
+        if bad:
+            yield Found("bad-escape", number, f"{quoted(bad[0])} is no escape.")
+    if path.isupper() and len(_NO_LETTER.sub("", path)) > 1:
+        message = f"{quoted(path)} matches paths in capitals only."
+        yield Found("capitals-in-path", number, message)
+
+
+def _shown(path: str) -> str:
+    return quoted(path)[1:-1]
+
+
+_ANYTHING = "\uffff"  # stands in no comparable path: these are ASCII
+_KEY = 5  # characters by which wildcards are looked up
+_EFFORT_CLASHES = (
+    2_000_000  # pieces of patterns tried in a file; rules left after that count as reachable
+)
+
+
+class _Rule(NamedTuple):
+    weight: int
+    """The smaller the stronger."""
+    line: int
+    record: Record
+    pattern: Pattern
+
+    def __str__(self) -> str:
+        return f"line {self.line} ({self.record.field.capitalize()})"
+
+
+def check_clashes(source: Source) -> Check:
+    """Which rules of a group get in each other's way."""
+    effort = _EFFORT_CLASHES
+    for group in source.outline.groups:
+        rules = list(_rules_of(group))
+        yield from _check_order(rules)
+        wildcards = _Wildcards(rules, effort)
+        yield from _check_reach(sorted(rules), wildcards)
+        effort = wildcards.effort
+
+
+def _rules_of(group: Group) -> Iterator[_Rule]:
+    for record in group.rules():
+        path = path_of(record.value, 1, STANDARD)
+        if path:
+            length = len(path) if path.isascii() else len(escape_non_ascii(path))
+            weight = -2 * length - (record.field == "allow")
+            yield _Rule(weight, record.number, record, wildcard_pattern(path, normalise))
+
+
+def _check_reach(strongest_first: list[_Rule], wildcards: _Wildcards) -> Check:
+    same: dict[Pattern, _Rule] = {}
+    for rule in strongest_first:
+        first = same.setdefault(rule.pattern, rule)
+        if first is rule:
+            stronger = wildcards.covering(rule)
+            wildcards.add(rule)
+            if stronger:
+                yield _unreachable(rule, stronger)
+        elif first.record.value != rule.record.value:
+            yield _unreachable(rule, first)
+        elif first.record.field == rule.record.field:
+            yield Found("duplicate-rule", rule.line, f"The rule is in line {first.line} already.")
+        else:
+            yield Found("tie", rule.line, f"The Allow of line {first.line} has the same path.")
+
+
+def _unreachable(rule: _Rule, stronger: _Rule) -> Found:
+    message = f"The rule never decides: {stronger} matches all that it matches, and goes first."
+    return Found("unreachable-rule", rule.line, message)
+
+
+def _check_order(rules: list[_Rule]) -> Check:
+    """Moderatobot, "Disallow vs. Allow": some robots take the first rule that matches."""
+    disallowed: dict[str, _Rule] = {}
+    lengths: list[int] = []
+    for rule in rules:
+        head = rule.pattern.head
+        if rule.record.field == "disallow":
+            if rule.pattern.is_prefix and head not in disallowed:
+                disallowed[head] = rule
+                if len(head) not in lengths:
+                    lengths.append(len(head))
+            continue
+        for length in lengths:
+            earlier = disallowed.get(head[:length]) if length <= len(head) else None
+            if earlier and earlier.pattern != rule.pattern:
+                message = f"The Disallow of line {earlier.line} covers this Allow and comes first."
+                yield Found("allow-after-disallow", rule.line, message)
+                break
+
+
+class _Wildcards:
+    """Rules with wildcards, by a rare piece of what their matches must hold."""
+
+    def __init__(self, rules: list[_Rule], effort: int) -> None:
+        self.effort = effort
+        self._counts = Counter(
+            key for rule in rules if not rule.pattern.is_prefix for key in _keys(rule.pattern.guard)
+        )
+        self._by_key: defaultdict[str, list[_Rule]] = defaultdict(list)
+        self._sizes: set[int] = set()
+        """Lengths of the keys in use: the usual one, and of guards that are shorter."""
+
+    def add(self, rule: _Rule) -> None:
+        """Take a rule into account; one without wildcards covers none but its equals."""
+        pattern = rule.pattern
+        if pattern.exact or pattern.is_prefix:
+            return
+        key = min(_keys(pattern.guard), key=self._counts.__getitem__)
+        self._by_key[key].append(rule)
+        self._sizes.add(len(key))
+
+    def covering(self, rule: _Rule) -> _Rule | None:
+        """Return one of the rules added that matches all that this one matches."""
+        if not self._by_key:
+            return None
+        target = _example(rule.pattern)
+        for size in self._sizes:
+            for key in {target[at : at + size] for at in range(len(target) - size + 1)}:
+                for wildcard in self._by_key.get(key, ()):
+                    if self.effort < 0:
+                        return None
+                    self.effort -= 1 + len(wildcard.pattern.middle)
+                    if wildcard.pattern.matches(target):
+                        return wildcard
+        return None
+
+
+def _keys(guard: str) -> list[str]:
+    if len(guard) <= _KEY:
+        return [guard]
+    return [guard[at : at + _KEY] for at in range(len(guard) - _KEY + 1)]
+
+
+def _example(pattern: Pattern) -> str:
+    """Return a target that only those patterns match that match all that this one does."""
+    if pattern.exact:
+        return pattern.head
+    return _ANYTHING.join((pattern.head, *pattern.middle, pattern.tail or ""))
+
+
+_EFFORT = 300_000  # rules for * that are looked up in other groups
+_SIGNS = frozenset("*?[\\")
+
+
+def check_priority(source: Source) -> Check:
+    """Which rules count otherwise for some robots than for others."""
+    groups = source.outline.groups
+    for group in groups:
+        rules = [
+            (rule, path) for rule in group.rules() if (path := path_of(rule.value, 1, STANDARD))
+        ]
+        patterns = [(rule, path, wildcard_pattern(path, normalise)) for rule, path in rules]
+        yield from _check_covered(patterns)
+        yield from _check_lengths(patterns)
+        yield from _check_explicit(group)
+    yield from _check_dropped(groups)
+
+
+def _check_covered(rules: list[tuple[Record, str, Pattern]]) -> Check:
+    """Moderatobot, "Disallow vs. Allow": only the first directive with a matching value is used."""
+    allowed: dict[str, Record] = {}
+    lengths: list[int] = []
+    for rule, path, pattern in rules:
+        head = pattern.head
+        if rule.field == "allow":
+            if pattern.is_prefix:
+                allowed.setdefault(head, rule)
+                if len(head) not in lengths:
+                    insort(lengths, len(head))
+            continue
+        for length in lengths:
+            if length > len(head):
+                break
+            earlier = allowed.get(head[:length])
+            if earlier and earlier.value != path:
+                message = f"The Allow of line {earlier.number} covers this Disallow, and is first."
+                yield Found("allow-before-disallow", rule.number, message)
+                break
+
+
+def _check_lengths(rules: list[tuple[Record, str, Pattern]]) -> Check:
+    """Mandelbot's page, "Precedence of Directives": wildcards count as characters."""
+    longest: dict[str, tuple[int, Record]] = {}
+    heads: list[str] = []
+    for rule, path, pattern in rules:
+        if rule.field == "disallow" and "*" in path.rstrip("*"):
+            length = _length(path)
+            if pattern.head not in longest:
+                insort(heads, pattern.head)
+            if length > longest.get(pattern.head, (0, rule))[0]:
+                longest[pattern.head] = length, rule
+    lengths = sorted({len(head) for head in heads})
+    for rule, path, pattern in rules:
+        if rule.field != "allow" or not path.strip("/*"):
+            continue
+        head = pattern.head
+        around = [head[:size] for size in lengths[: bisect_right(lengths, len(head))]]
+        within = heads[(at := bisect_left(heads, head)) : at + 1]
+        near = [
+            one
+            for one in (*around, *within)
+            if one in longest and one[: len(head)] == head[: len(one)]
+        ]
+        found = max((longest[one] for one in near), key=lambda one: one[0], default=None)
+        if found and found[0] >= _length(path):
+            does = "is as long as" if found[0] == _length(path) else "is longer than"
+            message = f"The Disallow of line {found[1].number}, with wildcards, {does} this Allow."
+            yield Found("allow-loses", rule.number, message)
+
+
+def _length(path: str) -> int:
+    return len(path) if path.isascii() else len(escape_non_ascii(path))
+
+
+def _check_explicit(group: Group) -> Check:
+    """An Extended Standard for Robot Exclusion: what has no pattern character matches exactly."""
+    first = group.directives[0] if group.directives else None
+    if first is None or first.field != "robot-version" or not first.value.startswith("2"):
+        return
+    for rule in group.rules():
+        if rule.value and not _SIGNS & set(rule.value):
+            message = f"{quoted(rule.value)} is a single page to robots of the extended standard."
+            yield Found("explicit-match", rule.number, message)
+
+
+def _check_dropped(groups: list[Group]) -> Check:
+    """SearchTools, "Bad Examples": general directives should be repeated in the special blocks."""
+    everyone = [
+        rule
+        for group in groups
+        if any(agent.value == "*" for agent in group.agents)
+        for rule in group.rules()
+        if rule.field == "disallow" and path_of(rule.value, 1, STANDARD)
+    ]
+    of_name: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        for agent in group.agents:
+            if name_of(agent) not in {"", "*"}:
+                of_name.setdefault(name_of(agent).lower(), []).append(place)
+    effort = _EFFORT
+    seen: set[tuple[int, ...]] = set()  # robots that share their groups are told of once
+    for name, places in of_name.items():
+        if tuple(places) in seen or effort < 0:
+            continue
+        seen.add(tuple(places))
+        rules = [rule for place in places for rule in groups[place].rules()]
+        paths = {rule.value for rule in rules if rule.field == "disallow"}
+        if not any(paths):
+            continue  # an empty Disallow is there to allow everything (Mandelbot's page)
+        lengths = {len(path) for path in paths if path}
+        effort -= len(rules)
+        for rule in everyone:
+            effort -= 1 + len(lengths)
+            if not any(rule.value[:size] in paths for size in lengths):
+                message = (
+                    f"{quoted(rule.value)}, line {rule.number}, is closed to others, and open to "
+                    f"{quoted(name)}."
+                )
+                line = groups[places[0]].agents[0].number
+                yield Found("own-group-drops-rules", line, message)
+                break
+            if effort < 0:
+                break

@@ -1,0 +1,233 @@
+"""Checks of how the lines make groups, and which robot finds which."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robots.lint.source import Found, field_of, quoted
+from scrapy_mandelbot.robots.lint.values import STATEMENT_FIELDS
+from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.robotstxt.records import Group, Outline, Record
+
+_SHORTEST = 3  # characters: no robot's name is shorter
+_LONGEST = 40  # characters of a name that are looked at
+_EFFORT = 3_000_000  # parts of names looked up in a file
+
+
+def check_wide_names(first_line: Mapping[str, int]) -> Check:
+    """Which names, in lower case with their first lines, are a part of another."""
+    effort = _EFFORT
+    lengths = sorted({len(name) for name in first_line if len(name) >= _SHORTEST})
+    for name, line in first_line.items():
+        if effort < 0:
+            return
+        own = name[:_LONGEST]
+        effort -= sum(len(own) for length in lengths if length <= len(own))
+        for wide in dict.fromkeys(_parts(own, lengths)):
+            wide_line = first_line.get(wide)
+            if wide_line is None or wide == name:
+                continue
+            if wide_line < line:
+                message = f"{quoted(wide)} comes before {quoted(name)}, line {line}."
+                yield Found("wide-name-first", wide_line, message)
+            elif wide_line > line:
+                message = f"{quoted(wide)} comes after {quoted(name)}, line {line}."
+                yield Found("wide-name-last", wide_line, message)
+            break  # the longest
+
+
+def _parts(name: str, lengths: list[int]) -> Iterator[str]:
+    """Yield the parts of a name that are as long as some name, the longest first."""
+    for length in reversed(lengths):
+        for at in range(len(name) - length + 1):
+            yield name[at : at + length]
+
+
+_GROUP_FIELDS = frozenset(
+    {"allow", "disallow", "crawl-delay", "request-rate", "visit-time", "comment", "robot-version"}
+)
+_VERSION_2 = frozenset({"request-rate", "visit-time", "comment"})
+_NONSTANDARD = _GROUP_FIELDS - {"allow", "disallow"}
+
+
+def check_structure(source: Source) -> Check:
+    """What is wrong with the groups of the file."""
+    outline = source.outline
+    for record in outline.outside:
+        if record.field in _GROUP_FIELDS | STATEMENT_FIELDS:
+            message = f"{field_of(record)} stands before any User-agent."
+            yield Found("directive-outside-group", record.number, message)
+    yield from _check_blank_lines(outline)
+    yield from _check_between_agents(outline)
+    yield from _check_names(outline)
+    for group in outline.groups:
+        yield from _check_group(group)
+        yield from _check_version(group)
+    yield from _check_about_all(outline)
+
+
+def _check_blank_lines(outline: Outline) -> Check:
+    """Moderatobot, "Groups": a blank line closes the group, and must separate groups."""
+    part = _START
+    is_told = False
+    for record in outline.records:
+        if record.is_blank:
+            is_told = is_told and part == _CLOSED
+            part = _CLOSED if part != _START else part
+        elif record.field == "user-agent":
+            if part == _DIRECTIVES:
+                message = "There is no blank line before this User-agent."
+                yield Found("no-blank-line-before-group", record.number, message)
+            part = _AGENTS
+        elif record.field in _GROUP_FIELDS and part == _CLOSED:
+            if not is_told:
+                message = f"{field_of(record)} follows a blank line within its group."
+                yield Found("blank-line-in-group", record.number, message)
+            is_told = True
+        elif record.field and part == _AGENTS:
+            part = _DIRECTIVES
+
+
+def _check_between_agents(outline: Outline) -> Check:
+    """Moderatobot, "Groups": blank lines inside the group are prohibited."""
+    blank = {record.number for record in outline.records if record.is_blank}
+    for group in outline.groups:
+        for one, other in pairwise(group.agents):
+            if any(number in blank for number in range(one.number + 1, other.number)):
+                message = f"There is a blank line between this User-agent and line {one.number}."
+                yield Found("blank-line-between-agents", other.number, message)
+    for group in outline.groups:
+        others = {record.number: record for record in group.directives}
+        for one, other in pairwise(group.agents):
+            between = next(filter(None, map(others.get, range(one.number + 1, other.number))), None)
+            if between:
+                message = (
+                    f"{field_of(between)} of line {between.number} stands between this User-agent "
+                    f"and line {one.number}."
+                )
+                yield Found("agents-apart", other.number, message)
+
+
+# Where the strict reader of blank lines is: before any group, in the two parts of one, or after a
+# blank line that closed it.
+_START, _AGENTS, _DIRECTIVES, _CLOSED = range(4)
+
+
+def _check_names(outline: Outline) -> Check:
+    first_line: dict[str, int] = {}
+    star: int | None = None
+    is_told = False
+    for group in outline.groups:
+        for agent in group.agents:
+            name = name_of(agent).lower()
+            if not name:
+                continue
+            if name in first_line:
+                message = f"{quoted(name)} is named in line {first_line[name]} already."
+                yield Found("repeated-agent", agent.number, message)
+            elif star is not None and name != "*" and not is_told:
+                is_told = True
+                message = f"The group for * comes before {quoted(name)}, line {agent.number}."
+                yield Found("star-before-robots", star, message)
+            first_line.setdefault(name, agent.number)
+        if star is None:
+            star = next((a.number for a in group.agents if name_of(a) == "*"), None)
+    yield from check_wide_names(first_line)
+
+
+def _check_group(group: Group) -> Check:
+    number = group.agents[0].number
+    rules = group.rules()
+    name = quoted(name_of(group.agents[0]))
+    if not rules:
+        yield Found("group-without-rules", number, f"The group for {name} has no rules.")
+    elif not any(rule.field == "disallow" for rule in rules):
+        yield Found("group-without-disallow", number, f"The group for {name} has no Disallow.")
+    delays = [record for record in group.directives if record.field == "crawl-delay"]
+    for delay in delays[1:]:
+        message = f"The group has a Crawl-delay in line {delays[0].number} already."
+        yield Found("several-crawl-delays", delay.number, message)
+    if any(agent.value == "*" for agent in group.agents):
+        for record in group.directives:
+            if record.field in _NONSTANDARD:
+                message = f"{field_of(record)} stands in the group for *."
+                yield Found("nonstandard-for-all", record.number, message)
+
+
+def _check_version(group: Group) -> Check:
+    """An Extended Standard for Robot Exclusion, directive Robot-version."""
+    versions = [record for record in group.directives if record.field == "robot-version"]
+    for version in versions[1:]:
+        message = f"The group has a Robot-version in line {versions[0].number} already."
+        yield Found("repeated-robot-version", version.number, message)
+    if versions and group.directives[0] is not versions[0]:
+        message = f"Robot-version comes after line {group.directives[0].number}."
+        yield Found("misplaced-robot-version", versions[0].number, message)
+    elif versions and versions[0].number < group.agents[-1].number:
+        message = f"Robot-version comes before the User-agent of line {group.agents[-1].number}."
+        yield Found("misplaced-robot-version", versions[0].number, message)
+    if not any(version.value.startswith("2") for version in versions):
+        for record in group.directives:
+            if record.field in _VERSION_2:
+                message = f"{field_of(record)} stands in a group without Robot-version: 2.0."
+                yield Found("version-2-undeclared", record.number, message)
+
+
+def _check_about_all(outline: Outline) -> Check:
+    yandexs: set[int] = set()
+    for group in outline.groups:
+        if any(name_of(agent).lower() == "yandex" for agent in group.agents):
+            yandexs.update(record.number for record in group.directives)
+            yield from _check_yandexs(group)
+    hosts = [record for record in outline.records if record.field == "host" and record.value]
+    for host in hosts[1:]:
+        message = f"There is a Host in line {hosts[0].number} already."
+        yield Found("several-hosts", host.number, message)
+    sitemaps: dict[str, int] = {}
+    for record in outline.records:
+        if record.field not in ABOUT_ALL or not record.value:
+            continue
+        if record.field == "sitemap":
+            if record.value in sitemaps:
+                message = f"{quoted(record.value)} is in line {sitemaps[record.value]} already."
+                yield Found("repeated-sitemap", record.number, message)
+            sitemaps.setdefault(record.value, record.number)
+        elif record.field != "license" and record.number not in yandexs:
+            message = f"{field_of(record)} does not stand in the group for Yandex."
+            yield Found(f"{record.field}-not-for-yandex", record.number, message)
+    yield from _check_sitemaps_place(outline)
+
+
+def _check_yandexs(group: Group) -> Check:
+    """Moderatobot, "Host directive", "Clean-param directive": at the end of Yandex's group."""
+    last = max((r.number for r in group.directives if r.field in _GROUP_FIELDS), default=0)
+    for record in group.directives:
+        if record.field in {"host", "clean-param"} and record.number < last:
+            message = f"{field_of(record)} comes before line {last} of Yandex's group."
+            yield Found("yandex-field-not-last", record.number, message)
+
+
+def _check_sitemaps_place(outline: Outline) -> Check:
+    """Moderatobot, "Sitemap directive": not inside of a group, which ends at a blank line."""
+    held: list[Record] = []
+    in_group = False
+    for record in outline.records:
+        if record.is_blank:
+            held, in_group = [], False
+        elif record.field == "user-agent":
+            held, in_group = [], True
+        elif record.field == "sitemap" and in_group:
+            held.append(record)
+        elif record.field in _GROUP_FIELDS:
+            for sitemap in held:
+                message = (
+                    f"The Sitemap stands within the group that goes on in line {record.number}."
+                )
+                yield Found("sitemap-in-group", sitemap.number, message)
+            held = []

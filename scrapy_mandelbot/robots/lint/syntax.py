@@ -1,0 +1,243 @@
+"""Checks of each line by itself: field, colon, comment."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robots.lint.source import Found, field_of, quoted
+from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, documented
+from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE
+from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
+from scrapy_mandelbot.robots.robotstxt.records import RecordProblem, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.robotstxt.records import Record
+
+_OTHERS = """
+adsbot-google adsbot-google-mobile ahrefsbot ai2bot aihitbot alphabot amazonbot anthropic-ai
+applebot applebot-extended archive.org_bot aspiegelbot awariobot backlinkcrawler
+baiduspider baiduspider-image baiduspider-video barkrowler bingbot bingpreview blexbot botify
+brightbot bytespider ccbot chatgpt-user claude-searchbot claude-user claude-web claudebot
+cliqzbot cognitivebot coccocbot cohere-ai cohere-training-data-crawler copyscape dataforseobot
+daum deepcrawl diffbot discobot discordbot domainstatsbot dotbot duckassistbot duckduckbot
+duckduckgo-favicons-bot emailcollector emailsiphon emailwolf exabot facebookbot facebookexternalhit
+facebot feedfetcher-google freefind friendlycrawler gigabot google-cloudvertexbot google-extended
+google-inspectiontool googlebot googlebot-image googlebot-mobile googlebot-news googlebot-video
+googleother googleother-image googleother-video gptbot grapeshot gsa-crawler heritrix httrack
+ia_archiver icc-crawler imagesiftbot img2dataset ioncrawl issuecrawler jikespider kangaroo
+larbin libwww linguee linkchecker linkdexbot linkedinbot linkfluence linkwalker lipperhey
+ltx71 magpie-crawler mail.ru_bot mandelbot mauibot mediapartners-google megaindex megalodon
+meta-externalagent meta-externalfetcher mj12bot mojeekbot msnbot msnbot-media naverbot
+nerdybot netcraftsurveyagent netestate newsnow nutch oai-searchbot obot omgili omgilibot
+orangebot pagesinventory panscient perplexity-user perplexitybot petalbot pinterestbot
+piplbot proximic psbot pulsepoint qwantify qwantbot rogerbot rytebot safednsbot scooter
+scoutjet scrapy searchmetricsbot seekport seekportbot semrushbot
+semrushbot-ba semrushbot-sa semrushbot-si semrushbot-swa semanticscholarbot seobilitybot
+seokicks seokicks-robot seznambot sidewinder siteauditbot sitebot sitecheckerbot sitesnagger
+slackbot slurp smtbot sogou sosospider spbot spinn3r surveybot swiftbot teleport teleportpro
+telegrambot teoma trendictionbot turnitinbot twitterbot ubicrawler uptimerobot velenpublicwebcrawler
+voilabot voltron webcopier webcrawler webmeup-crawler webreaper webstripper webzip wget
+whatsapp wonderbot wotbox xaldon xenu xenu's yacybot yahoo-slurp yandex yandexaccessibilitybot
+yandexadditional yandexblogs yandexbot yandeximages yandexmedia yandexmetrika yandexmobilebot
+yandexnews yandexvideo yeti yodaobot youdaobot yisouspider youbot zealbot zgrab zoominfobot zyborg
+""".split()  # noqa: SIM905 - words to be read
+
+ROBOT_NAMES = sorted({robot.name.lower() for robot in KNOWN_ROBOTS} | set(_OTHERS))
+"""In lower case."""
+
+
+_NO_LETTERS = re.compile(r"[\W_]+")
+_REPEATED = re.compile(r"(.)\1+")
+_LONG = 9  # characters: words as long are seldom alike by chance
+_LONGEST = 40  # characters: no known word is as long
+
+
+class Spelling:
+    """A list of known words."""
+
+    def __init__(self, words: Iterable[str], *, shortest: int) -> None:
+        self._shortest = shortest
+        """Characters of the shortest word that is corrected: short ones are alike by chance."""
+        self._known: dict[str, str] = {}
+        for word in words:
+            for form in _forms(_simplified(word)):
+                self._known.setdefault(form, word)
+
+    def corrected(self, word: str) -> str | None:
+        """Return the known word that is like this one; None: there is none."""
+        if not self._shortest <= len(word) <= _LONGEST:
+            return None
+        forms = _forms(_simplified(word))
+        return next((self._known[form] for form in forms if form in self._known), None)
+
+    def surely_corrected(self, word: str) -> str | None:
+        """Like `corrected`, for words that are known in part: names that are alike by chance.
+
+        The first letter is the same, and a short word has a letter too few, too many, or two
+        swapped: ``Roverbot`` is not Rogerbot.
+        """
+        known = self.corrected(word)
+        if known is None or known[0] != word[0].lower():
+            return None
+        ours, its = _simplified(word), _simplified(known)
+        one_is_wrong = len(ours) == len(its) and sorted(ours) != sorted(its)
+        return None if one_is_wrong and len(known) < _LONG else known
+
+
+def _simplified(word: str) -> str:
+    """Return the letters and digits in lower case, doubled ones as one: ``dissallow``."""
+    return _REPEATED.sub(r"\1", _NO_LETTERS.sub("", word.lower()))
+
+
+def _forms(word: str) -> Iterator[str]:
+    yield word
+    for at in range(len(word)):
+        yield word[:at] + word[at + 1 :]
+
+
+_KNOWN = frozenset(ROBOT_NAMES)
+_SPELLING = Spelling(ROBOT_NAMES, shortest=6)
+_SEPARATORS = re.compile("[,;|]")
+_NAME = re.compile(r"\*|[A-Za-z][\w.\- ]*(?:/[\d.]+)?")
+_GOOGLES_NAME = re.compile(r"[A-Za-z_\-]*")
+
+
+def check_agent(record: Record) -> Check:
+    """What is wrong with a User-agent line: the worst, and what Google makes of the name."""
+    value, number = record.value, record.number
+    name = name_of(record)
+    if not value:
+        yield Found("empty-agent", number, "The User-agent has no name.")
+    elif value == "*":
+        return
+    elif "(" in value or "://" in value or value.lower().startswith("mozilla/"):
+        message = f"{quoted(value)} is a whole header; what is read is {quoted(name)}."
+        yield Found("agent-is-header", number, message)
+    elif _is_several(value):
+        message = f"{quoted(value)} are several robots; what is read is {quoted(name)}."
+        yield Found("several-names", number, message)
+    elif "*" in value:
+        message = f"{quoted(value)} mixes * with other signs: what is read is {quoted(name)}."
+        yield Found("star-in-agent", number, message)
+    elif "/" in value:
+        message = f"{quoted(value)} has a version; what is read is {quoted(name)}."
+        yield Found("agent-with-version", number, message)
+    elif len(value.split()) > 1:
+        message = f"There is a space in {quoted(value)}; what is read is {quoted(name)}."
+        yield Found("space-in-agent", number, message)
+    else:
+        yield from _check_spelling(name, number)
+    read = _GOOGLES_NAME.match(name)
+    if read and read[0] != name and name != "*":
+        message = f"Of {quoted(name)} Google's parser reads {quoted(read[0])}."
+        yield Found("agent-characters", number, message)
+
+
+def _is_several(value: str) -> bool:
+    parts = [part.strip() for part in _SEPARATORS.split(value) if part.strip()]
+    if len(parts) > 1:
+        return all(map(_NAME.fullmatch, parts))
+    words = value.lower().split()
+    return len(words) > 1 and all(word in _KNOWN or word == "*" for word in words)
+
+
+def _check_spelling(name: str, number: int) -> Check:
+    meant = None if name.lower() in _KNOWN else _SPELLING.surely_corrected(name)
+    if meant:
+        message = f"No robot is known as {quoted(name)}: {quoted(meant)} is meant, most likely."
+        yield Found("misspelt-agent", number, message)
+
+
+_FIELDS = Spelling(FIELDS, shortest=4)
+_TAGS = frozenset({"noindex", "nofollow", "noarchive", "nosnippet", "noimageindex", "index"})
+_SCHEMES = frozenset({"http", "https", "ftp"})
+_FIRST_WORD = re.compile(r"[A-Za-z][A-Za-z\-_ ]*[A-Za-z]")
+_WRONG_COLON = re.compile(r"\s*[;=,：﹕∶]")  # noqa: RUF001 - colons of other scripts
+_NEXT_DIRECTIVE = re.compile(
+    rf"(?:^|\s)({'|'.join(FIELDS)})\s*:\s*(?=\S)", re.ASCII | re.IGNORECASE
+)
+
+
+def check_syntax(record: Record, source: Source) -> Check:
+    """What is wrong with a line, whatever its field means."""
+    number = record.number
+    for problem in record.problems:
+        if problem in _PROBLEMS and not source.is_html:
+            yield from _PROBLEMS[problem](record)
+    if not record.field:
+        return
+    if record.raw.partition(":")[0][-1:] in WHITE_SPACE:
+        yield Found("space-before-colon", number, f"There is a space after {quoted(record.name)}.")
+    following = _NEXT_DIRECTIVE.search(record.value) if record.field != "comment" else None
+    if following:
+        message = f"{documented(following[1].lower())} is in the line of another directive."
+        yield Found("several-directives", number, message)
+    if record.comment is None:
+        return
+    if record.value and record.raw[: -len(record.comment) - 1][-1:] not in WHITE_SPACE:
+        message = f"The value ends before the #: it is {quoted(record.value)}."
+        yield Found("hash-without-space", number, message)
+    else:
+        message = f"A comment follows {field_of(record)} in the same line."
+        yield Found("comment-after-directive", number, message)
+
+
+def _no_colon(record: Record) -> Check:
+    text = record.raw.partition("#")[0].strip(WHITE_SPACE)
+    word = _FIRST_WORD.match(text)
+    field = _field_in(word[0]) if word else None
+    if not word or field is None:
+        message = f"{quoted(text)} is neither a directive nor a comment."
+        yield Found("not-a-directive", record.number, message)
+    elif _WRONG_COLON.match(text, len(field[0])):
+        sign = text[len(field[0]) :].lstrip()[0]
+        message = f"There is {quoted(sign)} instead of a colon after {field[0]}."
+        yield Found("semicolon-for-colon", record.number, message)
+    else:
+        yield Found("missing-colon", record.number, f"There is no colon after {field[0]}.")
+
+
+def _field_in(words: str) -> tuple[str, str] | None:
+    """Return as much of the words as is a field, and which one: ``User agent`` of two words."""
+    for text in (" ".join(words.split()[:2]), words.split(maxsplit=1)[0]):
+        field = text.lower() if text.lower() in FIELDS else _FIELDS.corrected(text)
+        if field and words.startswith(text):
+            return text, field
+    return None
+
+
+def _no_field(record: Record) -> Check:
+    yield Found("no-field", record.number, f"There is no field in {quoted(record.raw)}.")
+
+
+def _unknown_field(record: Record) -> Check:
+    meant = _FIELDS.corrected(record.name)
+    if record.field in _SCHEMES and record.value.startswith("//"):
+        message = f"There is a URL without a field: {quoted(record.raw.strip())}."
+        yield Found("not-a-directive", record.number, message)
+    elif record.field in _TAGS:
+        message = f"{field_of(record)} has no effect in robots.txt."
+        yield Found("noindex", record.number, message)
+    elif meant:
+        message = f"{quoted(record.name)} is no field: {documented(meant)} is meant, most likely."
+        yield Found("misspelt-field", record.number, message)
+    else:
+        message = f"No robot known here reads {quoted(record.name)}."
+        yield Found("unknown-field", record.number, message)
+
+
+def _no_value(record: Record) -> Check:
+    if record.field not in {"allow", "user-agent"}:  # these have rows of their own
+        yield Found("no-value", record.number, f"{field_of(record)} has no value.")
+
+
+_PROBLEMS: dict[RecordProblem, Callable[[Record], Check]] = {
+    RecordProblem.NO_COLON: _no_colon,
+    RecordProblem.NO_FIELD: _no_field,
+    RecordProblem.UNKNOWN_FIELD: _unknown_field,
+    RecordProblem.NO_VALUE: _no_value,
+}

@@ -1,0 +1,302 @@
+"""Checks of what the fields but Allow, Disallow and User-agent say."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, STANDARD, Found, quoted
+from scrapy_mandelbot.robots.preferences.in_robots_txt import split_path
+from scrapy_mandelbot.robots.preferences.statements import statements_of
+from scrapy_mandelbot.robots.preferences.vocabulary import (
+    CONTROL_TOKENS,
+    MEANINGS,
+    read_content_signal,
+    read_content_usage,
+)
+from scrapy_mandelbot.robots.robotstxt.records import RecordProblem, name_of
+from scrapy_mandelbot.robots.robotstxt.times import read_delay
+from scrapy_mandelbot.robots.robotstxt.verdict import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.robotstxt.records import Group, Record
+
+STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
+_EFFORT = 200_000  # statements and rules of groups that share a name, compared in a file
+_KEYS = {source: {word.partition("=")[0] for of, word in MEANINGS if of == source}
+         for source in STATEMENT_FIELDS}  # fmt: skip
+_EVERYTHING = frozenset({"/", "/*"})
+
+
+# Each line by itself.
+
+
+def _check_content_usage(record: Record) -> Check:
+    _, value = split_path(record.value)
+    said = read_content_usage(value)
+    if not said.is_readable or (not said.words and not said.unknown):
+        message = f"{quoted(record.value)} is no Dictionary of RFC 9651, as train-ai=n is."
+        yield Found("bad-content-usage", record.number, message)
+        return
+    for key in said.unknown:
+        if key in _KEYS["content-usage"]:
+            message = f"{quoted(key)} has another value than y or n."
+            yield Found("bad-content-usage", record.number, message)
+        else:
+            message = f"{quoted(key)} is no category of use: train-ai and search are."
+            yield Found("unknown-usage", record.number, message)
+
+
+def _check_content_signal(record: Record) -> Check:
+    said = read_content_signal(record.value)
+    if not said.is_readable and not said.unknown:
+        message = f"{quoted(record.value)} is too long to be read."
+        yield Found("bad-content-signal", record.number, message)
+    for part in said.unknown:
+        key = part.partition("=")[0].strip().lower()
+        if key in _KEYS["content-signal"] or "=" not in part:
+            message = f"{quoted(part)} is no signal, as search=yes, ai-train=no are."
+            yield Found("bad-content-signal", record.number, message)
+        else:
+            message = f"{quoted(key)} is no signal: search, ai-input, ai-train and use are."
+            yield Found("unknown-usage", record.number, message)
+
+
+def _check_license(record: Record) -> Check:
+    if not ABSOLUTE_URL.fullmatch(record.value):
+        message = f"{quoted(record.value)} is not an absolute URL."
+        yield Found("relative-license", record.number, message)
+
+
+#: Checks of values, by field.
+VALUES_OF_USE: dict[str, Callable[[Record], Check]] = {
+    "content-usage": _check_content_usage,
+    "content-signal": _check_content_signal,
+    "license": _check_license,
+}
+
+
+# Lines against each other.
+
+
+class _Said(NamedTuple):
+    """A statement of a group."""
+
+    category: str
+    path: str | None
+    """None: of all pages."""
+    line: int
+    is_signal: bool
+
+
+class _Facts(NamedTuple):
+    """What of a group can be contradicted: the first lines that say so."""
+
+    allowed: dict[tuple[str, str | None], _Said]
+    refused: dict[tuple[str, str | None], _Said]
+    rules: dict[tuple[str, bool], int]
+    """Paths, and whether they are allowed."""
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.allowed) + len(self.refused) + len(self.rules)
+
+    def learn(self, other: _Facts) -> None:
+        """Add what another group says first."""
+        for key, said in other.allowed.items():
+            self.allowed.setdefault(key, said)
+        for key, said in other.refused.items():
+            self.refused.setdefault(key, said)
+        for rule, line in other.rules.items():
+            self.rules.setdefault(rule, line)
+
+
+def check_usage(source: Source) -> Check:
+    """Which statements and groups contradict each other."""
+    groups = source.outline.groups
+    facts = [_facts_of(group) for group in groups]
+    told: set[Found] = set()
+    for found in (*_contradicted(groups, facts), *_shut_out(groups, facts)):
+        if found not in told:
+            told.add(found)
+            yield found
+
+
+def _facts_of(group: Group) -> _Facts:
+    facts = _Facts({}, {}, {})
+    for record in group.directives:
+        if record.field in STATEMENT_FIELDS:
+            for allows, said in _statements(record):
+                kind = facts.allowed if allows else facts.refused
+                kind.setdefault((said.category, said.path), said)
+        elif record.field in {"allow", "disallow"}:
+            path = path_of(record.value, 1, STANDARD)
+            if path:
+                facts.rules.setdefault((path, record.field == "allow"), record.number)
+    return facts
+
+
+def _statements(record: Record) -> Iterator[tuple[bool, _Said]]:
+    is_signal = record.field == "content-signal"
+    path, value = (None, record.value) if is_signal else split_path(record.value)
+    words = read_content_signal(value).words if is_signal else read_content_usage(value).words
+    for one in statements_of(record.field, words, "robots.txt", record.value, record.number):
+        yield one.allowed, _Said(one.category, path, record.number, is_signal)
+
+
+def _contradicted(groups: list[Group], facts: list[_Facts]) -> Check:
+    for one in facts:
+        yield from _against(one, one)
+    effort = _EFFORT
+    for name, of_name in _in_several(groups):
+        together = _Facts({}, {}, {})
+        for place in of_name:
+            effort -= facts[place].size
+            if effort < 0:
+                return
+            yield from _against(together, facts[place])
+            yield from _against(facts[place], together)
+            yield from _ties(name, together, facts[place])
+            together.learn(facts[place])
+
+
+def _in_several(groups: list[Group]) -> Iterator[tuple[str, list[int]]]:
+    """Yield the names of several groups, in lower case, and which groups these are."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, group in enumerate(groups):
+        for name in {name_of(agent).lower() for agent in group.agents}:
+            if name:
+                places[name].append(place)
+    yield from ((name, of_name) for name, of_name in places.items() if len(of_name) > 1)
+
+
+def _against(allowing: _Facts, refusing: _Facts) -> Check:
+    """What one group allows and another, or the same, refuses."""
+    for (category, path), allowed in allowing.allowed.items():
+        refused = refusing.refused.get((category, path))
+        if refused is None and path is not None:  # a signal refuses whatever the path
+            refused = refusing.refused.get((category, None))
+            refused = refused if refused and refused.is_signal else None
+        if refused is not None:
+            at = f"of line {refused.line}" if refused.line != allowed.line else "in the same line"
+            message = f"{category} is allowed here in vain: the refusal {at} wins."
+            yield Found("usage-contradiction", allowed.line, message)
+
+
+def _ties(name: str, first: _Facts, other: _Facts) -> Check:
+    """The rules that two groups of a robot have, allowed by one and disallowed by the other."""
+    for (path, allows), line in other.rules.items():
+        opposite = first.rules.get((path, not allows))
+        if opposite is not None and (path, allows) not in first.rules:
+            kinds = ("Allow", "Disallow") if allows else ("Disallow", "Allow")
+            message = (
+                f"{kinds[0]}: {quoted(path)} for {quoted(name)} is {kinds[1]} in line {opposite},"
+                " in another group; Allow wins."
+            )
+            yield Found("groups-contradict", line, message)
+
+
+def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
+    """Which uses are allowed to all while the robots that stand for them are shut out."""
+    shut: dict[str, tuple[str, int]] = {}
+    for group, of_group in zip(groups, facts, strict=True):
+        line = next(filter(None, (of_group.rules.get((path, False)) for path in _EVERYTHING)), 0)
+        for agent in group.agents if line else ():
+            token = CONTROL_TOKENS.get(name_of(agent).lower())
+            for category in token.refuses if token else ():
+                shut.setdefault(category, (name_of(agent), line))
+    for group, of_group in zip(groups, facts, strict=True):
+        if any(name_of(agent) == "*" for agent in group.agents):
+            for (category, path), allowed in of_group.allowed.items():
+                if category in shut and path is None:
+                    name, line = shut[category]
+                    message = (
+                        f"{category} is allowed to all, and {name}, which stands for it, is shut"
+                        f" out in line {line}."
+                    )
+                    yield Found("usage-contradiction", allowed.line, message)
+
+
+_LONGEST_DELAY = 30  # Moderatobot, "Crawl-delay directive"
+_LONGEST_CLEAN_PARAM = 500  # Moderatobot, "Clean-param directive"
+_HOST = re.compile(r"(?:[\w\-]+\.)*[\w\-]+(?::[0-9]+)?|\[[0-9A-Fa-f:.]+\](?::[0-9]+)?")
+_VERSION = re.compile(r"(?:1\.0|2\.[0-9]*[02468])(?:\.[0-9]+)*")
+
+
+def _check_delay(record: Record) -> Check:
+    seconds = read_delay(record.value)
+    if seconds is None:
+        message = f"{quoted(record.value)} is no number of seconds."
+        yield Found("bad-crawl-delay", record.number, message)
+    elif seconds > _LONGEST_DELAY:
+        message = f"{quoted(record.value)} is longer than {_LONGEST_DELAY} seconds."
+        yield Found("long-crawl-delay", record.number, message)
+    elif not record.value.isdigit() or not seconds:
+        message = f"{quoted(record.value)} is not a positive whole number."
+        yield Found("crawl-delay-not-whole", record.number, message)
+
+
+def _check_sitemap(record: Record) -> Check:
+    value, number = record.value, record.number
+    if not ABSOLUTE_URL.fullmatch(value):
+        yield Found("relative-sitemap", number, f"{quoted(value)} is not an absolute URL.")
+        return
+    path = re.split("[?#]", value, maxsplit=1)[0].lower()
+    if path.endswith("/"):
+        yield Found("sitemap-is-directory", number, f"{quoted(value)} ends with a slash.")
+    elif not path.endswith((".xml", ".xml.gz")):
+        message = f"{quoted(value)} ends neither with .xml nor with .xml.gz."
+        yield Found("sitemap-extension", number, message)
+
+
+def _check_host(record: Record) -> Check:
+    if not _HOST.fullmatch(record.value):
+        message = f"{quoted(record.value)} is more than a host name."
+        yield Found("host-not-a-name", record.number, message)
+
+
+def _check_clean_param(record: Record) -> Check:
+    length = len(record.value)
+    if length > _LONGEST_CLEAN_PARAM:
+        message = f"The Clean-param has {length} characters."
+        yield Found("long-clean-param", record.number, message)
+
+
+def _check_version(record: Record) -> Check:
+    if not _VERSION.fullmatch(record.value):
+        message = f"{quoted(record.value)} is neither 1.0 nor 2.0."
+        yield Found("bad-robot-version", record.number, message)
+
+
+def _check_rate(record: Record) -> Check:
+    if RecordProblem.BAD_VALUE in record.problems:
+        message = f"{quoted(record.value)} is no rate of documents."
+        yield Found("bad-request-rate", record.number, message)
+
+
+def _check_time(record: Record) -> Check:
+    if RecordProblem.BAD_VALUE in record.problems:
+        message = f"{quoted(record.value)} is no time of the day."
+        yield Found("bad-visit-time", record.number, message)
+
+
+_CHECKS: dict[str, Callable[[Record], Check]] = {
+    "crawl-delay": _check_delay,
+    "sitemap": _check_sitemap,
+    "host": _check_host,
+    "clean-param": _check_clean_param,
+    "robot-version": _check_version,
+    "request-rate": _check_rate,
+    "visit-time": _check_time,
+    **VALUES_OF_USE,
+}
+
+
+def check_value(record: Record) -> Check:
+    """What is wrong with the value of a line that has one."""
+    if record.value and record.field in _CHECKS:
+        yield from _CHECKS[record.field](record)

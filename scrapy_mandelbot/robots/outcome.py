@@ -1,0 +1,365 @@
+"""What an answer to ``/robots.txt`` means.
+
+Source: Mandelbot, "HTTP Status Codes". One table, read from the top; the first row that takes
+the answer decides. Redirects have been followed before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+_SKEW = 60.0  # seconds by which two machines' clocks may differ
+
+IMPOSSIBLE_PATH = "/scrapy-mandelbot-asks-for-a-page-that-is-not-there"
+"""No site has this page: what it answers for it is what it says instead of 404."""
+
+
+def is_fresh(now: float, fetched_at: float, ttl: float) -> bool:
+    """Return whether a copy serves without its site being asked.
+
+    A copy from the future does not: the clock that wrote it was wrong, and would keep it for ever.
+
+    Args:
+        now: seconds since the epoch.
+        fetched_at: when the copy was fetched, or confirmed, by the same count.
+        ttl: seconds for which it serves.
+    """
+    return -_SKEW <= now - fetched_at < ttl
+
+
+def conditions(etag: str | None, last_modified: str | None) -> dict[str, str]:
+    """Return the headers that ask for a file only if it has changed."""
+    headers = {"If-None-Match": etag, "If-Modified-Since": last_modified}
+    return {name: value for name, value in headers.items() if value}
+
+
+ENOUGH_5XX = 3
+"""The same 5xx, this often running, raises the question whether the server means 404 by it."""
+
+SHORT_TRIES = 3
+"""A host that never answered in this run is asked as often before its requests fail."""
+
+ENOUGH_BROKEN_OFF = 3
+"""The same bytes, this often running, are all that there is of a body that breaks off."""
+
+_GROWTH = 3.0  # of the waits between the short tries
+
+
+class OutcomeKind(Enum):
+    """What a fetch tells us about a site."""
+
+    RULES = "rules"
+    """The body holds the site's rules."""
+    ALLOW_ALL = "allow all"
+    """There is no robots.txt: every URL may be crawled."""
+    FORBID_ALL = "forbid all"
+    """No URL may be crawled. Only some dialects know a status that says so."""
+    UNAVAILABLE = "unavailable"
+    """It is not known yet: the site is left alone for a while, then asked again."""
+    UNASKED = "unasked"
+    """The question never reached a site: the request goes on, and fails or not by itself."""
+    FAILED = "failed"
+    """The host has not answered at all: the site's requests fail with what went wrong."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Failure(Enum):
+    """Why a fetch brought no answer."""
+
+    DROPPED = "not asked for"
+    NO_SUCH_HOST = "no such host"
+    REFUSED = "connection refused"
+    UNREACHABLE = "no connection"
+    LOST = "connection lost"
+    TIMED_OUT = "no answer in time"
+    TLS = "no TLS connection"
+    NOWHERE = "redirects that lead nowhere"
+    OTHER = "failed"
+    """Nothing that the network is known to do: an error of the project's own code."""
+
+
+SILENT = frozenset(
+    {
+        Failure.NO_SUCH_HOST,
+        Failure.REFUSED,
+        Failure.UNREACHABLE,
+        Failure.LOST,
+        Failure.TIMED_OUT,
+        Failure.TLS,
+    }
+)
+"""Failures that are no answer of the host."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one fetch of a robots.txt brought: the final status, or a failure."""
+
+    status: int | None = None
+    failure: Failure | None = None
+    detail: str = ""
+    """Of the failure, in words for a log."""
+    retry_after: float | None = None
+    """Seconds that the server asks to be left alone, where it asked."""
+    broken_off: bytes = b""
+    """Of a body that broke off, a digest of what came."""
+
+    def __str__(self) -> str:
+        if self.failure is None:
+            return str(self.status)
+        return f"{self.failure.value} ({self.detail})" if self.detail else self.failure.value
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a site when its answer comes in."""
+
+    copy_status: int | None = None
+    """The status of its last good copy; None: there is none."""
+    copy_age: float = 0.0
+    """Seconds since the copy was fetched, or confirmed by a 304."""
+    times: int = 1
+    """How often running the site has answered so, this time included."""
+    misreports: bool = False
+    """Whether ``/`` answers below 400, and a path that cannot exist the same 5xx."""
+    has_answered: bool = False
+    """Whether the host has answered anything in this run."""
+
+
+@dataclass(frozen=True)
+class OutcomeLaw:
+    """What the project and its dialect say about answers."""
+
+    pause_statuses: Container[int] = frozenset({503, 429})
+    """Statuses that pause a site, whatever was asked."""
+    tries: int = 8
+    """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx after all."""
+    longest_stale: float = 2_592_000.0
+    """Seconds for which a good copy serves while no better one can be had."""
+    forbidding_statuses: Container[int] = frozenset()
+    """Statuses that forbid the whole site."""
+    only_status_200: bool = False
+    """Whether any other 2xx counts as no file."""
+    first_wait: float = 1.0
+    """Seconds between the first two of the short tries."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one fetch of a robots.txt told us, and why, in words for a log."""
+
+    kind: OutcomeKind
+    reason: str
+    status: int | None = None
+    retry_after: float | None = None
+    """Seconds that the server asks to be left alone, where it asked."""
+    case: str = ""
+    """The row of the table: ``rules``, ``allow_all``, ``forbid_all``, ``revalidated``,
+    ``stale_used``, ``misreported_5xx``, ``unavailable``, ``unasked`` or ``unanswered``."""
+    wait: float | None = None
+    """Seconds until the next of the short tries, where it is one."""
+    failure: Failure | None = None
+    """Why there was no answer, if there was none."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the answer takes the place of the site's copy."""
+        return self.case in {"rules", "allow_all", "forbid_all", "misreported_5xx"}
+
+    @property
+    def kept_status(self) -> int:
+        """The status of the copy that is kept: 404 for whatever the server means by it."""
+        is_4xx = self.status is not None and 400 <= self.status < 500  # noqa: PLR2004
+        if self.kind is OutcomeKind.ALLOW_ALL and not is_4xx:
+            return 404
+        return self.status or 404
+
+
+def outcome_of(answer: Answer, known: Known, law: OutcomeLaw) -> Outcome:
+    """Return what the answer means, given what is known of the site."""
+    row = next(row for row in _TABLE if row.takes(answer, known, law))
+    kind = row.kind
+    if kind is None:
+        kind = kept_outcome(known.copy_status or 404, law).kind
+    reason = f"robots.txt: {answer}, {row.meaning}"
+    retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
+    is_short = row.takes is _never_answered
+    wait = law.first_wait * _GROWTH ** (known.times - 1) if is_short else None
+    return Outcome(kind, reason, answer.status, retry_after, row.case, wait, answer.failure)
+
+
+def counted_as(answer: Answer) -> tuple[object, ...]:
+    """Return what an answer has in common with those that are counted with it.
+
+    See :attr:`Known.times`.
+    """
+    if answer.failure in SILENT and not answer.broken_off:
+        return ("no answer",)
+    return (answer.status, answer.failure, answer.broken_off)
+
+
+def kept_outcome(status: int, law: OutcomeLaw) -> Outcome:
+    """Return what a copy means that was kept under this status.
+
+    Statuses that pause are no question here: only what had a meaning of its own is kept.
+    """
+    at_any_rate = OutcomeLaw((), 0, 0.0, law.forbidding_statuses, law.only_status_200)
+    return outcome_of(Answer(status), Known(), at_any_rate)
+
+
+def may_be_misreported(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    """Return whether it is time to find out if the server says 5xx where it means 404.
+
+    Not where it makes no difference: a good copy serves, and nothing pauses. And who names a time
+    in ``Retry-After`` means what it says.
+    """
+    if not _is_5xx(answer) or answer.retry_after is not None or known.times < ENOUGH_5XX:
+        return False
+    return _asks_for_pause(answer, known, law) or not _has_good_copy(answer, known, law)
+
+
+# The table, and the conditions of its rows.
+
+
+def _is_5xx(answer: Answer) -> bool:
+    return answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
+
+
+def _is_4xx(answer: Answer) -> bool:
+    return answer.status is not None and 400 <= answer.status < 500  # noqa: PLR2004
+
+
+def _failed(failure: Failure) -> Callable[[Answer, Known, OutcomeLaw], bool]:
+    return lambda answer, _known, _law: answer.failure is failure
+
+
+def _confirms_the_copy(answer: Answer, known: Known, _law: OutcomeLaw) -> bool:
+    return answer.status == 304 and known.copy_status is not None  # noqa: PLR2004
+
+
+def _has_rules(answer: Answer, _known: Known, law: OutcomeLaw) -> bool:
+    if answer.status is None or not 200 <= answer.status < 300:  # noqa: PLR2004
+        return False
+    return answer.status == 200 or not law.only_status_200  # noqa: PLR2004
+
+
+def _is_another_2xx_or_3xx(answer: Answer, _known: Known, _law: OutcomeLaw) -> bool:
+    return answer.status is not None and 200 <= answer.status < 400  # noqa: PLR2004
+
+
+def _forbids(answer: Answer, _known: Known, law: OutcomeLaw) -> bool:
+    return answer.status is not None and answer.status in law.forbidding_statuses
+
+
+def _is_misreported(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    return known.misreports and may_be_misreported(answer, known, law)
+
+
+def _has_good_copy(_answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    return known.copy_status is not None and is_fresh(known.copy_age, 0.0, law.longest_stale)
+
+
+def _asks_for_pause(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    if answer.status is None or answer.status not in law.pause_statuses:
+        return False
+    return not _is_4xx(answer) or known.times <= law.tries
+
+
+def _breaks_off(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    is_partial = bool(answer.broken_off) and known.times < ENOUGH_BROKEN_OFF
+    return is_partial and _has_rules(answer, known, law)
+
+
+def _ends_there_each_time(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    return bool(answer.broken_off) and _has_rules(answer, known, law)
+
+
+def _never_answered(answer: Answer, known: Known, _law: OutcomeLaw) -> bool:
+    return answer.failure in SILENT and not known.has_answered
+
+
+def _is_tried_enough(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+    # A site that is given up sooner is not asked more often than that either.
+    return _never_answered(answer, known, law) and known.times >= min(SHORT_TRIES, law.tries + 1)
+
+
+def _says(status: int) -> Callable[[Answer, Known, OutcomeLaw], bool]:
+    return lambda answer, _known, _law: answer.status == status
+
+
+class _Row(NamedTuple):
+    case: str
+    takes: Callable[[Answer, Known, OutcomeLaw], bool]
+    kind: OutcomeKind | None
+    """None: what the site's copy means."""
+    meaning: str
+
+
+_TABLE = (
+    # As with Scrapy's own middleware: someone else's component did not want it asked.
+    _Row("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
+    # A loop, more hops than anyone means, a target that cannot be asked: as 404.
+    _Row("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
+    _Row("revalidated", _confirms_the_copy, None, "has not changed"),
+    # "A message is considered complete when all of the octets indicated by its framing are
+    # available." (RFC 9112, section 8). Of one that is not, no line can be relied on: cut after
+    # "User-agent: *" it opens all, cut within a rule it closes what it does not name.
+    _Row(
+        "stale_used",
+        lambda *all_three: _breaks_off(*all_three) and _has_good_copy(*all_three),
+        None,
+        "breaks off; the last good copy serves on",
+    ),
+    _Row("unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "breaks off; its rules are unknown"),
+    _Row("rules", _ends_there_each_time, OutcomeKind.RULES, "breaks off there each time"),
+    _Row("rules", _has_rules, OutcomeKind.RULES, "has rules"),
+    _Row("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
+    _Row("forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"),
+    # "If Mandelbot determines a server is incorrectly returning 5xx status codes instead of 404
+    # status codes, it will treat 5xx errors as 404 errors." Before the pauses: a server that says
+    # 503 for 404 is not down. A good copy is believed rather than that the file has gone.
+    _Row(
+        "stale_used",
+        lambda *all_three: _is_misreported(*all_three) and _has_good_copy(*all_three),
+        None,
+        "said of every missing page; the last good copy serves on",
+    ),
+    _Row("misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, "said of every missing page"),
+    # Whatever was asked. The document lets every 4xx allow all; a 429 is waited for first.
+    _Row("unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"),
+    # 401 and 403 too. (Mandelbot, "HTTP Status Codes")
+    _Row("allow_all", lambda answer, *_: _is_4xx(answer), OutcomeKind.ALLOW_ALL, "there is none"),
+    # Whatever follows: no rules are more recent than those of the copy.
+    _Row("stale_used", _has_good_copy, None, "the last good copy serves on"),
+    # As with Scrapy's own middleware: what the project's own code raises is no word of the site.
+    _Row("unasked", _failed(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
+    # No site has been found to be polite to, and it is not waited for as one that is known is.
+    _Row("unanswered", _is_tried_enough, OutcomeKind.FAILED, "its requests fail"),
+    _Row("unavailable", _never_answered, OutcomeKind.UNAVAILABLE, "is asked again soon"),
+    # "If the robots.txt file is unreachable due to server or network errors ... the crawler MUST
+    # assume complete disallow" (RFC 9309, section 2.3.1.4, which names 500 to 599). Of these
+    # Scrapy's RETRY_HTTP_CODES has 500, 502, 503, 504, 522 and 524. 502 and 504 are what a proxy
+    # says of the server behind it (RFC 9110, sections 15.6.3 and 15.6.5), 520 to 524 what
+    # Cloudflare says of it ("Cloudflare 5xx errors"): the site itself has said nothing.
+    *(
+        _Row("unavailable", _says(status), OutcomeKind.UNAVAILABLE, f"{why}: its rules are unknown")
+        for status, why in (
+            (502, "the server behind it made no sense"),
+            (504, "the server behind it did not answer in time"),
+            (520, "the server behind it made no sense to Cloudflare"),
+            (521, "the server behind it refused Cloudflare's connection"),
+            (522, "the server behind it did not accept Cloudflare's connection in time"),
+            (523, "Cloudflare cannot reach the server behind it"),
+            (524, "the server behind it did not answer Cloudflare in time"),
+        )
+    ),
+    # What is left: 5xx, a status that no document speaks of, refused, lost, timed out, TLS.
+    _Row("unavailable", lambda *_: True, OutcomeKind.UNAVAILABLE, "nobody knows its rules now"),
+)

@@ -1,0 +1,41 @@
+"""What owners say of the use of their pages, in all places: pure, any headers, any bytes.
+
+No Scrapy, no network, no clock: what robots.txt says is ``RobotsTxt.usage``; here is what a page
+says itself, what ``/.well-known/tdmrep.json`` says, and what an answer that states terms says.
+
+>>> page = b'<html><head><meta name="tdm-reservation" content="1"></head>'
+>>> usage = page_usage([("Content-Usage", "search=y, train-ai=n")], page, "Examplebot")
+>>> usage["search"], usage["train-ai"], usage["ai-input"]
+('allowed', 'disallowed', 'unknown')
+>>> print(usage.decided_by("tdm"))
+tdm disallowed by tdm-reservation: 1 (meta line 1)
+"""
+
+from scrapy_mandelbot.robots.preferences.in_pages import (
+    TERMS_STATUSES,
+    PageWords,
+    page_usage,
+    stated_terms,
+    usage_in,
+    words_of,
+)
+from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Statement, Terms, Usage
+from scrapy_mandelbot.robots.preferences.tdmrep import TDMREP_PATH, TdmFile, with_tdm_file
+from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
+
+__all__ = [
+    "CATEGORIES",
+    "NOTHING_SAID",
+    "TDMREP_PATH",
+    "TERMS_STATUSES",
+    "PageWords",
+    "Statement",
+    "TdmFile",
+    "Terms",
+    "Usage",
+    "page_usage",
+    "stated_terms",
+    "usage_in",
+    "with_tdm_file",
+    "words_of",
+]

@@ -1,0 +1,228 @@
+"""What a page says of its own use: in its headers and in its head.
+
+Two steps: the words are taken out of the response, and then what they say is decided. The words can
+be kept, and decided again later.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.preferences.statements import (
+    NOTHING_SAID,
+    Statement,
+    Terms,
+    Usage,
+    statements_of,
+)
+from scrapy_mandelbot.robots.preferences.vocabulary import (
+    MEANINGS,
+    VALUE_LIMIT,
+    read_content_signal,
+    read_content_usage,
+)
+from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta, license_links, meta_tags
+from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_heard, tags_said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from scrapy_mandelbot.robots.tags import RobotTag
+
+TERMS_STATUSES = frozenset({401, 402, 403})
+_SHOWN = 200  # characters of a header
+
+
+def stated_terms(status: int, headers: Iterable[tuple[str | bytes, str | bytes]]) -> str | None:
+    """Return the site's word on terms, for a log; None: the answer is an ordinary refusal."""
+    if status not in TERMS_STATUSES:
+        return None
+    for name, value in headers:
+        field, text = header_text(name).strip().lower(), header_text(value).strip()
+        if field == "www-authenticate" and text.lower().partition(" ")[0] == "license":
+            return shown(f"WWW-Authenticate: {text}", _SHOWN)
+        if field == "crawler-price":
+            return shown(f"crawler-price: {text}", _SHOWN)
+        if field == "cf-mitigated" and text.lower() == "challenge":
+            return "cf-mitigated: challenge"
+    return "402 Payment Required" if status == 402 else None  # noqa: PLR2004 - its very meaning
+
+
+HEADERS_READ = frozenset(
+    {
+        "content-signal",
+        "content-usage",
+        "link",
+        "robots-tag",
+        "tdm-policy",
+        "tdm-reservation",
+        "x-robots-tag",
+    }
+)
+"""The headers that speak of the use of a page, in lower case."""
+MOST_HEADERS = 100
+"""So many of them are read of a page."""
+_RESERVATION, _POLICY = "tdm-reservation", "tdm-policy"
+_IN_HEADS = frozenset({_RESERVATION, _POLICY})
+
+
+class PageWords(NamedTuple):
+    """All that a response says of its use, as written."""
+
+    headers: tuple[tuple[str, str], ...] = ()
+    """Names in lower case, and values."""
+    metas: tuple[Meta, ...] = ()
+    links: tuple[LicenseLink, ...] = ()
+
+
+NO_WORDS = PageWords()
+
+
+def page_usage(
+    headers: Iterable[tuple[str | bytes, str | bytes]],
+    body: bytes,
+    agent: str | bytes | Sequence[str],
+) -> Usage:
+    """Return what a page says of its use. Never raises on any headers and bytes.
+
+    Args:
+        headers: name and value of each of the response's headers.
+        body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
+        agent: a product token, a whole User-Agent header, or a sequence of tokens.
+    """
+    return usage_in(words_of(headers, body, agent), agent)
+
+
+def words_of(
+    headers: Iterable[tuple[str | bytes, str | bytes]],
+    body: bytes,
+    agent: str | bytes | Sequence[str],
+) -> PageWords:
+    """Take the words about its use out of a response: as :func:`page_usage` reads it."""
+    read = tuple(_headers_read(headers))
+    if not body:
+        return PageWords(read) if read else NO_WORDS
+    metas = meta_tags(body, names_heard(agent) | _IN_HEADS)
+    links = license_links(body)
+    return PageWords(read, metas, links) if read or metas or links else NO_WORDS
+
+
+def _headers_read(
+    headers: Iterable[tuple[str | bytes, str | bytes]],
+) -> Iterator[tuple[str, str]]:
+    left = MOST_HEADERS
+    for name, value in headers:
+        field = header_text(name).strip().lower()
+        if field in HEADERS_READ and left > 0:
+            left -= 1
+            most = LIST_LIMIT if field == "robots-tag" else VALUE_LIMIT
+            yield field, header_text(value)[: most + 1]  # one more: it is too long
+
+
+def usage_in(words: PageWords, agent: str | bytes | Sequence[str]) -> Usage:
+    """Return what words say to a robot."""
+    if words == NO_WORDS:
+        return NOTHING_SAID
+    statements = (
+        *_content_usage(words.headers),
+        *_content_signals(words.headers),
+        *_robot_tags(words, agent),
+        *_tdm(words),
+    )
+    return Usage(statements, tuple(_terms(words)))
+
+
+def _content_usage(headers: tuple[tuple[str, str], ...]) -> Iterator[Statement]:
+    """Source: draft-ietf-aipref-attach, "HTTP Content-Usage Header Field".
+
+    A field in several lines is one Dictionary (RFC 9651, section 4.2).
+    """
+    values = [value for name, value in headers if name == "content-usage"]
+    if values:
+        value = ", ".join(values)
+        words = read_content_usage(value).words
+        yield from statements_of("content-usage", words, "header", f"Content-Usage: {value}")
+
+
+def _content_signals(headers: tuple[tuple[str, str], ...]) -> Iterator[Statement]:
+    for name, value in headers:
+        if name == "content-signal":
+            words = read_content_signal(value).words
+            yield from statements_of("content-signal", words, "header", f"Content-Signal: {value}")
+
+
+def _robot_tags(words: PageWords, agent: str | bytes | Sequence[str]) -> Iterator[Statement]:
+    names = names_heard(agent)
+    metas = tuple(meta for meta in words.metas if meta.name in names)
+    for tag in tags_said(words.headers, metas, names).sources:
+        word = tag.text.strip().lower()
+        if ("robot-tag", word) in MEANINGS:
+            yield from statements_of("robot-tag", [word], *_place_of(tag))
+
+
+def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
+    if tag.where != "meta":
+        return "header", str(tag), None
+    return "meta", f'{tag.text} in <meta name="{tag.agent or "robots"}">', tag.line
+
+
+def _tdm(words: PageWords) -> Iterator[Statement]:
+    """Source: TDM Reservation Protocol, "Processing priority".
+
+    What the head says supersedes what the header says, and either what ``tdmrep.json`` does. Any
+    value but 0 and 1 says nothing.
+    """
+    in_head = [
+        (meta.content, "meta", meta.line) for meta in words.metas if meta.name == _RESERVATION
+    ]
+    in_headers = [(value, "header", None) for name, value in words.headers if name == _RESERVATION]
+    for said in (in_head, in_headers):
+        found = [
+            statement
+            for value, where, line in said
+            for statement in tdm_statements(value.strip(), where, line)
+        ]
+        if found:
+            yield from found
+            return
+
+
+def tdm_statements(value: str, where: str, line: int | None) -> tuple[Statement, ...]:
+    """Return what a reservation says; nothing for any value but ``0`` and ``1``."""
+    word = f"{_RESERVATION}: {value}"
+    if ("tdmrep", word) not in MEANINGS:
+        return ()
+    return tuple(statements_of("tdmrep", [word], where, word, line))
+
+
+# `<https://example.com/license.xml>; rel="license"`: a link and what is said of it, up to the next.
+_LINK = re.compile(r"<([^<>]*)>([^<]*)")
+_PARAMETER = re.compile(r";\s*([^\s;,=\"]+)\s*=\s*(?:\"([^\"]*)\"?|([^\s;,\"]*))")
+
+
+def _terms(words: PageWords) -> Iterator[Terms]:
+    """Source: RFC 8288, section 3; RSL 1.0, "Adding RSL to HTTP headers"."""
+    for name, value in words.headers:
+        if name == _POLICY and value.strip():
+            yield Terms(_POLICY, value.strip(), "header")
+        elif name == "link":
+            for url, parameters in _LINK.findall(value):
+                if "license" in _relations(parameters) and url.strip():
+                    yield Terms("license", url.strip(), "header")
+    for meta in words.metas:
+        if meta.name == _POLICY and meta.content.strip():
+            yield Terms(_POLICY, meta.content.strip(), "meta", meta.line)
+    for link in words.links:
+        yield Terms("license", link.href, "link", link.line)
+
+
+def _relations(parameters: str) -> list[str]:
+    """Return the relation types of a link in lower case: of several ``rel`` the first counts."""
+    for name, quoted, bare in _PARAMETER.findall(parameters):
+        if name.lower() == "rel":
+            named: str = quoted or bare
+            return named.lower().split()
+    return []

@@ -1,0 +1,171 @@
+"""What a robots.txt says to one robot of the use of a page.
+
+Source: draft-ietf-aipref-attach (19 August 2026), section "Robots Exclusion Protocol Content-Usage
+Rule", for Content-Usage: it is a rule of a group with an optional path, the longest path that
+matches counts as for Allow and Disallow, and all rules of that length do. Content-Signal has no
+path. Both are about the robots that are named before the line in its group.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.preferences.statements import Statement, Terms, statements_of
+from scrapy_mandelbot.robots.preferences.vocabulary import (
+    CONTROL_TOKENS,
+    read_content_signal,
+    read_content_usage,
+)
+from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends
+from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii
+from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.groups import Selection
+    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
+
+MOST_LICENSES = 20
+"""License lines of a file that are told with each of its pages."""
+_SIGNALS = ("content-signal", "content-signals")
+"""The field, and how it is often written."""
+_READ = {"content-usage": read_content_usage, "content-signal": read_content_signal}
+_EVERYTHING = Pattern("")
+
+
+class Preference(NamedTuple):
+    """One Content-Usage or Content-Signal line about a robot."""
+
+    line: int
+    field: str
+    value: str
+    """As written."""
+
+    @property
+    def text(self) -> str:
+        """The line as documents write it."""
+        name = "Content-Usage" if self.field == "content-usage" else "Content-Signal"
+        return f"{name}: {self.value}"
+
+
+def split_path(value: str) -> tuple[str | None, str]:
+    """Split the value of a Content-Usage line into its path, None if it has none, and the rest.
+
+    Source: "Processing Content-Usage Rules": a value that begins with a slash has a path, up to
+    the first space or tab.
+    """
+    if not value.startswith("/"):
+        return None, value
+    words = value.replace("\t", " ").split(" ", 1)
+    return words[0], words[1].strip(WHITE_SPACE) if len(words) > 1 else ""
+
+
+class AgentPreferences:
+    """The lines of a file about one robot. A value is read when its line first counts."""
+
+    __slots__ = ("_rules", "_said", "_signals", "lines")
+
+    def __init__(self, text: str, selection: Selection, grammar: Grammar) -> None:
+        self.lines = tuple(_lines_about(text, selection, grammar))
+        comparable = COMPARABLE[grammar.dialect.escapes]
+        self._signals: list[Preference] = []
+        self._rules: list[tuple[int, Pattern, str, Preference]] = []
+        """Length and pattern of the path, the value without it: the longest first."""
+        for one in self.lines:
+            if one.field != "content-usage":
+                self._signals.append(one)
+                continue
+            path, value = split_path(one.value)
+            length = 0 if path is None else len(escape_non_ascii(path))
+            pattern = _EVERYTHING if path is None else wildcard_pattern(path, comparable)
+            self._rules.append((length, pattern, value, one))
+        self._rules.sort(key=lambda rule: -rule[0])
+        self._said: dict[int, tuple[Statement, ...]] = {}
+
+    def of(self, target: str) -> tuple[Statement, ...]:
+        """Return what the lines say of a page, given its comparable target."""
+        if not self.lines:
+            return ()
+        said = [self._read("content-signal", one.value, one) for one in self._signals]
+        longest = -1
+        for length, pattern, value, one in self._rules:
+            if length < longest:
+                break
+            if pattern.matches(target):
+                longest = length
+                said.append(self._read("content-usage", value, one))
+        return tuple(chain.from_iterable(said))
+
+    def _read(self, source: str, value: str, one: Preference) -> tuple[Statement, ...]:
+        if one.line not in self._said:
+            words = _READ[source](value).words
+            self._said[one.line] = tuple(
+                statements_of(source, words, "robots.txt", one.text, one.line)
+            )
+        return self._said[one.line]
+
+
+def _lines_about(text: str, selection: Selection, grammar: Grammar) -> Iterator[Preference]:
+    """Yield the lines about a robot, in order."""
+    if selection.agent is None:
+        return
+    wanted = selection.agent.lower()
+    found: dict[int, tuple[str, str]] = {}
+    for start, end, _ in selection.spans:
+        part = text[start:end]
+        names = grammar.agent_lines(part)
+        named = next((line.end() for line in names if decode(line[1]).lower() == wanted), None)
+        if named is None:
+            continue
+        found |= {
+            line.start(): (field, decode(line[1].rstrip(WHITE_SPACE)))
+            for field in ("content-usage", *_SIGNALS)
+            for line in grammar.field_line(field).finditer(text, start + named, end)
+        }
+    if found:
+        ends = line_ends(text)
+        for offset, (field, value) in sorted(found.items()):
+            yield Preference(bisect_right(ends, offset), field, value)
+
+
+def licenses_in(text: str, grammar: Grammar) -> tuple[Terms, ...]:
+    """Return what License lines name; they are about all robots, wherever they stand.
+
+    Source: RSL 1.0 (December 2025), "Adding RSL to robots.txt".
+    """
+    found = list(grammar.field_line("license").finditer(text))
+    ends = line_ends(text) if found else []
+    named = (
+        Terms(
+            "license",
+            decode(line[1].rstrip(WHITE_SPACE)),
+            "robots.txt",
+            bisect_right(ends, line.start()),
+        )
+        for line in found
+    )
+    return tuple(one for one in named if one.url)[:MOST_LICENSES]
+
+
+def control_tokens_in(text: str, grammar: Grammar) -> tuple[str, ...]:
+    """Return the control tokens that a file names, in lower case, in order."""
+    names = (decode(line[1]).lower() for line in grammar.agent_lines(text))
+    return tuple(dict.fromkeys(name for name in names if name in CONTROL_TOKENS))
+
+
+def refused_as(token: str, rule: Rule) -> Iterator[Statement]:
+    """Yield what a rule that shuts out a control token says of uses."""
+    name, categories, _ = CONTROL_TOKENS[token]
+    for category in categories:
+        yield Statement(
+            category,
+            allowed=False,
+            source="control-token",
+            where="robots.txt",
+            text=f"{rule} for {name}",
+            line=rule.line,
+        )

@@ -1,0 +1,217 @@
+"""The ledger: of each page what let it be fetched, and what was said of its use.
+
+A line is a JSON object. It quotes the page's own words, and names the robots.txt and tdmrep.json in
+force by the SHA-256 of their bytes: with these copies every decision in it can be made again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_mandelbot.robots.preferences.in_pages import PageWords, usage_in
+from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
+from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile, with_tdm_file
+from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+VERSION = 1
+"""Of a line's form: it grows when a name or a meaning changes."""
+MOST_STATEMENTS = 200
+"""Statements of a page that a line has; the answers come from all."""
+MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised by a line that somebody has changed, when it is looked into."""
+_TEXT_LIMIT = 500  # characters of a statement's text
+
+
+class RulesInForce(NamedTuple):
+    """The robots.txt by which a page was fetched."""
+
+    robots: RobotsTxt
+    digest: str
+    """The SHA-256 of its bytes, as :func:`digest_of` returns it."""
+    max_bytes: int
+    case: str
+    """What its answer meant: ``rules``, ``allow_all``, …"""
+    is_ours: bool = True
+    """False: another parser decided whether the page might be fetched."""
+
+
+class Fetched(NamedTuple):
+    """A page, and all that was said of its use when it was fetched."""
+
+    url: str
+    time: str
+    """ISO 8601, UTC."""
+    status: int
+    agent: str | Sequence[str]
+    words: PageWords
+    usage: Usage
+    rules: RulesInForce | None
+    """None: the site's robots.txt was not asked."""
+    tdm_digest: str | None = None
+    """Of its tdmrep.json; None: it was not asked for."""
+    purposes: tuple[str, ...] = ()
+    is_image: bool = False
+    is_cached: bool = False
+    """It came from the HTTP cache: fetched before, and judged by what stands now."""
+
+
+def digest_of(body: bytes) -> str:
+    """Return the SHA-256 of a copy, in hexadecimal digits."""
+    return sha256(body).hexdigest()
+
+
+def line_of(page: Fetched) -> bytes:
+    """Return the line of a page, with its end."""
+    entry = {
+        "version": VERSION,
+        "url": page.url,
+        "time": page.time,
+        "status": page.status,
+        "agent": page.agent if isinstance(page.agent, str) else list(page.agent),
+        "purposes": list(page.purposes),
+        "is_image": page.is_image,
+        "is_cached": page.is_cached,
+        "robots": None if page.rules is None else _rules_data(page.rules, page.url, page.agent),
+        "tdmrep": page.tdm_digest,
+        "words": [list(map(list, words)) for words in page.words],
+        **_said(page.usage, is_image=page.is_image),
+    }
+    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+
+
+def _rules_data(rules: RulesInForce, url: str, agent: str | Sequence[str]) -> dict[str, Any]:
+    decided = _decided(rules.robots, url, agent) if rules.is_ours else None
+    return {
+        "sha256": rules.digest,
+        "case": rules.case,
+        "dialect": rules.robots.dialect.name,
+        "max_bytes": rules.max_bytes,
+        "verdict": decided,
+    }
+
+
+def _decided(robots: RobotsTxt, url: str, agent: str | Sequence[str]) -> dict[str, Any]:
+    verdict = robots.verdict(url, agent)
+    rule = verdict.rule
+    return {
+        "allowed": verdict.allowed,
+        "line": None if rule is None else rule.line,
+        "rule": None if rule is None else str(rule),
+        "reason": verdict.reason,
+    }
+
+
+def _said(usage: Usage, *, is_image: bool) -> dict[str, Any]:
+    statements = [
+        {**asdict(one), "text": one.text[:_TEXT_LIMIT]}
+        for one in usage.statements[:MOST_STATEMENTS]
+    ]
+    return {
+        "answers": {
+            category: usage.answer(category, of_images=is_image) for category in CATEGORIES
+        },
+        "statements": statements,
+        "terms": [asdict(one) for one in usage.terms[:MOST_STATEMENTS]],
+    }
+
+
+def read_line(line: bytes) -> dict[str, Any] | None:
+    """Return what is in a line; None: it is no line of a ledger."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
+        return None
+    return entry
+
+
+def disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -> list[str]:
+    """Decide all of a line again, and return where that comes to something else, as sentences.
+
+    Args:
+        entry: what :func:`read_line` returned.
+        kept: returns the copy of that SHA-256; None: there is none.
+    """
+    try:
+        return _disagreements(entry, kept)
+    except MALFORMED as error:
+        return [f"the line cannot be read: {type(error).__name__}: {error}"]
+
+
+def _disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -> list[str]:
+    if entry["version"] != VERSION:
+        return [f"the line is of version {entry['version']}, and {VERSION} can be read"]
+    problems: list[str] = []
+    file, url, agent = NOTHING_SAID, entry["url"], entry["agent"]
+    in_force = entry["robots"]
+    if in_force is not None:
+        body = _copy(in_force["sha256"], "robots.txt", kept, problems)
+        if in_force["dialect"] not in DIALECTS:
+            problems.append(f"its dialect {in_force['dialect']!r} is not known here")
+        elif body is not None:
+            robots = _robots(body, in_force["dialect"], in_force["max_bytes"])
+            verdict = in_force["verdict"]
+            if verdict is not None and verdict != _decided(robots, url, agent):
+                problems.append(f"the robots.txt says now: {robots.verdict(url, agent)}")
+            file = robots.usage(url, agent)
+    headers, metas, links = entry["words"]
+    words = PageWords(
+        tuple((name, value) for name, value in headers),
+        tuple(Meta(*meta) for meta in metas),
+        tuple(LicenseLink(*link) for link in links),
+    )
+    page = usage_in(words, agent)
+    if entry["tdmrep"] is not None:
+        body = _copy(entry["tdmrep"], "tdmrep.json", kept, problems)
+        if body is not None:
+            page = with_tdm_file(page, _tdm_file(body).usage(url))
+    if not problems:
+        again = _said(file.and_also(page), is_image=entry["is_image"])
+        problems += [
+            f"{name} are {_shown(entry[name])}, and come to {_shown(again[name])}"
+            for name in again
+            if entry[name] != again[name]
+        ]
+    return problems
+
+
+def _copy(
+    digest: str, name: str, kept: Callable[[str], bytes | None], problems: list[str]
+) -> bytes | None:
+    body = kept(digest)
+    if body is None:
+        problems.append(f"the copy of its {name} is missing: {digest}")
+    elif _digest_often(body) != digest:
+        problems.append(f"the copy of its {name} has been changed: {digest}")
+        return None
+    return body
+
+
+# Line after line is about the same few sites. A copy is parsed into some MB at most.
+_MOST_PARSED = 16
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _robots(body: bytes, dialect: str, max_bytes: int) -> RobotsTxt:
+    return RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
+
+
+_tdm_file = lru_cache(maxsize=_MOST_PARSED)(TdmFile.parse)
+_digest_often = lru_cache(maxsize=_MOST_PARSED)(digest_of)
+
+_SHOWN = 300  # characters of an answer in a sentence
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,121 @@
+"""``/.well-known/tdmrep.json``: what a site says of text and data mining, path by path.
+
+Source: TDM Reservation Protocol (W3C community group report of 10 May 2024), "TDM File on the
+Origin Server": an array of rules, of which the first counts whose location matches. Locations are
+patterns as in robots.txt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from scrapy_mandelbot.robots.preferences.in_pages import tdm_statements
+from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Terms, Usage
+from scrapy_mandelbot.robots.robotstxt.paths import normalise, split_url
+from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
+
+TDMREP_PATH = "/.well-known/tdmrep.json"
+BYTES_LIMIT = 512_000
+"""Bytes of a file that are read, as of a robots.txt."""
+MOST_RULES = 10_000
+"""Rules of a file that are read."""
+_CONTENT_LIMIT = 4_096  # characters of a policy's URL
+
+_BETWEEN = re.compile(r"[\s,]*")
+_START = re.compile(r"\s*\[")
+
+
+class TdmRule(NamedTuple):
+    """One rule of the file."""
+
+    pattern: Pattern
+    location: str
+    """As written."""
+    reservation: str
+    """``0`` or ``1``; anything else says nothing."""
+    policy: str
+    line: int
+
+
+class TdmFile:
+    """A site's ``tdmrep.json``. No body raises: what cannot be read says nothing."""
+
+    __slots__ = ("problem", "rules")
+
+    def __init__(self, rules: tuple[TdmRule, ...], problem: str = "") -> None:
+        self.rules = rules
+        self.problem = problem
+        """Why the file, or what follows its rules, cannot be read; ``""``: it can."""
+
+    @classmethod
+    def parse(cls, body: bytes) -> TdmFile:
+        """Read a file. Where it breaks off the rules before count."""
+        text = body[:BYTES_LIMIT].decode("utf-8-sig", "replace")
+        start = _START.match(text)
+        if start is None:
+            return cls((), "it is no array of rules")
+        rules: list[TdmRule] = []
+        decoder = json.JSONDecoder()
+        position, line, counted = start.end(), 1, 0
+        while len(rules) < MOST_RULES:
+            between = _BETWEEN.match(text, position)
+            position = between.end() if between else position
+            if text[position : position + 1] == "]":
+                return cls(tuple(rules))
+            line += text.count("\n", counted, position)
+            counted = position
+            try:
+                value, position = decoder.raw_decode(text, position)
+            except (ValueError, RecursionError):
+                return cls(tuple(rules), f"it is no JSON from line {line} on")
+            rule = _rule(value, line)
+            if rule is not None:
+                rules.append(rule)
+        return cls(tuple(rules), f"it has more than {MOST_RULES} rules")
+
+    def usage(self, url: str) -> Usage:
+        """Return what the first rule says whose location matches a URL or path."""
+        parts = split_url(url)
+        if not self.rules or parts is None:
+            return NOTHING_SAID
+        target = normalise(parts[1])
+        for rule in self.rules:
+            if rule.pattern.matches(target):
+                statements = tdm_statements(rule.reservation, "tdmrep.json", rule.line)
+                terms = (
+                    (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),)
+                    if rule.policy
+                    else ()
+                )
+                return Usage(statements, terms)
+        return NOTHING_SAID
+
+
+def _rule(value: object, line: int) -> TdmRule | None:
+    if not isinstance(value, dict):
+        return None
+    location, reserved = value.get("location"), value.get("tdm-reservation")
+    if not isinstance(location, str) or not location.startswith(("/", "*")):
+        return None
+    policy = value.get("tdm-policy")
+    said = str(reserved) if isinstance(reserved, (int, str)) else ""
+    return TdmRule(
+        wildcard_pattern(location, normalise),
+        location,
+        said if not isinstance(reserved, bool) else "",
+        policy[:_CONTENT_LIMIT] if isinstance(policy, str) else "",
+        line,
+    )
+
+
+def with_tdm_file(page: Usage, file: Usage) -> Usage:
+    """Return what a page and its site's file say: the page supersedes the file ("Processing
+    priority").
+    """  # noqa: D205 -- one sentence
+    if not file.statements and not file.terms:
+        return page
+    if any(statement.source == "tdmrep" for statement in page.statements):
+        return page
+    return page.and_also(file)

@@ -1,0 +1,314 @@
+"""``check``: what is wrong with a robots.txt and its delivery."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
+from scrapy_mandelbot.robots.reports.terminal_text import (
+    PLAIN,
+    counted,
+    csv_text,
+    cut,
+    is_url,
+    joined,
+    wrapped,
+)
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.shown import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from scrapy_mandelbot.robots.lint import Delivery, Finding
+    from scrapy_mandelbot.robots.reports.rules_in_force import Rules
+    from scrapy_mandelbot.robots.reports.terminal_text import Paint
+
+STANDARD_INPUT = "standard input"
+"""How it is named as a source."""
+_INDENT = 17
+
+
+class Wanted(Protocol):
+    """Which findings count, and which fail."""
+
+    @property
+    def fail_on(self) -> Severity:
+        """The least severity that is no success."""
+
+    def takes(self, code: str) -> bool:
+        """Whether findings with this code count."""
+
+
+class Everything:
+    """All findings count; warnings and errors fail."""
+
+    fail_on = Severity.WARNING
+
+    def takes(self, _: str) -> bool:
+        """Whether findings with this code count: all do."""
+        return True
+
+
+EVERYTHING = Everything()
+
+
+def check(
+    source: str,
+    robots: RobotsTxt | None,
+    delivery: Delivery | None,
+    wanted: Wanted = EVERYTHING,
+) -> dict[str, Any]:
+    """Return what is wrong.
+
+    Args:
+        source: what was checked, as a person would name it.
+        robots: the file; None: there is none to be read.
+        delivery: how it came, as far as that is known.
+        wanted: what counts.
+    """
+    every = [*(lint_delivery(delivery) if delivery else ()), *(robots.findings() if robots else ())]
+    found = [one for one in every if wanted.takes(one.code)]
+    texts = {}
+    if robots is not None:
+        lines = {one.line for one in found}
+        texts = {line.number: line.raw for line in robots.records if line.number in lines}
+    return {
+        "source": source,
+        "failure": None,
+        "delivery": None if delivery is None else _delivery(delivery),
+        "findings": [_finding(one, texts) for one in found],
+        "ignored": sum(1 + one.more for one in every) - sum(1 + one.more for one in found),
+        "counts": {
+            str(severity): sum(1 + one.more for one in found if one.severity is severity)
+            for severity in reversed(Severity)
+        },
+    }
+
+
+def check_rules(rules: Rules, max_bytes: int, wanted: Wanted = EVERYTHING) -> dict[str, Any]:
+    """Return what is wrong with a file as it came, and with how it came."""
+    robots = RobotsTxt.parse(rules.body, max_bytes=max_bytes) if rules.is_there else None
+    return check(rules.source, robots, rules.delivery, wanted)
+
+
+def not_had(source: str, failure: str) -> dict[str, Any]:
+    """Return the report on a file that cannot be had."""
+    return {**check(source, None, None), "failure": failure}
+
+
+def together(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the reports on several files as one, with the sums of their counts."""
+    return {"files": reports, "counts": _sums(reports)}
+
+
+def _sums(reports: list[dict[str, Any]]) -> dict[str, int]:
+    return {
+        str(severity): sum(one["counts"][str(severity)] for one in reports)
+        for severity in reversed(Severity)
+    }
+
+
+def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": str(finding.severity),
+        "line": finding.line,
+        "text": texts.get(finding.line) if finding.line else None,
+        "message": finding.message,
+        "why": finding.why,
+        "more": finding.more,
+    }
+
+
+def _delivery(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "url": delivery.url,
+        "final_url": delivery.final_url,
+        "redirects": delivery.redirects,
+        "status": delivery.status,
+        "seconds": None if delivery.seconds is None else round(delivery.seconds, 3),
+        "content_type": delivery.content_type,
+        "content_encoding": delivery.content_encoding,
+    }
+
+
+def exit_code(reports: list[dict[str, Any]], wanted: Wanted = EVERYTHING) -> int:
+    """Return 3 for errors, 1 for warnings if they fail, else 0."""
+    counts = _sums(reports)
+    fails = wanted.fail_on <= Severity.WARNING and counts["warning"]
+    return 3 if counts["error"] else 1 if fails else 0
+
+
+def message_told(finding: dict[str, Any]) -> str:
+    """Return what is wrong, and how many more there are."""
+    more = f" And {finding['more']:,} more like this." if finding["more"] else ""
+    return f"{finding['message']}{more}"
+
+
+def as_csv(reports: list[dict[str, Any]]) -> str:
+    """Return the findings as CSV."""
+    head = ("source", "line", "severity", "code", "message", "text", "why", "more")
+    return csv_text(
+        head,
+        (
+            [report["source"], *(one[name] for name in head[1:])]
+            for report in reports
+            for one in report["findings"]
+        ),
+    )
+
+
+def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+    """Return the report for a terminal. Why a finding matters is said once for each kind."""
+    if report["failure"]:
+        return joined([f"{printable(report['source'])}: {paint('error', 'cannot be had')}"])
+    lines: list[str] = []
+    told: set[str] = set()
+    for one in report["findings"]:
+        line, severity = one["line"], one["severity"]
+        head = f"{'' if line is None else line:>5}  {severity:<8}  "
+        message = wrapped(f"{one['message']} [{one['code']}]", _INDENT, head, width=paint.width)
+        lines.append(message.replace(severity, paint(severity, severity), 1))
+        if one["text"]:
+            lines.append(" " * _INDENT + paint("dim", cut(one["text"], paint.width - _INDENT)))
+        if one["code"] not in told:
+            lines.append(wrapped(one["why"], _INDENT, width=paint.width))
+        if one["more"]:
+            lines.append(
+                wrapped(f"And {one['more']:,} more like this.", _INDENT, width=paint.width)
+            )
+        told.add(one["code"])
+    if lines:
+        lines.append("")
+    lines.append(f"{printable(report['source'])}: {_summary(report, paint)}")
+    return joined(lines)
+
+
+def total_text(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
+    """Return the line under the reports on several files."""
+    total = _summary({**together(reports), "ignored": 0}, paint)
+    failed = sum(1 for one in reports if one["failure"])
+    not_there = f", {paint('error', f'{failed:,} cannot be had')}" if failed else ""
+    return f"{counted(len(reports), 'file')}: {total}{not_there}\n"
+
+
+def _summary(report: dict[str, Any], paint: Paint) -> str:
+    told = ", ".join(paint(kind, words) for kind, words in counts_told(report))
+    return f"{told} ({report['ignored']:,} not wanted)" if report["ignored"] else told
+
+
+def counts_told(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return each severity that there is with its count in words, or that nothing is wrong."""
+    counts = [(name, count) for name, count in report["counts"].items() if count]
+    return [(name, counted(count, name)) for name, count in counts] or [
+        ("good", "nothing is wrong")
+    ]
+
+
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+
+
+def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) -> str:
+    """Return one log of one run. Its rules are all findings that are looked for."""
+    reports = list(reports)
+    codes = [code for code in FINDINGS if takes(code)]
+    index = {code: place for place, code in enumerate(codes)}
+    failures = [
+        {"level": "error", "message": {"text": one["failure"]}} for one in reports if one["failure"]
+    ]
+    run = {
+        "tool": {
+            "driver": {
+                "name": "scrapy-mandelbot",
+                "version": __version__,
+                "rules": [_rule(code) for code in codes],
+            }
+        },
+        "invocations": [
+            {"executionSuccessful": not failures, "toolExecutionNotifications": failures}
+        ],
+        "results": [
+            _result(report["source"], one, index)
+            for report in reports
+            for one in report["findings"]
+        ],
+        "columnKind": "unicodeCodePoints",
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(code: str) -> dict[str, Any]:
+    kind = FINDINGS[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": kind.text},
+        "fullDescription": {"text": kind.why},
+        "help": {"text": kind.why},
+        "defaultConfiguration": {"level": str(kind.severity)},
+    }
+
+
+def _result(source: str, finding: dict[str, Any], index: dict[str, int]) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(source)}}
+    if finding["line"]:
+        place["region"] = {"startLine": finding["line"]}
+        if finding["text"]:
+            place["region"]["snippet"] = {"text": finding["text"]}
+    return {
+        "ruleId": finding["code"],
+        "ruleIndex": index[finding["code"]],
+        "level": finding["severity"],
+        "message": {"text": message_told(finding)},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def _uri(source: str) -> str:
+    """Return where a file is: as seen from where the command runs, if it is named so."""
+    if is_url(source):
+        return source
+    if source == STANDARD_INPUT:
+        return "robots.txt"
+    path = Path(source)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+_LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def github_text(reports: Iterable[dict[str, Any]]) -> str:
+    """Return a command a line for each finding, and for each file that cannot be had."""
+    return "".join(f"{line}\n" for report in reports for line in _commands(report))
+
+
+def _commands(report: dict[str, Any]) -> Iterator[str]:
+    source = report["source"]
+    if report["failure"]:
+        yield f"::error title=robots.txt::{_data(report['failure'])}"
+        return
+    for one in report["findings"]:
+        properties = [] if is_url(source) else [f"file={_property(source)}"]
+        if one["line"] and properties:
+            properties.append(f"line={one['line']}")
+        properties.append(f"title={_property(one['code'])}")
+        said = f"{message_told(one)} {one['why']}"
+        if is_url(source):
+            place = f", line {one['line']}" if one["line"] else ""
+            said = f"{source}{place}: {said}"
+        yield f"::{_LEVELS[one['severity']]} {','.join(properties)}::{_data(said)}"
+
+
+def _data(value: str) -> str:
+    """Escape what ends a command; a robots.txt must not begin one of its own."""
+    return printable(value).replace("%", "%25")
+
+
+def _property(value: str) -> str:
+    return _data(value).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,116 @@
+"""Text for a terminal: as wide as that is, in colours or without, and harmless.
+
+What comes from the web is made printable first: a control character in a robots.txt could do
+anything to a terminal.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.robots.shown import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def is_url(source: str) -> bool:
+    """Return whether what names a robots.txt is a URL: anything else is a file."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+_FORMULAS = ("=", "+", "-", "@")
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as RFC 4180 has them, but for line ends: LF alone. None is an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = printable(str(value))
+    return f"'{text}" if text.startswith(_FORMULAS) else text
+
+
+def json_lines(objects: Iterable[dict[str, Any]]) -> str:
+    """Return objects, one a line."""
+    return "".join(f"{json.dumps(one)}\n" for one in objects)
+
+
+WIDTH = 80
+"""Columns, where nothing says how many there are."""
+
+_COLOURS = {
+    "error": "31;1",
+    "warning": "33",
+    "note": "36",
+    "good": "32",
+    "strong": "1",
+    "dim": "2",
+}
+
+
+class Paint:
+    """Colours, or none, and the columns there are."""
+
+    def __init__(self, *, colours: bool, width: int = WIDTH) -> None:
+        self._colours = colours
+        self.width = width
+
+    def __call__(self, kind: str, text: str) -> str:
+        """Return the text in the colour for its kind."""
+        return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
+
+
+PLAIN = Paint(colours=False)
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that fits, shown."""
+    text = printable(text)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def wrapped(text: str, indent: int = 0, first: str | None = None, *, width: int = WIDTH) -> str:
+    """Return a text in lines of at most so many columns; what has no space in it is not broken."""
+    return textwrap.fill(
+        printable(text),
+        width,
+        initial_indent=" " * indent if first is None else first,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[list[str]]:
+    """Return the cells padded so that columns are aligned, but the last one."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    last = len(widths) - 1
+    return [
+        [
+            cell.rjust(width) if place in right else cell if place == last else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for row in rows
+    ]
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return ``1 error``, ``2 errors``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Return lines as a text, without white space at their ends."""
+    return "".join(f"{line.rstrip()}\n" for line in lines)

@@ -1,0 +1,29 @@
+r"""Read a robots.txt and decide: pure, any bytes, six dialects, every verdict explained.
+
+No Scrapy, no network, no file, no clock: bytes go in, answers come out.
+
+>>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
+>>> robots.allowed("https://example.com/private/notes", "Mandelbot")
+False
+>>> print(robots.verdict("https://example.com/private/notes", "Mandelbot"))
+forbidden by line 2: Disallow: /private (agent *)
+"""
+
+from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, Dialect
+from scrapy_mandelbot.robots.robotstxt.records import Record, RecordProblem
+from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at
+from scrapy_mandelbot.robots.robotstxt.verdict import Rule, Verdict
+
+__all__ = [
+    "DIALECTS",
+    "Dialect",
+    "Record",
+    "RecordProblem",
+    "RequestRate",
+    "RobotsTxt",
+    "Rule",
+    "TimeWindow",
+    "Verdict",
+    "rate_at",
+]

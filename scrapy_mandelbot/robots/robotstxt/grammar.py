@@ -1,0 +1,246 @@
+r"""The grammar of a line, as regular expressions made for a dialect.
+
+After Mandelbot's page, section "Format of robots.txt", and RFC 9309, section 2.2::
+
+    line     = *WS [ field *WS ":" *WS value *WS ] [ "#" comment ] line-end
+    WS       = space / tab / VT / FF      ; no NBSP
+    line-end = CR LF / CR / LF            ; no NEL, no U+2028
+
+What a `Dialect` changes in it is in the functions below. The expressions find lines in a searchable
+text (`lines.py`) without reading those between. Each begins with the line end before its line, and
+none looks further back than to the beginning of it, so all are linear.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+WHITE_SPACE = " \t\v\f"
+
+_UTF8_MARK = b"\xef\xbb\xbf"
+UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_NOT_UTF8 = {0xDC00 + octet: f"%{octet:02X}" for octet in range(0x80, 0x100)}
+_LINE_END = re.compile(r"\r\n?|\n")
+_FROM_NUL = re.compile(rb"(?<=\r)(\0)[^\r\n]*(?=\n)|\0[^\r\n]*")
+
+
+def clean_bytes(body: bytes, dialect: Dialect, max_bytes: int | None) -> bytes:
+    """Return what of `body` is read: UTF-8, or whatever it is, without a byte-order mark.
+
+    What is longer than `max_bytes` ends with the last line that fits whole: half a rule is another
+    rule. `body` itself is returned where nothing has to change, so that it is not held twice.
+    """
+    too_long = max_bytes is not None and len(body) > max_bytes
+    if max_bytes is not None and too_long:
+        body = body[: max_bytes + 1]  # one more, to see whether a line ends here
+    if dialect.utf16 and body[:2] in UTF16_MARKS:
+        body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
+    elif body[:1] == _UTF8_MARK[:1]:  # a mark that was cut short is skipped as well, as Google does
+        body = body[next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :]
+    if too_long:
+        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    if dialect.nul_ends_line and b"\0" in body:
+        # A line between CR and LF that is empty then must not make one line end of them.
+        body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
+    if dialect.line_limit is not None and len(body) > dialect.line_limit:
+        body = b"".join(_cut(line, dialect.line_limit) for line in body.splitlines(keepends=True))
+    return body
+
+
+def _cut(line: bytes, limit: int) -> bytes:
+    text = line.rstrip(b"\r\n")
+    return line if len(text) <= limit else text[:limit] + line[len(text) :]
+
+
+def searchable(body: bytes) -> str:
+    """Return the text that the patterns below search: Latin-1, with a line end in front."""
+    return "\n" + body.decode("latin-1")
+
+
+def decode(text: str) -> str:
+    """Return what a piece of searchable text says. Octets that are not UTF-8 become escapes."""
+    if text.isascii():
+        return text
+    return text.encode("latin-1").decode("utf-8", "surrogateescape").translate(_NOT_UTF8)
+
+
+def line_number(text: str, offset: int) -> int:
+    """Return the number, from 1, of the line whose preceding line end is at `offset`."""
+    if "\r" not in text:
+        return text.count("\n", 0, offset + 1)
+    return sum(1 for _ in _LINE_END.finditer(text, 0, offset + 1))
+
+
+def line_ends(text: str) -> list[int]:
+    """Return where each line's preceding line end is, for who wants the numbers of many lines."""
+    return [end.start() for end in _LINE_END.finditer(text)]
+
+
+_WHITE = rf"[{WHITE_SPACE}]"
+_WS = f"{_WHITE}*"
+_PLAIN_PATH = r"/[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
+_MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which mean something in globs
+_NEVER = r"(?!)"
+
+#: A line with nothing in it, not even a comment.
+BLANK_LINE = re.compile(rf"(?:\r\n|\r(?!\n)|\n){_WS}(?=[\r\n])")
+
+
+class Grammar:
+    """A dialect made ready for reading."""
+
+    __slots__ = (
+        "_agent_line",
+        "_agent_names",
+        "_fields",
+        "_values_like",
+        "agent_name",
+        "any_rule",
+        "dialect",
+        "directive",
+        "member",
+        "rule",
+        "run_end",
+    )
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._fields: dict[str, re.Pattern[str]] = {}
+        self._values_like: dict[str, re.Pattern[str]] = {}
+        names = _spellings("user-agent", dialect)
+        self._agent_names = re.compile(_any_of(names).lower())
+        self.agent_name = re.compile(_agent_name(dialect), re.ASCII)
+        """What of a User-agent line's value is the name."""
+        self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
+        self.rule = _line(_rule_field(dialect), _rule_value(dialect))
+        """Groups: empty for Allow; the value where it is a plain path, ASCII without anything that
+        has a meaning; any other value. To tell these apart here is what makes a decision cheap."""
+        self.any_rule = _line(_rule_field(dialect), f"({_value(dialect)})")
+        """Groups: empty for Allow; the value."""
+        name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
+        self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s]{name}:", re.ASCII)
+        """Any line with a field."""
+        self.member = _line(_field(_members(dialect), dialect), "")
+        """A line with a field that is about the agents of a group: Allow, Crawl-delay."""
+        self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
+        """What ends a run of User-agent lines."""
+
+    def agent_lines(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the User-agent lines; their group is the name.
+
+        A plain search for the word first: most of a file is no User-agent line.
+        """
+        for word in self._agent_names.finditer(text.lower()):
+            start = word.start() - 1
+            while text[start] in WHITE_SPACE:
+                start -= 1
+            line = self._agent_line.match(text, start)
+            if line:
+                yield line
+
+    def rules_like(self, target: str, text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+        """Yield the rule lines that may match a target; groups: empty for Allow; the value.
+
+        Passed over are the values that begin with a slash and a character with no meaning that is
+        not the target's. A search for colons that something else follows comes down to `memchr`:
+        it finds the few lines that matter several times as fast as reading all.
+        """
+        if self.dialect.colon_optional or self.dialect.index_htm_is_directory:
+            yield from self.any_rule.finditer(text, start, end)
+            return
+        character = target[1:2] if target.isascii() else ""
+        if character not in self._values_like:
+            same = f"(?!{re.escape(character)})" if character else ""
+            unlike = rf":(?! ?/{same}{_MEANINGLESS})[^\r\n]*"  # one a line
+            self._values_like[character] = re.compile(unlike)
+        read = start
+        for rest in self._values_like[character].finditer(text, start, end):
+            at = rest.start()
+            read = max(text.rfind("\n", read, at), text.rfind("\r", read, at), read)
+            line = self.any_rule.match(text, read, end)
+            if line:
+                yield line
+
+    def field_line(self, field: str) -> re.Pattern[str]:
+        """Return the expression for lines of a field; its group is the value."""
+        if field not in self._fields:
+            names = _spellings(field, self.dialect)
+            self._fields[field] = _line(_field(names, self.dialect), f"({_value(self.dialect)})")
+        return self._fields[field]
+
+
+@lru_cache(maxsize=64)
+def grammar_of(dialect: str | Dialect) -> Grammar:
+    """Return the grammar of a dialect, or of the one of that name."""
+    if isinstance(dialect, Dialect):
+        return Grammar(dialect)
+    if dialect not in DIALECTS:
+        raise ValueError(f"no dialect {dialect!r}: there are {', '.join(DIALECTS)}")
+    return Grammar(DIALECTS[dialect])
+
+
+def _line(field: str, value: str) -> re.Pattern[str]:
+    return re.compile(rf"[\r\n]{_WS}{field}{_WS}{value}", re.ASCII)
+
+
+def _members(dialect: Dialect) -> Iterable[str]:
+    return (name for field in GROUP_FIELDS for name in _spellings(field, dialect))
+
+
+def _spellings(field: str, dialect: Dialect) -> tuple[str, ...]:
+    return (field, *dict(dialect.spellings).get(field, ()))
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(map(re.escape, names))
+
+
+def _field(names: Iterable[str], dialect: Dialect) -> str:
+    """Return an expression for a field and its colon, or what the dialect takes for one."""
+    anything = r"[^:#\r\n]*" if dialect.field_by_prefix else _WS
+    with_colon = rf"(?i:{_any_of(names)}){anything}:"
+    if not dialect.colon_optional:
+        return with_colon
+    word = r"[^ \t:#\r\n]*"
+    rest = word if dialect.field_by_prefix else ""
+    name = _any_of(name for name in names if " " not in name)
+    only_one = rf"{word}[^:#\s]{_WS}(?:[#\r\n]|\Z)"
+    return rf"(?:{with_colon}|(?i:{name}){rest}[ \t]+(?={only_one}))"
+
+
+def _rule_field(dialect: Dialect) -> str:
+    disallow = _field(_spellings("disallow", dialect), dialect)
+    if not dialect.honours_allow:
+        return f"(?:(?=(.)){disallow})"
+    allow = _field(_spellings("allow", dialect), dialect)
+    return f"(?:(?=(.)){disallow}|{allow})"
+
+
+def _rule_value(dialect: Dialect) -> str:
+    has_plain = not (
+        dialect.patterns == "globs" or dialect.comment_needs_space or dialect.index_htm_is_directory
+    )
+    plain = _PLAIN_PATH if has_plain else _NEVER
+    return rf"(?:({plain}){_WS}(?=[#\r\n]|\Z)|({_value(dialect)}))"
+
+
+def _value(dialect: Dialect) -> str:
+    if dialect.comment_needs_space:
+        return rf"[^#\r\n]*(?:(?<!{_WHITE})#[^#\r\n]*)*"
+    return r"[^#\r\n]*"
+
+
+def _agent_name(dialect: Dialect) -> str:
+    if dialect.agent_match == "google":
+        return r"\*(?=[\s#]|\Z)|[A-Za-z_\-]*"
+    # After a hash, where it begins no comment, a name goes on; all else that ends one does so in
+    # every dialect: "Baiduspider+", "Examplebot, Otherbot", "Examplebot*".
+    ends = r"\s/*+,;" if dialect.comment_needs_space else r"\s/*+,;#"
+    return rf"\*(?=[{ends}]|\Z)|[^{ends}]*"

@@ -1,0 +1,136 @@
+"""Which lines of the file are about a robot.
+
+A group is one or more User-agent lines and what follows them, up to the next group (Mandelbot's
+page, section "User Agents and Directive Groups"; RFC 9309, section 2.1). Only the User-agent lines
+are read here, and what decides where a group ends; other robots' rules are passed over unread.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import zip_longest
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.robotstxt.agents import NAMES
+from scrapy_mandelbot.robots.robotstxt.grammar import BLANK_LINE, WHITE_SPACE, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.robots.robotstxt.agents import Rank
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+
+
+Group = tuple[list[str], int, int, int]
+"""A group of the file: the names in it as written; where in the text it begins, where its
+User-agent lines end, where it ends."""
+
+
+class Span(NamedTuple):
+    """A part of the text that is about a robot."""
+
+    start: int
+    end: int
+    version: int
+    """2 for a group of the extended standard 2.0, else 1."""
+
+
+class Selection(NamedTuple):
+    """What of a file is about one robot."""
+
+    agent: str | None
+    """The name that was found in the file, as written; None: nothing is about the robot."""
+    spans: list[Span]
+    """Its groups, in order."""
+
+
+def read_groups(text: str, grammar: Grammar) -> Iterator[Group]:
+    """Yield the groups of a searchable text, in order."""
+    blank_ends, ends_run = grammar.dialect.blank_line_ends_group, grammar.run_end.search
+    lines = list(grammar.agent_lines(text))
+    names: list[str] = []
+    start = 0
+    for line, following in zip_longest(lines, lines[1:]):
+        if not names:
+            start = line.start()
+        names.append(line[1])
+        after = line.end()
+        end = following.start() if following else len(text)
+        blank = BLANK_LINE.search(text, after, end + 1) if blank_ends else None
+        if blank:
+            end = blank.start()
+        elif following and not ends_run(text, after, end):
+            continue
+        yield names, start, after, end
+        names = []
+
+
+def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> Selection:
+    """Return the groups for a robot known by these names, in lower case, the preferred first."""
+    dialect = grammar.dialect
+    place_of = NAMES[dialect.agent_match]
+    everyone = (len(robot), 0)  # after all its own names
+    found: dict[tuple[Rank, str], tuple[str, list[Span]]] = {}
+    for names, start, after_names, end in read_groups(text, grammar):
+        for name in map(decode, names):
+            lower = name.lower()
+            rank = everyone if name == "*" else place_of(lower, robot) if name else None
+            if rank is None:
+                continue
+            version = version_of(text, after_names, end, grammar) if dialect.robot_version else 1
+            if version is None:
+                continue
+            spans = found.setdefault((rank, lower), (name, []))[1]
+            if not spans or spans[-1].start != start:
+                spans.append(Span(start, end, version))
+        if found and dialect.star_stops:
+            break
+    if not found:
+        return Selection(None, [])
+    agent, spans = found[min(found, key=itemgetter(0))]
+    return Selection(agent, spans[:1] if dialect.repeated_agent == "first" else spans)
+
+
+def own_spans(text: str, selection: Selection, grammar: Grammar) -> Iterator[Span]:
+    """Yield the parts of a robot's groups in which delays and rates are about the robot.
+
+    Rules may follow several runs of User-agent lines, with delays between them. A delay belongs to
+    the agents whose lines stand right before it, as all robots read it that know the field.
+    """
+    if selection.agent is None:
+        return
+    wanted = selection.agent.lower()
+    for start, end, version in selection.spans:
+        part = text[start:end]
+        lines = list(grammar.agent_lines(part))
+        run: list[str] = []
+        begins = 0
+        for line, following in zip_longest(lines, lines[1:]):
+            begins = begins if run else line.start()
+            run.append(decode(line[1]).lower())
+            after = following.start() if following else len(part)
+            if following and not grammar.member.search(part, line.end(), after):
+                continue
+            if wanted in run:
+                yield Span(start + begins, start + after, version)
+            run = []
+
+
+_VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.[0-9]+)*")
+
+
+def version_of(text: str, start: int, end: int, grammar: Grammar) -> int | None:
+    """Return the major version by which a group is to be read; None: it is to be passed over.
+
+    "An Extended Standard for Robot Exclusion", directive Robot-version: missing, or not the first
+    line after the agents, is 1.0; an even minor version can be read by who reads a lower one; an
+    odd one is an experiment, another major one is unknown.
+    """
+    first = grammar.directive.search(text, start, end)
+    line = first and grammar.field_line("robot-version").match(text, first.start(), end)
+    version = line and _VERSION.fullmatch(line[1].rstrip(WHITE_SPACE))
+    if not version:
+        return 1
+    major, minor = int(version[1]), int(version[2] or 0)
+    return major if major in (1, 2) and minor % 2 == 0 else None

@@ -1,0 +1,225 @@
+"""The second way to decide: an index of all rules, for files that are asked often.
+
+A rule without wildcards holds for a range of URLs: those that begin with ``/a`` are, in the order
+of strings, those from ``/a`` up to but not including ``/b``. Ranges of such rules are nested or
+apart, never crossing, so together they cut all URLs into intervals, each with one answer. The
+index is the sorted bounds of the intervals and their answers; to decide is one `bisect`.
+
+A rule with wildcards hangs on the range of its literal head. Where it could change the answer of
+an interval, the answer is a `Contest`: the rules that may, strongest first, and the answer that
+stands when none of them matches.
+
+The bounds carry the origin of the site's URLs in front, so that whole URLs are looked up as they
+come, and a URL of another origin falls outside of all intervals.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robots.robotstxt.patterns import Glob, Globs
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.robotstxt.verdict import Matcher
+
+
+_Rule = tuple[int, bool]
+"""Its rank, 0 for the strongest, and whether it allows."""
+_Wildcard = tuple[int, bool, str, Callable[[str], bool]]
+"""Its rank, whether it allows, a literal that its matches hold, and what tells if it matches."""
+_Glob = tuple[int, bool, Glob]
+"""Its rank, whether it allows, and what it matches."""
+
+# Where so many wildcards hang on one head, they are looked up by a key within their literal: a
+# character that is no letter or digit with two that are, or the other way round. Keys of one kind
+# never overlap, so `findall` finds all that are in a URL.
+_MANY = 48
+_KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
+
+
+class _Ranked:
+    """Globs with the same head, strongest first, which are asked together."""
+
+    __slots__ = ("_globs", "_rules")
+
+    def __init__(self, globs: list[_Glob]) -> None:
+        self._rules: list[_Rule] = [(rank, allows) for rank, allows, _ in globs]
+        self._globs = Globs([glob for _, _, glob in globs])
+
+    def decide(self, target: str) -> _Rule | None:
+        """Return the strongest that matches; None: none does."""
+        first = self._globs.first(target)
+        return None if first is None else self._rules[first]
+
+
+class _Wildcards:
+    """Rules with wildcards and the same head, strongest first, and those of ranges around."""
+
+    __slots__ = ("around", "first", "globs", "here", "tables")
+
+    def __init__(
+        self, here: list[_Wildcard], globs: list[_Glob], around: _Wildcards | None
+    ) -> None:
+        self.around = around
+        self.first: list[int] = [sys.maxsize, sys.maxsize] if around is None else [*around.first]
+        """The ranks of the strongest that forbids and that allows, here or around."""
+        for rank, allows, _, _ in here:
+            self.first[allows] = min(rank, self.first[allows])
+        for rank, allows, _ in globs:
+            self.first[allows] = min(rank, self.first[allows])
+        self.globs = _Ranked(globs) if globs else None
+        self.tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []
+        for key in _KEYS if len(here) >= _MANY else ():
+            table: dict[str, list[_Wildcard]] = {}
+            for wildcard in here:
+                found = key.search(wildcard[2])
+                if found:
+                    table.setdefault(found[0], []).append(wildcard)
+            here = [wildcard for wildcard in here if not key.search(wildcard[2])]
+            if table:
+                self.tables.append((key, table))
+        self.here = here
+
+    def search(self, url: str) -> list[_Wildcard]:
+        """Return those of the many rules here that may match: few."""
+        found = self.here.copy()
+        for key, table in self.tables:
+            for text in key.findall(url):
+                if text in table:
+                    found += table[text]
+        return found
+
+
+class Contest:
+    """An interval in which rules with wildcards may change the answer."""
+
+    __slots__ = ("_allows", "_path_at", "_rank", "_wildcards")
+
+    def __init__(self, rank: int, wildcards: _Wildcards, path_at: int, *, allows: bool) -> None:
+        self._rank = rank
+        self._allows = allows
+        self._wildcards = wildcards
+        self._path_at = path_at
+
+    def decide(self, url: str) -> bool:
+        """Return the answer of the strongest rule that matches."""
+        strongest, answer = self._rank, self._allows
+        wildcards: _Wildcards | None = self._wildcards
+        while wildcards is not None:
+            found = wildcards.search(url) if wildcards.tables else wildcards.here
+            for rank, allows, guard, matches in found:
+                if rank < strongest and guard in url and matches(url[self._path_at :]):
+                    strongest, answer = rank, allows
+            if wildcards.globs is not None:
+                glob = wildcards.globs.decide(url[self._path_at :])
+                if glob and glob[0] < strongest:
+                    strongest, answer = glob
+            wildcards = wildcards.around
+        return answer
+
+
+class Index:
+    """Answers for one robot."""
+
+    __slots__ = ("answers", "bounds", "origin")
+
+    def __init__(self, rules: list[Matcher], *, default: bool, origin: str) -> None:
+        self.origin = origin
+        self.bounds = [""]
+        """Where the intervals begin: the first is of whatever comes before the origin's URLs."""
+        self.answers: list[bool | Contest | None] = [None, None]
+        """One more than the bounds, as `bisect` counts. None: not a URL of the origin."""
+        for bound, answer in _intervals(rules, len(origin), default=default):
+            if self.bounds[-1] == origin + bound:  # of several the last is the innermost
+                self.bounds.pop()
+                self.answers.pop()
+            if self.answers[-1] is not answer:
+                self.bounds.append(origin + bound)
+                self.answers.append(answer)
+
+    def decide(self, target: str) -> bool:
+        """Return whether a comparable target is allowed."""
+        url = self.origin + target
+        answer = self.answers[bisect_right(self.bounds, url)]
+        return answer.decide(url) if isinstance(answer, Contest) else answer is True
+
+
+_Range = tuple[str, int, bool, "_Wildcards | None", "bool | Contest | None"]
+# A range while the sweep is in it: where it ends; the rank of the strongest rule that holds in it
+# and whether it allows; the rules with wildcards; the answer where no other range is inside.
+
+_OUTSIDE: _Range = ("\U0010ffff", sys.maxsize, True, None, None)
+
+
+def _intervals(
+    rules: list[Matcher], path_at: int, *, default: bool
+) -> Iterator[tuple[str, bool | Contest | None]]:
+    """Yield where an answer begins to hold, in order, and the answer: a sweep over all ranges."""
+    prefixes, exacts, wildcards, globs = _by_head(rules, default=default)
+    open_ranges = [_OUTSIDE]
+    for head in sorted(prefixes.keys() | exacts.keys() | wildcards.keys() | globs.keys()):
+        while open_ranges[-1][0] <= head:
+            end = open_ranges.pop()[0]
+            yield end, open_ranges[-1][4]
+        if head in prefixes or head in wildcards or head in globs:
+            around, rule = open_ranges[-1], prefixes.get(head)
+            end = head[:-1] + chr(ord(head[-1]) + 1)
+            contested = around[3]
+            if head in wildcards or head in globs:
+                contested = _Wildcards(wildcards.get(head, []), globs.get(head, []), contested)
+            open_ranges.append(_inside(around, end, rule, contested, path_at))
+            yield head, open_ranges[-1][4]
+        if head in exacts:
+            end = head + "\0"
+            around = open_ranges[-1]
+            open_ranges.append(_inside(around, end, exacts[head], around[3], path_at))
+            yield head, open_ranges[-1][4]
+    while len(open_ranges) > 1:
+        end = open_ranges.pop()[0]
+        yield end, open_ranges[-1][4]
+
+
+def _inside(
+    around: _Range, end: str, rule: _Rule | None, wildcards: _Wildcards | None, path_at: int
+) -> _Range:
+    """Return a range: what holds around it holds in it, unless a stronger rule is its own."""
+    _, rank, allows, _, _ = around
+    if rule and rule[0] < rank:
+        rank, allows = rule
+    if wildcards is None or wildcards.first[not allows] > rank:
+        return end, rank, allows, wildcards, allows
+    return end, rank, allows, wildcards, Contest(rank, wildcards, path_at, allows=allows)
+
+
+def _by_head(
+    rules: list[Matcher], *, default: bool
+) -> tuple[dict[str, _Rule], dict[str, _Rule], dict[str, list[_Wildcard]], dict[str, list[_Glob]]]:
+    """Rank the rules and sort them by what they are and begin with; the weaker of equals drop."""
+    prefixes: dict[str, _Rule] = {}
+    exacts: dict[str, _Rule] = {}
+    wildcards: dict[str, list[_Wildcard]] = {}
+    globs: dict[str, list[_Glob]] = {}
+    ranked = sorted(rules, key=itemgetter(0, 1))
+    for rank, (_, _, allows, pattern) in enumerate(ranked):
+        if isinstance(pattern, str):
+            prefixes.setdefault(pattern, (rank, allows))
+            continue
+        head = pattern.head if pattern.head or pattern.exact else "/"
+        if not head.startswith("/"):
+            continue  # no target begins like that, or is empty
+        if pattern.exact:
+            exacts.setdefault(head, (rank, allows))
+        elif pattern.is_prefix:
+            prefixes.setdefault(head, (rank, allows))
+        elif isinstance(pattern, Glob):
+            globs.setdefault(head, []).append((rank, allows, pattern))
+        else:
+            wildcard = (rank, allows, pattern.guard, pattern.matches)
+            wildcards.setdefault(head, []).append(wildcard)
+    prefixes.setdefault("/", (len(ranked), default))
+    return prefixes, exacts, wildcards, globs

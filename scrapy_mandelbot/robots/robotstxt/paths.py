@@ -1,0 +1,114 @@
+"""From a URL to what rules are compared with, and escapes made comparable.
+
+What is compared is the *target*: path and query, without the fragment. Two spellings that
+RFC 3986, sections 6.2.2.1 and 6.2.2.2, calls equivalent become the same text. That text is never
+shown or sent: it leaves characters raw that a URL must escape, because it only has to be equal.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
+
+_ORIGIN = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.\-]*://(?:[^/?#]*@)?"
+    r"(?:\[[^\[\]/?#@]+\]|[^\[\]:/?#@]*)(?::[0-9]*)?(?=[/?#]|\Z)"
+)
+
+# An escape that is not in its canonical form yet. Canonical are, in capitals: octets outside
+# ASCII, the reserved characters of RFC 3986 section 2.2, and the percent sign itself. `*` and `$`
+# are reserved there too, but robots.txt writes them as %2A and %24 where it means the characters
+# (RFC 9309, section 2.2.3). A percent sign that begins no escape stands for itself: %25.
+_NOT_CANONICAL = re.compile(r"%(?!2[1356789BCF]|3[ABDF]|40|5[BD]|[89A-F][0-9A-F])([0-9A-Fa-f]{2})?")
+_RESERVED_OR_PERCENT = frozenset("%:/?#[]@!&'()+,;=")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_NO_ORIGIN = "\n"  # no URL begins with it
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+def split_url(url: str) -> tuple[str, str] | None:
+    """Split ``https://host:1/a?b#c`` into ``("https://host:1", "/a?b")``.
+
+    A path has an empty origin. None for what is neither an absolute URL nor a path, or has no
+    valid host and port: ``http://[x/y``, ``http://host:abc/``.
+    """
+    if "#" in url:
+        url = url[: url.index("#")]
+    if url.startswith("/"):
+        return "", url
+    origin = _ORIGIN.match(url)
+    if origin is None:
+        return None
+    target = url[origin.end() :]
+    return origin[0], target if target.startswith("/") else "/" + target
+
+
+def normalise(text: str) -> str:
+    """Return the text that all RFC 3986 equals of `text` share. Idempotent, linear."""
+    if not text.isascii():
+        text = escape_non_ascii(text)
+    return _NOT_CANONICAL.sub(_canonical_escape, text) if "%" in text else text
+
+
+def escape_non_ascii(text: str) -> str:
+    """Escape the octets of characters outside ASCII as UTF-8; lone surrogates too."""
+    return _NOT_ASCII.sub(
+        lambda run: "%" + run[0].encode("utf-8", "surrogatepass").hex("%").upper(),
+        text,
+    )
+
+
+def _canonical_escape(escape: re.Match[str]) -> str:
+    if escape[1] is None:
+        return "%25"
+    octet = int(escape[1], 16)
+    if octet < 0x80 and chr(octet) not in _RESERVED_OR_PERCENT:  # noqa: PLR2004 - end of ASCII
+        return chr(octet)
+    return f"%{octet:02X}"
+
+
+def google_value(text: str) -> str:
+    """Return a rule's value as Google compares it: ``/é%aa`` is ``/%C3%A9%AA``."""
+    return _ESCAPE.sub(lambda escape: escape[0].upper(), escape_non_ascii(text))
+
+
+def google_target(url: str) -> str:
+    """Return what Google compares with: anything at all has a path, at worst ``/``."""
+    start = 2 if url.startswith("//") else 0
+    scheme = url.find("://", start)
+    path = _first_of(url, "/?;", start)
+    if 0 <= scheme < path:
+        path = _first_of(url, "/?;", scheme + 3)
+    fragment = url.find("#", start)
+    target = url[path:] if fragment < 0 else url[path:fragment]
+    return target if target.startswith("/") else "/" + target
+
+
+def _first_of(text: str, characters: str, start: int) -> int:
+    """Return where the first of `characters` is, or the length of `text`."""
+    found = (text.find(character, start) for character in characters)
+    return min((at for at in found if at >= 0), default=len(text))
+
+
+#: What makes the literal text of a rule comparable with targets, by `Dialect.escapes`.
+COMPARABLE: dict[str, Callable[[str], str]] = {"rfc3986": normalise, "google": google_value}
+
+
+def read_url(url: str, dialect: Dialect) -> tuple[str, str] | None:
+    """Return the origin of `url`, as written, and its comparable target.
+
+    Every other URL that begins with that origin and a slash has the rest of it as its target, but
+    for escapes, fragment and characters outside ASCII. None when the URL cannot be parsed; never
+    for Google, which finds a path in anything.
+    """
+    if dialect.escapes == "google":
+        target = google_target(url)
+        origin, found, _ = url.partition("#")[0].rpartition(target)
+        return origin if found and "://" in origin else _NO_ORIGIN, target
+    parts = split_url(url)
+    return None if parts is None else (parts[0], normalise(parts[1]))

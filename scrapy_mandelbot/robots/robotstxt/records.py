@@ -1,0 +1,222 @@
+"""Every line of a robots.txt as a numbered record, and what is wrong with it.
+
+Deciding does not read records: it finds the lines it needs (`lines.py`). Records are for who wants
+to see the whole file: to list it, to check it, to write it anew.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robots.robotstxt.dialects import (
+    FIELDS,
+    FIELDS_OF_USE,
+    GROUP_FIELDS,
+    OWN_FIELDS,
+)
+from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode
+from scrapy_mandelbot.robots.robotstxt.times import read_delay, read_rate, read_window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
+
+#: Fields that are about all robots, wherever they stand.
+ABOUT_ALL = frozenset({"sitemap", "host", "clean-param", "license"})
+
+
+@dataclass(slots=True)
+class Run:
+    """User-agent lines with nothing of a group between them, and the delays right after them."""
+
+    agents: list[Record] = field(default_factory=list)
+    own: list[Record] = field(default_factory=list)
+    """What is about these agents alone, and no others of the group: delays, rates, times."""
+
+
+@dataclass(slots=True)
+class Group:
+    """User-agent lines and what follows them."""
+
+    agents: list[Record] = field(default_factory=list)
+    directives: list[Record] = field(default_factory=list)
+    """All lines with a field in it but the User-agent lines, in order; unknown fields too."""
+    runs: list[Run] = field(default_factory=list)
+    """One, where all that the group says is about all its agents."""
+
+    def rules(self) -> list[Record]:
+        """Return its Allow and Disallow lines."""
+        return [record for record in self.directives if record.field in {"allow", "disallow"}]
+
+
+@dataclass(slots=True)
+class Outline:
+    """Where every line of a file belongs."""
+
+    records: tuple[Record, ...]
+    groups: list[Group] = field(default_factory=list)
+    outside: list[Record] = field(default_factory=list)
+    """Lines with a field that stand in no group."""
+
+
+def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
+    """Sort the lines into groups, as the dialect does."""
+    outline = Outline(tuple(records))
+    group: Group | None = None
+    run_is_open = names_are_open = False
+    for record in outline.records:
+        if record.is_blank:
+            if dialect.blank_line_ends_group:
+                group, run_is_open = None, False
+        elif record.field == "user-agent":
+            if group is None or not run_is_open:
+                group, run_is_open = Group(), True
+                outline.groups.append(group)
+                names_are_open = False
+            if not names_are_open:
+                group.runs.append(Run())
+                names_are_open = True
+            group.agents.append(record)
+            group.runs[-1].agents.append(record)
+        elif record.field:
+            names_are_open = names_are_open and record.field not in GROUP_FIELDS
+            (outline.outside if group is None else group.directives).append(record)
+            if group is not None and record.field in OWN_FIELDS:
+                group.runs[-1].own.append(record)
+            if dialect.run_ends_at == "directive" or _is_rule(record, dialect):
+                run_is_open = False
+    return outline
+
+
+def _is_rule(record: Record, dialect: Dialect) -> bool:
+    return record.field == "disallow" or (record.field == "allow" and dialect.honours_allow)
+
+
+_NAME = re.compile(r"\*(?=[\s/*+,;]|\Z)|[^\s/*+,;]*", re.ASCII)
+
+
+def name_of(agent: Record) -> str:
+    """Return the robot's name in a User-agent line, as Mandelbot reads it: see `Dialect`."""
+    name = _NAME.match(agent.value)
+    return name[0] if name else ""
+
+
+class RecordProblem(enum.Enum):
+    """What can be wrong with a line by itself."""
+
+    NO_COLON = "there is no colon"
+    NO_FIELD = "there is nothing before the colon"
+    UNKNOWN_FIELD = "no robot known here reads this field"
+    NO_VALUE = "the value is missing"
+    BAD_VALUE = "the value cannot be read"
+    NOT_UTF8 = "there are octets that are not UTF-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of the file as read."""
+
+    number: int
+    """The line, from 1."""
+    raw: str
+    """The whole line without its end, octets that are not UTF-8 as escapes."""
+    name: str
+    """The field as written; empty where there is none."""
+    field: str
+    """The field that is meant, in lower case: ``disallow`` for ``Dissallow`` where accepted."""
+    value: str
+    """Without white space around it and without the comment."""
+    comment: str | None
+    """What follows the ``#``; None: there is none."""
+    problems: tuple[RecordProblem, ...] = ()
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether the line holds nothing at all; one with a comment is not blank."""
+        return not self.raw.strip(WHITE_SPACE)
+
+
+def read_records(body: bytes, dialect: Dialect) -> Iterator[Record]:
+    """Yield the lines of a body that `clean_bytes` returned."""
+    for number, octets in enumerate(body.splitlines(), start=1):
+        if not octets:
+            yield Record(number, "", "", "", "", None)
+            continue
+        line = octets.decode("latin-1")
+        text, comment = _cut_comment(line, dialect)
+        name, value = _split(text.strip(WHITE_SPACE), dialect)
+        field = _meant(name.lower(), dialect)
+        said = decode(value)
+        yield Record(
+            number,
+            decode(line),
+            decode(name),
+            decode(field),
+            said,
+            None if comment is None else decode(comment),
+            tuple(_problems(line, text.strip(WHITE_SPACE), field, said)),
+        )
+
+
+def _cut_comment(line: str, dialect: Dialect) -> tuple[str, str | None]:
+    at = line.find("#")
+    if dialect.comment_needs_space:
+        while at > 0 and line[at - 1] not in WHITE_SPACE:
+            at = line.find("#", at + 1)
+    return (line, None) if at < 0 else (line[:at], line[at + 1 :])
+
+
+def _split(text: str, dialect: Dialect) -> tuple[str, str]:
+    """Return field and value; no field where the line has none."""
+    name, colon, value = text.partition(":")
+    if colon:
+        return name.strip(WHITE_SPACE), value.strip(WHITE_SPACE)
+    words = text.replace("\t", " ").split(" ")
+    if dialect.colon_optional and len(list(filter(None, words))) == 2:  # noqa: PLR2004 - field, value
+        return words[0], words[-1].strip(WHITE_SPACE)
+    return "", ""
+
+
+def _meant(name: str, dialect: Dialect) -> str:
+    """Return the field that a name in lower case stands for: itself when it is unknown."""
+    for field in FIELDS if name else ():
+        spellings = (field, *dict(dialect.spellings).get(field, ()))
+        by_prefix = dialect.field_by_prefix and field not in FIELDS_OF_USE
+        if name in spellings or (by_prefix and name.startswith(spellings)):
+            return field
+    return name
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "crawl-delay": read_delay,
+    "request-rate": read_rate,
+    "visit-time": read_window,
+}
+_MAY_BE_EMPTY = frozenset({"disallow", "comment"})
+
+
+def _problems(line: str, text: str, field: str, value: str) -> Iterator[RecordProblem]:
+    if text and ":" not in text and not field:
+        yield RecordProblem.NO_COLON
+    elif text and not field:
+        yield RecordProblem.NO_FIELD
+    elif field and field not in FIELDS:
+        yield RecordProblem.UNKNOWN_FIELD
+    elif field and not value and field not in _MAY_BE_EMPTY:
+        yield RecordProblem.NO_VALUE
+    elif field in _READERS and _READERS[field](value) is None:
+        yield RecordProblem.BAD_VALUE
+    if not line.isascii() and not _is_utf8(line):
+        yield RecordProblem.NOT_UTF8
+
+
+def _is_utf8(line: str) -> bool:
+    try:
+        line.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return False
+    return True

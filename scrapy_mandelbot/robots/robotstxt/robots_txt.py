@@ -1,0 +1,340 @@
+"""A parsed robots.txt: the face of this package."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.robots.robotstxt import verdict as reasons
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
+from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT, Decider
+from scrapy_mandelbot.robots.robotstxt.dialects import OWN_FIELDS
+from scrapy_mandelbot.robots.robotstxt.grammar import (
+    WHITE_SPACE,
+    clean_bytes,
+    decode,
+    grammar_of,
+    line_ends,
+    searchable,
+)
+from scrapy_mandelbot.robots.robotstxt.groups import own_spans
+from scrapy_mandelbot.robots.robotstxt.paths import read_url
+from scrapy_mandelbot.robots.robotstxt.records import Record, read_records
+from scrapy_mandelbot.robots.robotstxt.times import (
+    RequestRate,
+    TimeWindow,
+    read_delay,
+    read_rate,
+    read_window,
+)
+from scrapy_mandelbot.robots.robotstxt.verdict import Verdict, rule_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_mandelbot.robots.lint import Finding
+    from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences, Preference
+    from scrapy_mandelbot.robots.preferences.statements import Statement, Terms, Usage
+    from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+
+    Agent = str | Sequence[str]
+    _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None]]
+
+_AGENTS_KEPT = 128  # a crawler has one or two; one that invents them must not fill the memory
+
+
+class RobotsTxt:
+    """What a robots.txt says, in one dialect.
+
+    Wherever an `agent` is asked for it is a product token (``"Mandelbot"``), a whole User-Agent
+    header, or a sequence of these, tried in order. A `url` is absolute, or a path.
+    """
+
+    __slots__ = ("_about_uses", "_body", "_deciders", "_fetched", "_grammar", "_max_bytes")
+
+    def __init__(
+        self, body: bytes, grammar: Grammar, fetched: bytes, max_bytes: int | None
+    ) -> None:
+        self._body = body
+        self._grammar = grammar
+        self._fetched = fetched  # mostly the body itself; the checks want to see what was changed
+        self._max_bytes = max_bytes
+        self._deciders: dict[object, Decider] = {}  # by agent as asked for, and by its names
+        self._about_uses: _AboutUses | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        body: bytes,
+        *,
+        dialect: str | Dialect = "mandelbot",
+        max_bytes: int | None = 512_000,
+    ) -> RobotsTxt:
+        """Read the body of a robots.txt. Any bytes do; nothing is raised for what they are.
+
+        Of a longer body the whole lines within `max_bytes` count; None: all of it. A dialect that
+        does not exist is a ValueError.
+        """
+        grammar = grammar_of(dialect)
+        return cls(clean_bytes(body, grammar.dialect, max_bytes), grammar, body, max_bytes)
+
+    def __repr__(self) -> str:
+        return f"<RobotsTxt {self.dialect.name}, {len(self._body)} bytes>"
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the file is read."""
+        return self._grammar.dialect
+
+    # Deciding.
+
+    def allowed(self, url: str, agent: Agent) -> bool:
+        """Whether the agent may fetch the URL. What is no readable URL is allowed."""
+        try:
+            index = self._deciders[agent].index
+        except (KeyError, TypeError):  # not asked for yet; or a list, which cannot be looked up
+            return self._allowed(url, agent)
+        if index is None or "%" in url or "#" in url or not url.isascii():
+            return self._allowed(url, agent)
+        answer = index.answers[bisect_right(index.bounds, url)]
+        if answer is True or answer is False:
+            return answer
+        return self._allowed(url, agent) if answer is None else answer.decide(url)
+
+    def _allowed(self, url: str, agent: Agent) -> bool:
+        """Decide a URL that cannot be looked up as it is, or for an agent without an index."""
+        parts = read_url(url, self.dialect)
+        return parts is None or self._decider(agent).allowed(*parts)
+
+    def verdict(self, url: str, agent: Agent) -> Verdict:
+        """Like `allowed`, with the rule that decided, its line, and the group it is from.
+
+        Costs a scan of the agent's rules, but where it is asked often: then some lookups, and
+        memory for the rules. On a hot path ask `allowed` first.
+        """
+        decider = self._decider(agent)
+        name = decider.selection.agent
+        parts = read_url(url, self.dialect)
+        if parts is None:
+            return Verdict(True, None, name, reasons.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
+        allowed, rule = decider.explain(parts[1])
+        if rule is not None:
+            return Verdict(allowed, rule, name, reasons.A_RULE)
+        if parts[1] == ROBOTS_TXT and self.dialect.robots_txt_allowed:
+            reason = reasons.ROBOTS_TXT
+        elif name is None:
+            reason = reasons.NO_GROUP
+        else:
+            reason = reasons.NO_RULE if allowed else reasons.NOT_LISTED
+        return Verdict(allowed, None, name, reason)
+
+    def _decider(self, agent: Agent) -> Decider:
+        key = agent if isinstance(agent, str) else tuple(agent)
+        decider = self._deciders.get(key)
+        if decider is None:
+            if len(self._deciders) >= _AGENTS_KEPT:
+                self._deciders.clear()
+            names = with_fallbacks(names_in_order(key), self.dialect.fallbacks)
+            decider = self._deciders.get(names) or Decider(self._body, self._grammar, names)
+            self._deciders[names] = self._deciders[key] = decider
+        return decider
+
+    # What else the file says to an agent.
+
+    def crawl_delay(self, agent: Agent) -> float | None:
+        """Return the seconds between requests that the agent is asked for: the longest."""
+        delays = map(read_delay, self._group_values("crawl-delay", agent))
+        return max((delay for delay in delays if delay is not None), default=None)
+
+    def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
+        """Return the Request-rates for the agent, in order; `rate_at` tells which one holds."""
+        rates = map(read_rate, self._group_values("request-rate", agent))
+        return tuple(rate for rate in rates if rate is not None)
+
+    def visit_times(self, agent: Agent) -> tuple[TimeWindow, ...]:
+        """Return the parts of the day in which the agent may come; empty: at all times."""
+        windows = map(read_window, self._group_values("visit-time", agent))
+        return tuple(window for window in windows if window is not None)
+
+    def comments(self, agent: Agent) -> tuple[str, ...]:
+        """Return what the owner wants the agent's people to be told (Comment), in order."""
+        return tuple(self._group_values("comment", agent))
+
+    def group_lines(self, field: str, agent: Agent) -> tuple[tuple[int, str], ...]:
+        """Return the number and value of each line with this field that is about the agent.
+
+        The field is in lower case. Values are as written, whether they can be read or not.
+        """
+        text = searchable(self._body)
+        line = self._grammar.field_line(field)
+        found = [
+            match
+            for start, end in self._group_spans(field, agent)
+            for match in line.finditer(text, start, end)
+        ]
+        ends = line_ends(text) if found else []
+        return tuple(
+            (bisect_right(ends, match.start()), decode(match[1].rstrip(WHITE_SPACE)))
+            for match in found
+        )
+
+    def _group_values(self, field: str, agent: Agent) -> list[str]:
+        return self._values(field, self._group_spans(field, agent))
+
+    def _group_spans(self, field: str, agent: Agent) -> list[tuple[int, int]]:
+        selection = self._decider(agent).selection
+        spans = selection.spans
+        if field in OWN_FIELDS:
+            spans = list(own_spans(searchable(self._body), selection, self._grammar))
+        if self.dialect.robot_version and field in _VERSION_2:
+            spans = [span for span in spans if span.version > 1]
+        return [(span.start, span.end) for span in spans]
+
+    # What it says of the use of pages.
+
+    def usage(self, url: str, agent: Agent) -> Usage:
+        """Return what the file says of the use of a page, with every statement and its line.
+
+        Of what the agent may not crawl nothing is said (draft-ietf-aipref-attach). The file is also
+        read as the robots whose names stand for a use, such as GPTBot: see `preferences`.
+        """
+        from scrapy_mandelbot.robots.preferences.statements import Usage  # noqa: PLC0415 - few ask
+
+        licenses, tokens = self._about_uses or self._read_about_uses()
+        if not self.allowed(url, agent):
+            return Usage((), licenses, is_crawlable=False)
+        parts = read_url(url, self.dialect)
+        said = self._preferences(agent).of(parts[1] if parts else "")
+        return Usage(said + self._refused_as(tokens, url, agent) if tokens else said, licenses)
+
+    def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
+        """Return the Content-Usage and Content-Signal lines about the agent, in order."""
+        return self._preferences(agent).lines
+
+    def _preferences(self, agent: Agent) -> AgentPreferences:
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences  # noqa: PLC0415
+
+        decider = self._decider(agent)
+        if decider.preferences is None:
+            text = searchable(self._body)
+            decider.preferences = AgentPreferences(text, decider.selection, self._grammar)
+        return decider.preferences
+
+    def _read_about_uses(self) -> _AboutUses:
+        """Find the licences of the file, and the control tokens that it names."""
+        from scrapy_mandelbot.robots.preferences import in_robots_txt as preferences  # noqa: PLC0415
+
+        text = searchable(self._body)
+        tokens = preferences.control_tokens_in(text, self._grammar)
+        self._about_uses = (
+            preferences.licenses_in(text, self._grammar),
+            {token: self._always_refused_as(token) for token in tokens},
+        )
+        return self._about_uses
+
+    def _always_refused_as(self, token: str) -> tuple[Statement, ...] | None:
+        """Return what is said wherever a control token is shut out; None: that depends on where.
+
+        Most files have one rule for each: Disallow: /.
+        """
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import refused_as  # noqa: PLC0415
+
+        decider, text = self._decider(token), searchable(self._body)
+        lines = (
+            line
+            for span in decider.selection.spans
+            for line in self._grammar.any_rule.finditer(text, span.start, span.end)
+        )
+        first = list(islice(lines, 2))
+        is_one = len(first) == 1 and first[0][1]
+        return tuple(refused_as(token, rule_of(first[0]))) if is_one else None
+
+    def _refused_as(
+        self, tokens: dict[str, tuple[Statement, ...] | None], url: str, agent: Agent
+    ) -> tuple[Statement, ...]:
+        """Return what is refused to the control tokens; to one of them, what is to itself."""
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import refused_as  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.vocabulary import CONTROL_TOKENS  # noqa: PLC0415
+
+        own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
+        if not CONTROL_TOKENS.keys().isdisjoint(own):
+            return ()
+        found: list[Statement] = []
+        for token, always in tokens.items():
+            if not self.allowed(url, token):
+                rule = None if always else self.verdict(url, token).rule
+                found += always or (refused_as(token, rule) if rule is not None else ())
+        return tuple(found)
+
+    # What it says to all.
+
+    @property
+    def body(self) -> bytes:
+        """The file as fetched."""
+        return self._fetched
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The values of Sitemap lines as written, in order, wherever they stand."""
+        return tuple(self._values("sitemap"))
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The values of Host lines as written, in order."""
+        return tuple(self._values("host"))
+
+    @property
+    def clean_params(self) -> tuple[str, ...]:
+        """The values of Clean-param lines as written, in order."""
+        return tuple(self._values("clean-param"))
+
+    @property
+    def licenses(self) -> tuple[str, ...]:
+        """The values of License lines as written, in order, wherever they stand (RSL)."""
+        return tuple(self._values("license"))
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Every line, numbered, with what is wrong with it."""
+        return tuple(read_records(self._body, self.dialect))
+
+    # What is wrong with it, how it would be right, and how others can decide by it.
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what is wrong with the file, in the order of its lines: see `lint`."""
+        from scrapy_mandelbot.robots.lint import lint  # noqa: PLC0415 - few who decide ask
+
+        return lint(self._fetched, max_bytes=self._max_bytes)
+
+    def rewrite(self) -> str:
+        """Return the corrected file, which opens nothing to any robot: see `rewriting`.
+
+        The whole file, past the bytes that robots read, too. It decides alike in this dialect.
+        """
+        from scrapy_mandelbot.robots.fix import correct  # noqa: PLC0415
+
+        return correct(
+            self._fetched, self.dialect, max_bytes=self._max_bytes, max_decisions=2_000
+        ).text
+
+    def tables(self) -> dict[str, Any]:
+        """Return what decides, as plain data for a program in another language: see `tables`."""
+        from scrapy_mandelbot.robots.robotstxt.tables import tables_of  # noqa: PLC0415
+
+        return tables_of(searchable(self._body), self._grammar)
+
+    def _values(self, field: str, spans: list[tuple[int, int]] | None = None) -> list[str]:
+        """Return the values of a field as written, without empty ones."""
+        text = searchable(self._body)
+        line = self._grammar.field_line(field)
+        found = [
+            decode(value.rstrip(WHITE_SPACE))
+            for start, end in ([(0, len(text))] if spans is None else spans)
+            for value in line.findall(text, start, end)
+        ]
+        return [value for value in found if value]
+
+
+_VERSION_2 = frozenset({"request-rate", "visit-time", "comment"})

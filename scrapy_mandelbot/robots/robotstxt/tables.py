@@ -1,0 +1,93 @@
+"""What decides, as plain data: for programs that cannot import this package, in any language.
+
+All that depends on how the file is written has been done: groups are found, lines are read, values
+are made comparable, rules are weighed. What is left to do depends on who asks and for what, and is
+little:
+
+1. Make the agent's names and the URL's target, as `agents.py` and `paths.py` do.
+2. Take the groups that name the agent best.
+3. Of their rules that match the target, the one with the smallest weight decides, the first of
+   equals.
+
+The page of ``scrapy robots … --format html`` does it in a browser, and makes these tables there. In
+them are:
+
+============================  ======================================================================
+``dialect``                   its name
+``escapes``                   ``rfc3986`` or ``google``: how a URL becomes a target
+``agent_match``               ``equal``, ``inside``, ``inside-first`` or ``contains``: when a name
+                              in the file is one of the agent's; ``inside`` prefers the longest
+``fallbacks``                 names, each with those by which its robot is looked for after it
+``repeated_agent``            ``merged`` or ``first``: of several groups for a name, all or one
+``star_stops``                whether the first group that applies is taken even when it is ``*``
+``robots_txt_allowed``        whether /robots.txt is allowed whatever the rules say
+``kinds``                     null: what no rule matches is allowed; or the weights of ``[explicit
+                              Allow, Disallow, pattern Allow]``: it is forbidden where there are
+                              rules, unless a Disallow is one of them and a pattern Allow is not
+``groups[].names``            each as written, and in lower case; ``*`` is everybody
+``groups[].rules``            ``[weight, line, allows, pattern]``, in the order of the file
+============================  ======================================================================
+
+A pattern is one of
+
+- a text, which the target begins with;
+- ``[head, pieces, tail, exact]``: the head begins the target, or is all of it if ``exact``; the
+  pieces follow somewhere, in their order; the tail ends it after them, if it is not null;
+- ``{"steps", "stars"}``: each step ``[characters, but]`` takes one character of the target, one of
+  these, or with ``but`` any other; any characters may come after as many steps as a number in
+  ``stars`` says; and the whole target is taken.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.robots.robotstxt.grammar import decode, line_ends
+from scrapy_mandelbot.robots.robotstxt.groups import read_groups, version_of
+from scrapy_mandelbot.robots.robotstxt.patterns import Glob
+from scrapy_mandelbot.robots.robotstxt.verdict import KINDS, read_rule
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
+
+_MATCHES = {"token": "equal", "google": "equal"}
+"""What a browser needs to know less of: where the names end is told by the tables."""
+
+
+def tables_of(text: str, grammar: Grammar) -> dict[str, Any]:
+    """Return the tables of a searchable text."""
+    dialect = grammar.dialect
+    ends = line_ends(text)
+    groups = []
+    for names, start, after_names, end in read_groups(text, grammar):
+        version = version_of(text, after_names, end, grammar) if dialect.robot_version else 1
+        if version is None:
+            continue
+        written = [name for name in map(decode, names) if name]
+        rules = [
+            [weight, bisect_right(ends, line.start()), allows, _plain(pattern)]
+            for line in grammar.any_rule.finditer(text, start, end)
+            for weight, _, allows, pattern in read_rule(
+                line[2], version, dialect, line.start(), allow=not line[1]
+            )
+        ]
+        groups.append({"names": [[name, name.lower()] for name in written], "rules": rules})
+    return {
+        "dialect": dialect.name,
+        "escapes": dialect.escapes,
+        "agent_match": _MATCHES.get(dialect.agent_match, dialect.agent_match),
+        "fallbacks": {name: list(others) for name, others in dialect.fallbacks},
+        "repeated_agent": dialect.repeated_agent,
+        "star_stops": dialect.star_stops,
+        "robots_txt_allowed": dialect.robots_txt_allowed,
+        "kinds": list(KINDS) if dialect.precedence == "kind" else None,
+        "groups": groups,
+    }
+
+
+def _plain(pattern: Pattern | Glob) -> Any:
+    if isinstance(pattern, Glob):
+        return {"steps": pattern.steps, "stars": pattern.stars}
+    return pattern.head if pattern.is_prefix else list(pattern)

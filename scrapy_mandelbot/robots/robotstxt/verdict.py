@@ -1,0 +1,232 @@
+"""The rules of one robot's groups, and the first of three ways to decide: the scan.
+
+The scan tries the rules that may match and takes the one that comes first in the dialect's
+precedence. It knows which line decided, and needs nothing built, so it answers the first question
+about a file and explains the first verdicts. The index (`index.py`) answers when a file is asked
+more, and all rules by themselves (`deciding_rules.py`) when it is asked for more reasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_number
+from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii, split_url
+from scrapy_mandelbot.robots.robotstxt.patterns import (
+    Glob,
+    Globs,
+    Pattern,
+    glob_pattern,
+    prefix_pattern,
+    wildcard_pattern,
+)
+from scrapy_mandelbot.robots.shown import shown
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.groups import Selection
+
+A_RULE = "a rule matches"
+NO_RULE = "no rule matches"
+NOT_LISTED = "no rule matches, and only what is allowed may be read"
+NO_GROUP = "no group is about this agent"
+ROBOTS_TXT = "/robots.txt is always allowed"
+NOT_A_URL = "not a URL that can be read"
+
+_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One Allow or Disallow line of the file. Its text is for a log: printable, and not long."""
+
+    allow: bool
+    path: str
+    """As written."""
+    line: int
+    """From 1."""
+
+    def __str__(self) -> str:
+        return f"{'Allow' if self.allow else 'Disallow'}: {shown(self.path)}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer for one URL and agent. Its text is a sentence for any log."""
+
+    allowed: bool
+    rule: Rule | None
+    """The rule that decided; None where none matched."""
+    agent: str | None
+    """The name in the file, as written, of the group that applies; None where none does."""
+    reason: str
+    """In words, why."""
+
+    def __str__(self) -> str:
+        answer = "allowed" if self.allowed else "forbidden"
+        rule = self.rule
+        why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
+        if self.agent is None:
+            return f"{answer}{why}"
+        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"
+
+
+_PatternMatcher = tuple[int, int, bool, "Pattern | Glob"]
+Matcher = _PatternMatcher | tuple[int, int, bool, str]
+"""A rule ready to be compared with targets: its weight, by which the dialect's precedence orders
+the rules; its place, which grows from rule to rule and orders equals; whether it allows; and what
+it matches, a text being a plain prefix. Of those that match, the one with the smallest weight
+decides."""
+
+
+def _longest_first(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001 - row of a table
+    """Mandelbot's page, "Precedence of Directives": by length, Allow first in ties."""
+    return -2 * length - allow
+
+
+def _file_order(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001
+    """The extended standard: in the order they appear."""
+    return 0
+
+
+def _by_kind(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001
+    """Its older text: explicit Allow, then Disallow, then pattern Allow."""
+    return (_EXPLICIT_ALLOW if exact else _PATTERN_ALLOW) if allow else _DISALLOW
+
+
+#: The weights of explicit Allow, Disallow and pattern Allow, where kinds decide.
+KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
+
+_PRECEDENCE: dict[str, Callable[[int, bool, bool], int]] = {
+    "longest": _longest_first,
+    "first": _file_order,
+    "kind": _by_kind,
+}
+
+
+def read_rules(text: str, selection: Selection, grammar: Grammar) -> list[Matcher]:
+    """Read all the rules that are about a robot."""
+    dialect = grammar.dialect
+    weigh = _PRECEDENCE[dialect.precedence]
+    rules: list[Matcher] = []
+    places = count()
+    for start, end, version in selection.spans:
+        lines = grammar.rule.findall(text, start, end)
+        for (forbids, plain, other), place in zip(lines, places, strict=False):
+            if plain:
+                rules.append((weigh(len(plain), not forbids, False), place, not forbids, plain))  # noqa: FBT003 - not exact
+            else:
+                rules += read_rule(other, version, dialect, place, allow=not forbids)
+    return rules
+
+
+def scan(
+    text: str, selection: Selection, grammar: Grammar, target: str
+) -> tuple[bool, re.Match[str]] | None:
+    """Return whether the rule that decides allows, and its line; None: no rule matches."""
+    dialect = grammar.dialect
+    plain = dialect.patterns != "globs" and not dialect.index_htm_is_directory
+    found: list[_Found] = []
+    globs: list[tuple[_Found, Glob]] = []
+    for start, end, version in selection.spans:
+        for line in grammar.rules_like(target, text, start, end):
+            if plain and _is_hopeless(line[2], target):
+                continue
+            for weight, place, allows, pattern in read_rule(
+                line[2], version, dialect, line.start(), allow=not line[1]
+            ):
+                if isinstance(pattern, Glob):
+                    if len(pattern.text) <= len(target):
+                        globs.append(((weight, place, allows, line), pattern))
+                elif pattern.matches(target):
+                    found.append((weight, place, allows, line))
+    if globs:
+        globs.sort(key=lambda one: one[0][:2])
+        first = Globs([glob for _, glob in globs]).first(target)
+        found += [] if first is None else [globs[first][0]]
+    if not found:
+        return None
+    _, _, allows, line = min(found, key=itemgetter(0, 1))
+    return allows, line
+
+
+_Found = tuple[int, int, bool, "re.Match[str]"]  # weight, place, whether it allows, line
+
+
+def _is_hopeless(value: str, target: str) -> bool:
+    """Whether a value cannot match, at a glance: by what must follow its last star."""
+    piece = value[value.rfind("*") + 1 :].rstrip("$" + WHITE_SPACE)
+    is_plain = piece.isascii() and "%" not in piece and "#" not in piece
+    return piece not in target and value[0] in "/*" and is_plain
+
+
+def rule_of(line: re.Match[str]) -> Rule:
+    """Return the rule of a line that `scan` returned."""
+    path = decode(line[2].rstrip(WHITE_SPACE))
+    return Rule(not line[1], path, line_number(line.string, line.start()))
+
+
+def default_of(text: str, selection: Selection, grammar: Grammar) -> bool:
+    """Whether what no rule matches is allowed.
+
+    Yes, but in the older text of the extended standard: there, Allow lines alone forbid the rest,
+    and so does a pattern Allow beside a Disallow.
+    """
+    if grammar.dialect.precedence != "kind":
+        return True
+    kinds = {weight for weight, *_ in read_rules(text, selection, grammar)}
+    return _PATTERN_ALLOW not in kinds if _DISALLOW in kinds else not kinds
+
+
+def read_rule(
+    value: str, version: int, dialect: Dialect, place: int, *, allow: bool
+) -> list[_PatternMatcher]:
+    """Return what a value as it stands in the text matches: nothing for one that is ignored."""
+    path = path_of(decode(value.rstrip(WHITE_SPACE)), version, dialect)
+    return _read_path(path, version, dialect, place, allow=allow)
+
+
+def _read_path(
+    path: str | None, version: int, dialect: Dialect, place: int, *, allow: bool
+) -> list[_PatternMatcher]:
+    weigh = _PRECEDENCE[dialect.precedence]
+    if not path:
+        if path is None or not dialect.empty_rules_decide:
+            return []
+        return [(weigh(0, allow, False), place, True, Pattern(""))]  # noqa: FBT003 - it allows
+    if "#" in path:  # a URL has it as an escape: what follows it there is a fragment
+        path = path.replace("#", "%23")
+    pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
+    length = len(path) if path.isascii() else len(escape_non_ascii(path))
+    rules: list[_PatternMatcher] = [(weigh(length, allow, pattern.exact), place, allow, pattern)]
+    if allow and dialect.index_htm_is_directory:
+        directory, slash, name = path.rpartition("/")
+        if slash and name.startswith("index.htm"):
+            rules += _read_path(f"{directory}/$", version, dialect, place, allow=True)
+    return rules
+
+
+_PATTERNS: dict[tuple[str, int], Callable[[str, Callable[[str], str]], Pattern | Glob]] = {
+    ("wildcards", 1): wildcard_pattern,
+    ("wildcards", 2): wildcard_pattern,
+    ("none", 1): prefix_pattern,
+    ("none", 2): prefix_pattern,
+    ("globs", 1): prefix_pattern,
+    ("globs", 2): glob_pattern,
+}
+_PATH_BEGINNINGS = {1: "/*", 2: "/*?[\\"}
+
+
+def path_of(value: str, version: int, dialect: Dialect) -> str | None:
+    """Return the path in a value; None for a value that is ignored, empty for no path."""
+    if not value or dialect.paths_as_written or value[0] in _PATH_BEGINNINGS[version]:
+        return value
+    parts = split_url(value)
+    return None if parts is None else parts[1]

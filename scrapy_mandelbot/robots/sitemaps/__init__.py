@@ -1,0 +1,16 @@
+r"""Read a sitemap, whatever it looks like: pure, in pieces of any size, in memory that stays flat.
+
+No Scrapy, no network, no file, no clock: bytes go in, entries come out.
+
+>>> reader = SitemapReader("https://example.com/sitemap.txt")
+>>> [entry.loc for entry in reader.feed(b"https://example.com/a\nhttps://exam")]
+[]
+>>> [entry.loc for entry in reader.close()]
+['https://example.com/a', 'https://exam']
+"""
+
+from scrapy_mandelbot.robots.sitemaps.entries import SitemapEntry
+from scrapy_mandelbot.robots.sitemaps.problems import SitemapProblem
+from scrapy_mandelbot.robots.sitemaps.reader import SitemapReader
+
+__all__ = ["SitemapEntry", "SitemapProblem", "SitemapReader"]

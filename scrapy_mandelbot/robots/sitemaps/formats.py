@@ -1,0 +1,238 @@
+"""The formats of sitemaps: how each is told, and where its entries keep what. A table.
+
+Sources: sitemaps.org, "XML tag definitions", "Sitemap index" and "Other Sitemap formats"; RSS 2.0
+specification, "Elements of <item>"; RFC 4287 (Atom), sections 4.1.2 and 4.2.7.
+"""
+
+from __future__ import annotations
+
+import re
+from html.entities import html5
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A tag, the text after it and, where that follows, the tag that closes it: a leaf is one match. A
+# ">" may stand in a value in quotes, unless the quotes are not closed.
+_TAG_ELEMENTS = re.compile(
+    r"""<(/?)([^\s<>/"'=]+)(?=[\s<>/"'=])"""
+    r"""((?:[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*)|[^<>]*)>([^<]*)(</\2\s*>)?"""
+)
+_ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,9})|#[xX]([0-9A-Fa-f]{1,8})|([A-Za-z][\w.-]{0,60}));")
+_AMPERSAND = re.compile(r"&(?!#?\w{1,60};)")
+
+# Elements that have no children: what follows one that is not closed is its neighbour.
+_LEAVES = frozenset({"loc", "lastmod", "changefreq", "priority", "link", "pubdate", "updated"})
+_DEEPEST = 8  # levels; the deepest that Google's extensions know of is four
+
+
+class Element(NamedTuple):
+    """An element of an entry."""
+
+    prefix: str
+    name: str
+    """Without prefix, in lower case."""
+    attributes: str
+    """As written; `attributes_of` reads them."""
+    text: str
+    """As written, up to the first child."""
+    children: list[Element]
+
+
+def read_elements(text: str) -> Element:
+    """Return the entry's own element, with its children."""
+    entry: Element | None = None
+    stack: list[Element] = []
+    for slash, full_name, attributes, said, closed in _TAG_ELEMENTS.findall(text):
+        prefix, _, name = full_name.lower().rpartition(":")
+        if slash:
+            _close(stack, name)
+            continue
+        element = Element(prefix, name, attributes, said, [])
+        if entry is None:
+            entry = element
+            stack.append(element)
+            continue
+        stack[-1].children.append(element)
+        is_leaf = closed or name in _LEAVES or attributes.endswith("/")
+        if not is_leaf and len(stack) < _DEEPEST:
+            stack.append(element)
+    return entry or Element("", "", "", "", [])
+
+
+def _close(stack: list[Element], name: str) -> None:
+    """Close the innermost element of this name, and what is open within it. Never the entry."""
+    for at in range(len(stack) - 1, 0, -1):
+        if stack[at].name == name:
+            del stack[at:]
+            return
+
+
+def attributes_of(element: Element) -> dict[str, str]:
+    """Return the attributes by name without prefix, in lower case; declarations are left out."""
+    return {
+        name.lower().rpartition(":")[2]: unescape(one or other or bare)
+        for name, one, other, bare in _ATTRIBUTE.findall(element.attributes)
+        if not name.lower().startswith("xmlns")
+    }
+
+
+def unescape(text: str) -> str:
+    """Return the text that is meant; references to what XML and HTML do not know stay.
+
+    An ampersand that begins no reference is one: a query may hold ``&copy=1``.
+    """
+    return _REFERENCE.sub(_meant, text) if "&" in text else text
+
+
+def _meant(reference: re.Match[str]) -> str:
+    decimal, hexadecimal, name = reference.groups()
+    if name is not None:
+        return html5.get(name + ";", reference[0])
+    number = int(decimal) if decimal else int(hexadecimal, 16)
+    if number > 0x10FFFF or 0xD800 <= number < 0xE000 or not number:  # noqa: PLR2004 - Unicode
+        return "\ufffd"
+    return chr(number)
+
+
+def has_bare_ampersand(text: str) -> bool:
+    """Tell whether there is an ampersand that begins no reference."""
+    return "&" in text and _AMPERSAND.search(text) is not None
+
+
+def has_unknown_entity(text: str) -> bool:
+    """Tell whether there is a reference to an entity that neither XML nor HTML defines."""
+    return "&" in text and any(
+        name and name + ";" not in html5 for _, _, name in _REFERENCE.findall(text)
+    )
+
+
+# Elements of extensions that may stand there several times, and so are lists always.
+# Source: Google Search Central, "Video sitemaps and alternatives".
+_REPEATED = frozenset({"tag", "price", "id", "content_segment_loc"})
+
+
+def plain_data(element: Element) -> Any:
+    """Return the element as strings, lists and dicts, as `SitemapEntry.extensions` says."""
+    text = unescape(element.text).strip()
+    attributes = attributes_of(element) if element.attributes else {}
+    if not attributes and not element.children:
+        return text
+    data: dict[str, Any] = dict(attributes)
+    for child in element.children:
+        add_to(data, child.name, plain_data(child), is_list=child.name in _REPEATED)
+    if text:
+        add_to(data, "text", text)
+    return data
+
+
+def add_to(data: dict[str, Any], name: str, value: Any, *, is_list: bool = False) -> None:
+    """Put a value under a name: in a list where the name may repeat, or does."""
+    if name not in data:
+        data[name] = [value] if is_list else value
+    elif isinstance(data[name], list):
+        data[name].append(value)
+    else:
+        data[name] = [data[name], value]
+
+
+class Format(NamedTuple):
+    """One format in XML."""
+
+    kind: str
+    roots: tuple[str, ...]
+    """The elements around the entries."""
+    entries: tuple[str, ...]
+    """The elements that are entries: the first, and one that is mistaken for it."""
+    link: Callable[[Element], str]
+    """Finds the entry's URL, as written; empty: there is none."""
+    dates: tuple[str, ...]
+    """The elements that say when the page was changed, the best first."""
+    plain: tuple[str, ...]
+    """All the fields that most entries have, in their order; empty: entries differ."""
+
+    @property
+    def is_feed(self) -> bool:
+        """Whether it was made for readers: what else is in it is theirs, and no sitemap's."""
+        return not self.plain
+
+
+def _loc(entry: Element) -> str:
+    """Return <loc>: one with the entry's own prefix rather than one of an image astray."""
+    found = [child for child in entry.children if child.name == "loc" and child.text.strip()]
+    own = [child for child in found if child.prefix == entry.prefix]
+    return next((child.text for child in (*own, *found)), "")
+
+
+def _rss_link(item: Element) -> str:
+    """Return <link>; else a <guid> that is a permalink; else the link of another namespace."""
+    for child in item.children:
+        if child.name == "link" and child.prefix == item.prefix and child.text.strip():
+            return child.text
+    for child in item.children:
+        if child.name == "guid" and attributes_of(child).get("ispermalink", "true") == "true":
+            return child.text
+    return _atom_link(item)
+
+
+def _atom_link(entry: Element) -> str:
+    """Return the href of the link that is the entry itself: "alternate", or no relation."""
+    for child in entry.children:
+        if child.name == "link":
+            attributes = attributes_of(child)
+            if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
+                return attributes["href"].replace("&", "&amp;")  # it is escaped again as text is
+    return ""
+
+
+_PLAIN = ("loc", "lastmod", "changefreq", "priority")
+_UPDATED = ("updated", "modified", "published")
+FORMATS = (
+    Format("urlset", ("urlset",), ("url", "sitemap"), _loc, ("lastmod",), _PLAIN),
+    Format("index", ("sitemapindex",), ("sitemap", "url"), _loc, ("lastmod",), _PLAIN),
+    Format("rss", ("rss", "rdf", "channel"), ("item",), _rss_link, ("pubdate", "date"), ()),
+    Format("atom", ("feed",), ("entry",), _atom_link, _UPDATED, ()),
+)
+_HTML = frozenset({"html", "head", "body"})
+
+_BY_ROOT = {root: form for form in FORMATS for root in form.roots}
+_BY_ENTRY = {form.entries[0]: form for form in FORMATS}
+_TAG = re.compile(r"<(?:[\w.-]+:)?([A-Za-z]\w*)(?=[\s/>])")
+_URL_LINE = re.compile(r"^[ \t\ufeff]*https?://\S", re.IGNORECASE | re.MULTILINE)
+
+
+class Told(NamedTuple):
+    """What the beginning of a file tells."""
+
+    form: Format | None
+    """The format, where it is XML."""
+    is_text: bool
+    """Whether it is a list of URLs."""
+    problem: str = ""
+    """A code of `problems.MESSAGES`, or empty."""
+    detail: str = ""
+    """For the problem's message."""
+
+
+def tell_format(text: str, document_type: str) -> Told | None:
+    """Return what the beginning of a file, simplified, tells; None: nothing yet.
+
+    The first tag that means something decides, wherever it is: in front of a root there may be
+    blank lines, or what a script had to complain about.
+    """
+    if document_type == "html":
+        return Told(None, is_text=False, problem="html", detail="!DOCTYPE html")
+    for tag in _TAG.finditer(text):
+        name = tag[1].lower()
+        if name in _HTML:
+            return Told(None, is_text=False, problem="html", detail=name)
+        if name in _BY_ROOT:
+            is_late = bool(text[: tag.start()].strip())
+            return Told(_BY_ROOT[name], is_text=False, problem="late-start" if is_late else "")
+        if name in _BY_ENTRY:
+            return Told(_BY_ENTRY[name], is_text=False, problem="no-root")
+    if _URL_LINE.search(text):
+        return Told(None, is_text=True)
+    return None

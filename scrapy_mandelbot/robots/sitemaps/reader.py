@@ -1,0 +1,279 @@
+"""The reader: bytes in pieces go in, entries come out."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robots.sitemaps.entries import EntryMaker, SitemapEntry
+from scrapy_mandelbot.robots.sitemaps.formats import tell_format
+from scrapy_mandelbot.robots.sitemaps.markup import Cutter, Simplifier
+from scrapy_mandelbot.robots.sitemaps.problems import Problems
+from scrapy_mandelbot.robots.sitemaps.unpacking import Decoder, Inbox, Unpacker
+from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_relative
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.robots.sitemaps.formats import Format
+    from scrapy_mandelbot.robots.sitemaps.problems import SitemapProblem
+
+
+class XmlBody:
+    """The entries of a sitemap, an index or a feed."""
+
+    __slots__ = ("_cutter", "_maker", "_problems", "kind")
+
+    def __init__(
+        self, form: Format, maker: EntryMaker, problems: Problems, max_length: int
+    ) -> None:
+        self.kind = form.kind
+        self._cutter = Cutter(form, max_length)
+        self._maker = maker
+        self._problems = problems
+
+    def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
+        """Yield the entries that the next piece of simplified text completes; None: left out."""
+        is_cut = False
+        for piece in self._cutter.feed(text, final=final):
+            is_cut = piece.is_cut
+            yield self._maker.entry_of(piece)
+        if final and not self._cutter.root_is_closed and not is_cut:
+            self._problems.note("cut-off")
+
+
+class ListOfUrls:
+    """A list of URLs, one a line, and nothing else.
+
+    Source: sitemaps.org, "Other Sitemap formats", "Text file". Lines that begin with ``#`` are not
+    in it, but in many a file: they are passed by like blank ones.
+    """
+
+    __slots__ = ("_base", "_held", "_max_length", "_number", "_problems")
+    kind = "text"
+
+    def __init__(self, base: str, problems: Problems, max_length: int) -> None:
+        self._base = base
+        self._problems = problems
+        self._max_length = max_length
+        self._held = ""  # the beginning of a line that goes on
+        self._number = 0
+
+    def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
+        """Yield the URLs of the lines that the next piece of text completes; None: it has none."""
+        *lines, self._held = _LINE_END.split(self._held + text)
+        if final:
+            lines.append(self._held)
+        elif len(self._held) > self._max_length:
+            self._held = self._held[: self._max_length + 1]  # enough to see that it is too long
+        for line in lines:
+            self._number += 1
+            written = line.strip("\ufeff \t\v\f\r")
+            if written and not written.startswith("#"):
+                yield self._entry_of(written)
+
+    def _entry_of(self, line: str) -> SitemapEntry | None:
+        where = f"line {self._number}"
+        loc = None
+        if len(line) > self._max_length:
+            self._problems.note("entry-too-long", where, self._max_length)
+        elif is_relative(line) or (loc := absolute_url(line, self._base)) is None:
+            self._problems.note("not-a-url", where, line)
+        elif len(loc) >= LONGEST_URL:
+            self._problems.note("long-loc", where)
+        return None if loc is None else SitemapEntry(loc)
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
+
+
+_STEP = 50  # entries
+SNIFFED = 32_768  # characters in which the format has to show
+_LATE_DECLARATION = re.compile(r"\s+<\?xml")
+
+
+class SitemapReader:
+    """Reads one sitemap, whatever it looks like, in pieces of any size.
+
+    It takes a sitemap or an index in XML, a list of URLs, RSS or Atom, packed with gzip or not, in
+    any encoding, broken or not. What is wrong with it becomes a problem, never an exception. The
+    memory that it takes does not grow with the file: some blocks of 16 KiB, and one entry.
+
+    Entries are read as they are taken. Who stops in the middle loses nothing: the next iterator
+    goes on from there, and ``feed(b"")`` is one that adds nothing. But there may be none for long,
+    in 50 MiB of what is no sitemap: who has others waiting takes ``step()`` after ``step()``.
+    """
+
+    __slots__ = (
+        *("_body", "_decoder", "_ending", "_entries", "_inbox", "_is_closed", "_is_done"),
+        *("_max_entries", "_max_entry_length", "_pending", "_problems", "_seen", "_simplifier"),
+        *("_start", "_unpacker"),
+        *("entries_read", "kind", "stopped", "url"),
+    )
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        max_bytes: int = 52_428_800,
+        max_entries: int | None = 50_000,
+        max_entry_length: int = 65_536,
+    ) -> None:
+        """Begin to read the sitemap at `url`.
+
+        Args:
+            url: where it is; its URLs are resolved against this one.
+            max_bytes: as much is read of it, unpacked; sitemaps.org allows 50 MiB.
+            max_entries: as many are read, with those that are left out because they are broken;
+                sitemaps.org allows 50,000; None: as many as there are.
+            max_entry_length: an entry of more characters is left out.
+        """
+        self.url = url
+        self.kind = "unknown"
+        """``urlset``, ``index``, ``text``, ``rss``, ``atom``; ``unknown`` until that is seen."""
+        self.stopped = False
+        """Whether nothing that may still come is read: a limit was hit, or it is no sitemap."""
+        self.entries_read = 0
+        """How many entries were handed out."""
+        self._max_entries = max_entries
+        self._max_entry_length = max_entry_length
+        self._problems = Problems()
+        self._inbox = Inbox()
+        self._unpacker = Unpacker(self._inbox, max_bytes, self._problems)
+        self._decoder = Decoder(self._problems)
+        self._simplifier = Simplifier(self._problems)
+        self._start: str | None = None  # what came before the format was seen; None: nothing yet
+        self._body: XmlBody | ListOfUrls | None = None
+        self._pending: Iterator[SitemapEntry | None] | None = None  # of the last block
+        self._ending: bool | None = None  # what `stopped` is behind the last block; None: not yet
+        self._entries: deque[SitemapEntry] = deque()  # of the last step
+        self._seen = 0  # with those left out
+        self._is_closed = False
+        self._is_done = False  # whether nothing more is read
+
+    def __repr__(self) -> str:
+        state = "stopped" if self.stopped else "done" if self._is_done else "reading"
+        return f"<SitemapReader {self.kind}, {state}, {self.entries_read} entries, {self.url}>"
+
+    @property
+    def problems(self) -> tuple[SitemapProblem, ...]:
+        """What was found to be wrong so far, each kind of problem once."""
+        return self._problems.found()
+
+    def feed(self, data: bytes) -> Iterator[SitemapEntry]:
+        """Take the next bytes; return the entries that they complete, to be read as they are taken.
+
+        Raises:
+            ValueError: the reader was closed.
+        """
+        if self._is_closed:
+            raise ValueError("the reader is closed: no more can be fed to it")
+        if not self._is_done:
+            self._inbox.put(data)
+        return self._read()
+
+    def close(self) -> Iterator[SitemapEntry]:
+        """Say that the file ends here; return what entries are left."""
+        self._is_closed = True
+        self._inbox.close()
+        return self._read()
+
+    def step(self) -> list[SitemapEntry] | None:
+        """Read on for some milliseconds; return the entries that were found, if any.
+
+        Of what was fed, in place of the iterators that ``feed`` and ``close`` return.
+
+        Returns:
+            None where nothing is left: more has to be fed, or all was read.
+        """
+        if not self._entries and not self._read_on():
+            return None
+        found = list(self._entries)
+        self._entries.clear()
+        self.entries_read += len(found)
+        return found
+
+    def _read(self) -> Iterator[SitemapEntry]:
+        while True:
+            while self._entries:
+                self.entries_read += 1
+                yield self._entries.popleft()
+            if not self._read_on():
+                return
+
+    def _read_on(self) -> bool:
+        """Read the next entries of the block, or the next block. False: there is none."""
+        if self._is_done or not (self._pending or self._read_block()):
+            return False
+        if self._pending is not None:
+            self._take(self._pending)
+        if self._pending is None and self._ending is not None and not self._is_done:
+            self._finish(stopped=self._ending)
+        return True
+
+    def _read_block(self) -> bool:
+        """Begin to read the next block. False: more has to be fed first."""
+        block = self._unpacker.read()
+        final = self._unpacker.ended
+        if not block and not final:
+            return False
+        text = self._decoder.decode(block, final=final)
+        if self._start is None:
+            self._start = ""
+            if _LATE_DECLARATION.match(text):
+                self._problems.note("late-start")
+        text = self._simplifier.feed(text, final=final)
+        if self._body is None:
+            text = self._begin(text, final=final)
+        if self._body is not None:
+            is_cut = self._unpacker.is_full
+            self._pending = self._body.entries(text, final=final and not is_cut)
+        if final:
+            self._ending = self._unpacker.is_full or not self._is_closed
+        return True
+
+    def _begin(self, text: str, *, final: bool) -> str:
+        """Look what it is; return the text from the start, once that is seen."""
+        self._start = text = ((self._start or "") + text).lstrip()
+        told = tell_format(text, self._simplifier.document_type)
+        if told is None:
+            if final or len(text) > SNIFFED:
+                self._problems.note("not-a-sitemap" if text else "empty")
+                self._finish(stopped=True)
+            return ""
+        self._start = ""
+        if told.problem:
+            self._problems.note(told.problem, "", told.detail)
+        limit = self._max_entry_length
+        if told.form is not None:
+            entities = self._simplifier.declares_entities
+            maker = EntryMaker(self.url, told.form, self._problems, limit, entities=entities)
+            self._body = XmlBody(told.form, maker, self._problems, limit)
+        elif told.is_text:
+            self._body = ListOfUrls(self.url, self._problems, limit)
+        else:
+            self._finish(stopped=True)
+            return ""
+        self.kind = self._body.kind
+        return text
+
+    def _take(self, pending: Iterator[SitemapEntry | None]) -> None:
+        some = list(islice(pending, _STEP))
+        if len(some) < _STEP:
+            self._pending = None
+        for entry in some:
+            if self._seen == self._max_entries:
+                self._problems.note("too-many-entries", "", self._max_entries)
+                self._finish(stopped=True)
+                return
+            self._seen += 1
+            if entry is not None:
+                self._entries.append(entry)
+
+    def _finish(self, *, stopped: bool) -> None:
+        self._is_done = True
+        self._pending = None
+        self.stopped = stopped
+        self._inbox.clear()

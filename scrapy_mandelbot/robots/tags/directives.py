@@ -1,0 +1,196 @@
+"""What the directives of robot tags are called, what each means, and how a list of them is read.
+
+Sources: Google, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications"; Bing, "Robots
+Metatags"; Yandex, "Robots meta tag and X-Robots-Tag HTTP header"; DeviantArt, "Tell AI datasets
+they can't use your content" (2022), for ``noai`` and ``noimageai``; noml.info, for ``noml``;
+draft-illyes-repext-03 (April 2026), for the ``Robots-Tag`` header.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import http_sf
+
+from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NO_LIMIT = -1
+"""What ``max-snippet`` and ``max-video-preview`` say for: as long as you like."""
+
+IMAGE_PREVIEWS = ("none", "standard", "large")
+"""The values of ``max-image-preview``, the strictest first."""
+
+_FLAGS: dict[str, tuple[str, ...]] = {
+    "noindex": ("noindex",),
+    "nofollow": ("nofollow",),
+    "none": ("noindex", "nofollow"),
+    "noarchive": ("noarchive",),
+    "nocache": ("noarchive",),  # Bing
+    "nosnippet": ("nosnippet",),
+    "noimageindex": ("noimageindex",),
+    "notranslate": ("notranslate",),
+    "indexifembedded": ("indexifembedded",),
+    "noai": ("noai",),
+    "noimageai": ("noimageai",),
+    "noml": ("noml",),
+}
+_PERMISSIONS = frozenset({"all", "index", "follow", "archive"})
+"""What holds anyway. Against a prohibition they lose, as Google has it; with Yandex they win."""
+
+_NUMBER = re.compile(r"-1|[0-9]{1,18}")
+
+
+def _number(text: str) -> int | None:
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def _image_preview(text: str) -> str | None:
+    return text.lower() if text.lower() in IMAGE_PREVIEWS else None
+
+
+def _moment(text: str) -> datetime | None:
+    date = read_date(text, IN_TAGS)
+    return None if date is None else date.astimezone(timezone.utc)
+
+
+_VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
+    "unavailable-after": ("unavailable_after", _moment),
+    "max-snippet": ("max_snippet", _number),
+    "max-image-preview": ("max_image_preview", _image_preview),
+    "max-video-preview": ("max_video_preview", _number),
+}
+"""Directives with a value: the field that it goes to, and how it is read; None: ignore it."""
+
+_LONGEST = 200  # characters of a directive: what is longer is none, and not kept whole
+_LONGEST_DATE = 3  # parts between commas: "Tuesday, June 25, 2027"
+_AGENT = re.compile(r"[^\s,:;\"]+")
+_ANY_NUMBER = re.compile(r"-?[0-9.]+")
+_KNOWN = _FLAGS.keys() | _VALUES.keys() | _PERMISSIONS
+_OTHER_SEPARATORS = re.compile(r"[\s;|]+")
+
+
+@lru_cache(maxsize=1024)
+def effects_of(directive: str) -> dict[str, object] | None:
+    """Return what a directive sets: fields of ``RobotTags`` and values. Not to be changed.
+
+    None: it is not known, or its value makes no sense, and then it is to be ignored (Google,
+    "max-snippet", "unavailable_after").
+    """
+    name, _, value = directive.partition(":")
+    name = _plain(name)
+    if name in _FLAGS:
+        return dict.fromkeys(_FLAGS[name], True)
+    if name in _PERMISSIONS:
+        return {}
+    if name not in _VALUES:
+        return None
+    field, read = _VALUES[name]
+    content = read(value.strip())
+    if content is None:
+        return None
+    return {field: content}
+
+
+def directives_of(text: str) -> Iterator[str]:
+    """Yield the directives of a list, as ``content`` of a meta tag has it, as written."""
+    for _, directive in _listed(text, has_agents=False):
+        yield directive
+
+
+def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the directives of an ``X-Robots-Tag`` header, each with the agent that it is for.
+
+    ``agent:`` before a directive holds for what follows, up to the next one (Google, "Using the
+    X-Robots-Tag HTTP header"); the name is in lower case, without a version. None: for everyone.
+    """
+    yield from _listed(text, has_agents=True)
+
+
+def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the directives of a ``Robots-Tag`` header, each with the agent that it is for.
+
+    A List of RFC 9651 whose members are product tokens or ``*``, with the rules as parameters
+    (draft-illyes-repext-03, "HTTP Response Header"). Of a value that is none nothing is read.
+    """
+    try:
+        members: Any = http_sf.parse(text.encode("utf-8", "surrogatepass"), tltype="list")
+    except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
+        return
+    for member in members:
+        token, rules = member if isinstance(member, tuple) else (member, {})
+        if isinstance(token, (http_sf.Token, str)):
+            agent = _agent_name(str(token))
+            for name, value in rules.items():
+                yield agent, name if value is True else f"{name}:{value}"
+
+
+def _listed(text: str, *, has_agents: bool) -> Iterator[tuple[str | None, str]]:
+    parts = text.split(",")[::-1]  # taken from the end, which costs the same however many
+    agent: str | None = None
+    while parts:
+        part = parts.pop().strip()
+        while has_agents and _names_an_agent(part):
+            name, _, part = part.partition(":")
+            agent = _agent_name(name)
+            part = part.strip()
+        if _plain(part.partition(":")[0]) == "unavailable-after":
+            part = _with_whole_date(part, parts)
+        for directive in _split_further(part):
+            yield agent, directive
+
+
+def _names_an_agent(part: str) -> bool:
+    """Return whether ``name:`` at the start of the part is a robot's, and no directive's.
+
+    What begins with ``max-`` or has a number for a value is a directive to come, rather than a
+    robot: taken for one, it would make the others in the list say nothing to us.
+    """
+    name, colon, value = part.partition(":")
+    plain = _plain(name)
+    if not colon or plain in _KNOWN or not _AGENT.fullmatch(name.strip()):
+        return False
+    is_to_come = plain.startswith("max-") or _ANY_NUMBER.fullmatch(value.strip())
+    return not is_to_come or effects_of(value[:_LONGEST].strip()) is not None
+
+
+def _agent_name(name: str) -> str | None:
+    name = name.strip().partition("/")[0].lower()
+    return None if name in {"robots", "*"} else name
+
+
+def _with_whole_date(part: str, rest: list[str]) -> str:
+    """Return the part with as much as belongs to its date, taken from the end of the rest.
+
+    Dates have commas of their own: ``Tue, 25 Jun 2027 15:00:00 PST``.
+    """
+    for more in range(min(_LONGEST_DATE - 1, len(rest)), 0, -1):
+        added = rest[: -more - 1 : -1]
+        joined = ",".join([part, *added])
+        if any(map(str.isdigit, added[-1])) and effects_of(joined[:_LONGEST]) is not None:
+            del rest[-more:]
+            return joined
+    return part
+
+
+def _split_further(part: str) -> list[str]:
+    """Return the directives of a part: one, or several with something else than commas between.
+
+    ``noindex nofollow`` and ``noindex; nofollow`` are in no document, and on many pages.
+    """
+    part = part[:_LONGEST]
+    if not part:
+        return []
+    if effects_of(part) is not None:
+        return [part]
+    words = [word for word in _OTHER_SEPARATORS.split(part) if word]
+    return words if words and all(effects_of(word) is not None for word in words) else [part]
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "-")

@@ -1,0 +1,332 @@
+"""The meta tags of an HTML page's head: found in bytes, without building a tree.
+
+Source: HTML (WHATWG), sections 13.2.5 "Tokenization" and 13.2.6.4 "The rules for parsing tokens in
+HTML content", as far as they bear on what stands in a head.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import lru_cache
+from html import unescape
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.robotstxt.agents import header_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEAD_LIMIT = 262_144
+"""Bytes of a page that are looked at: 256 KiB, if its head does not end before."""
+CONTENT_LIMIT = 4_096
+"""Characters of a tag's content that are read."""
+METAS_LIMIT = 100
+"""Meta tags of a page that are read, of those that speak to the robot."""
+
+
+class Meta(NamedTuple):
+    """A ``<meta name=… content=…>``."""
+
+    name: str
+    """In lower case, without white space around."""
+    content: str
+    line: int
+    """The first is 1."""
+
+
+def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
+    """Return the meta tags of the page's head that have one of the names, in order.
+
+    Tags are read in the head and, as browsers do, after it, up to the first tag that cannot stand
+    in a head. Text out of place ends nothing. The content of comments, scripts, styles, titles,
+    ``<noscript>`` and ``<template>`` is no markup. At most :data:`METAS_LIMIT` tags are returned.
+
+    Args:
+        body: bytes of HTML, whole or its first :data:`HEAD_LIMIT` bytes.
+        names: in lower case.
+    """
+    page = _as_ascii_shows_it(body)
+    patterns = _patterns(names)
+    last = _last_mention(page, patterns)
+    if last < 0:
+        return ()
+    found: list[Meta] = []
+    line, counted = 1, 0
+    for position, attributes in _metas(page[:HEAD_LIMIT], patterns, last):
+        name = _text(attributes.get(b"name", b"")).strip().lower()
+        if name in names and b"content" in attributes:
+            line += page.count(b"\n", counted, position)
+            counted = position
+            found.append(Meta(name, _text(attributes[b"content"])[:CONTENT_LIMIT], line))
+            if len(found) == METAS_LIMIT:
+                break
+    return tuple(found)
+
+
+class LicenseLink(NamedTuple):
+    """A ``<link rel=license href=…>``."""
+
+    href: str
+    """As written."""
+    line: int
+
+
+def license_links(body: bytes) -> tuple[LicenseLink, ...]:
+    """Return the licence links among the first :data:`HEAD_LIMIT` bytes of a page, in order.
+
+    Source: HTML (WHATWG), section 4.6.7.7 'Link type "license"'; RSL 1.0, "Adding RSL to web
+    pages". They are told to people: one in a comment or script is told as well. At most
+    :data:`METAS_LIMIT` are returned.
+    """
+    page = _as_ascii_shows_it(body)[:HEAD_LIMIT]
+    if not any(word in page for word in (b"icense", b"ICENSE")):
+        return ()
+    found: list[LicenseLink] = []
+    position = 0
+    while len(found) < METAS_LIMIT and (tag := _LINK.search(page, position)):
+        attributes, position = _attributes(page, tag.end())
+        if position < 0:
+            break
+        href = _text(attributes.get(b"href", b"")).strip()[:CONTENT_LIMIT]
+        if href and "license" in _text(attributes.get(b"rel", b"")).lower().split():
+            found.append(LicenseLink(href, page.count(b"\n", 0, tag.start()) + 1))
+    return tuple(found)
+
+
+# Nearly all encodings show markup as ASCII does. UTF-16 has a byte-order mark, or zeros for the
+# upper halves of its first markup; what the Content-Type header calls it tells nothing more.
+_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_FIRST_MARKUP = 64  # bytes
+_ESCAPE = b"\x1b"
+_TO_JIS = re.compile(rb"\x1b\$[@B]")
+"""ISO-2022-JP: between this and the next escape, characters are made of ASCII's, "<" and all."""
+_FIRST_TEXT = 16_384  # bytes within which a page in ISO-2022-JP has some Japanese
+
+
+def _as_ascii_shows_it(body: bytes) -> bytes:
+    """Return the page in an encoding in which markup looks as in ASCII."""
+    if body[:2] in _UTF_16:
+        return _recoded(body, _UTF_16[body[:2]])
+    zeros = body.count(b"\0", 0, _FIRST_MARKUP)
+    if zeros > _FIRST_MARKUP / 4:
+        return _recoded(body, "utf-16-le" if body.find(b"\0") % 2 else "utf-16-be")
+    if body.find(_ESCAPE, 0, _FIRST_TEXT) >= 0 and _TO_JIS.search(body, 0, _FIRST_TEXT):
+        return _recoded(body, "iso2022_jp")
+    return body
+
+
+def _recoded(body: bytes, encoding: str) -> bytes:
+    return body[:HEAD_LIMIT].decode(encoding, "replace").encode("utf-8", "replace")
+
+
+_COMMENT_END = re.compile(rb"--!?>")
+_CONTENT_END = {
+    name: re.compile(rb"</" + name + rb"[\t\n\f\r />]", re.IGNORECASE)
+    for name in (b"script", b"style", b"title", b"noscript", b"noframes", b"template")
+} | {b"!--": _COMMENT_END}
+"""What a head may hold whose content is no markup for us, and where it ends."""
+_IN_HEAD = frozenset(
+    {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta"} | _CONTENT_END.keys()
+)
+"""Tags that end no head."""
+
+
+# The cheap test. A page without the names in its meta tags costs one search for what begins with
+# "<", which runs over scripts and styles, however long, at the speed of memchr.
+
+_FOREIGN_META = rb"""
+    (?:  # the beginning of a tag that has nothing for us, as nearly all are
+        name=["']? [^"'&>%(initials)b\x00-\x20\x7f-\xff]
+        | name="(?!(?i:%(names)b)) [a-z0-9] [^"&]* "
+        | (?:property|charset|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
+    )
+"""
+_LANDMARK = rb"""
+    <(?=[mbsnt!/][echiot-])  # first of all: most of what "<" begins is nothing of this
+    (?:
+        meta (?![\t\n\ ]%(foreign)b) [\s/]+
+        (?P<meta> [^>"']* (?: (?:"[^"]*"|'[^']*') [^>"']* )* )
+        | (?P<hiding>  # but what is over before another "<", as most are, hides nothing
+            (?P<name>script|style|title|noscript|noframes|template)(?=[\s/>])
+              (?![^<]{0,2000}</(?P=name)[\s/>])
+            | !-- (?![^>]{0,200}>(?<=-->))
+        )
+        | (?P<end>
+            body[\s/>]
+            | /head\s*>\s*< (?! (?:%(in_head)b) \b ) [a-z]
+        )
+    )
+"""
+_ESCAPED_NAME = rb"name\s*=\s*[\"']?[^\"'\s>&]{0,%d}&"  # the beginning of a name, and an escape
+_MOST_SPACE = 100  # before "<body": more of it only costs time
+
+
+class _Patterns(NamedTuple):
+    names: tuple[bytes, ...]
+    escaped: re.Pattern[bytes]
+    landmark: re.Pattern[bytes]
+    worth_reading: re.Pattern[bytes]
+
+
+@lru_cache(maxsize=256)
+def _patterns(names: frozenset[str]) -> _Patterns:
+    """Return what is needed to look for meta tags of these names."""
+    octets = tuple(sorted(name.encode(errors="replace") for name in names))
+    words = {
+        b"names": b"|".join(map(re.escape, octets)),
+        b"initials": b"".join(re.escape(name[:1] + name[:1].upper()) for name in octets),
+        b"in_head": b"|".join(sorted(_IN_HEAD)),
+    }
+    words[b"foreign"] = _FOREIGN_META % words
+    return _Patterns(
+        octets,
+        re.compile(_ESCAPED_NAME % max(map(len, octets))),
+        re.compile(_LANDMARK % words, re.IGNORECASE | re.VERBOSE),
+        re.compile(_WORTH_READING % words, re.VERBOSE),
+    )
+
+
+def _last_mention(page: bytes, patterns: _Patterns) -> int:
+    """Return where the last meta tag ends that may have one of the names, in the head; or -1.
+
+    The head is taken to end at ``<body>``, or where other markup follows ``</head>``, outside of
+    comments and scripts. (Who has that in the value of an attribute, tag after tag, is misread.)
+    """
+    last, shown_from = -1, 0
+    for found in patterns.landmark.finditer(page, 0, HEAD_LIMIT):
+        kind, start = found.lastgroup, found.start()
+        if kind == "meta":
+            if _may_name(found["meta"], patterns):
+                last = found.end()
+        elif start < shown_from:
+            continue
+        elif kind == "hiding":
+            end = _CONTENT_END[found["hiding"].lower()].search(page, start, HEAD_LIMIT)
+            shown_from = end.start() if end else HEAD_LIMIT
+        elif page[max(0, start - _MOST_SPACE) : start].rstrip().endswith(b">"):
+            break
+    return last
+
+
+def _may_name(text: bytes, patterns: _Patterns) -> bool:
+    """Return False only where the text of meta tags has none of the names."""
+    text = text.lower()
+    for name in patterns.names:  # any() would take three times as long
+        if name in text:
+            return True
+    return patterns.escaped.search(text) is not None
+
+
+# The scanner.
+
+_SPACE = rb"[\t\n\f\r ]"
+_TAG = re.compile(rb"<(/?)([a-z][^\t\n\f\r />]*)", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    rb"[\t\n\f\r /]*([^\t\n\f\r />][^\t\n\f\r />=]*)"
+    rb"(?:" + _SPACE + rb"*=" + _SPACE + rb"*"
+    rb"(?:\"([^\"]*)\"?|'([^']*)'?|([^\t\n\f\r >\"'][^\t\n\f\r >]*)|(?=>)))?"
+)
+# What is to be read attribute by attribute. Tags with nothing for us, as they are nearly always
+# written, are not: where one ends can be seen without. A double quote opens a value only after "=",
+# so that no value is open after another one, up to the next quote.
+_WORTH_READING = rb"""
+    <(?=[A-Za-z/!?])(?!
+        (?: meta(?=[\t\n\ ]%(foreign)b)
+            | link
+            | (?P<name>script|style|title)(?=[^<]{0,2000}</(?P=name)[\s/>])
+            | /(?:script|style|title|head)
+            | head | html | base | !DOCTYPE | !doctype
+        )
+        (?=[\t\n\f\r\ />]) (?![^<]*')
+        (?: [^<"]* > | [^<]* "(?<=[^=\s"]") [^<"]* > )
+        | !-- [^<>]* (?<=--) >
+    )
+"""
+_TAG_END = re.compile(rb"[\t\n\f\r /]*>")
+
+_LINK = re.compile(rb"<link(?=[\t\n\f\r /])", re.IGNORECASE)
+_TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
+
+
+def _metas(
+    page: bytes, patterns: _Patterns, last: int = HEAD_LIMIT
+) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+    """Yield position and attributes of the meta tags that begin before the last mention's end.
+
+    All that have one of the names are among them, up to the end of the head.
+    """
+    position = 0
+    while found := patterns.worth_reading.search(page, position, last):
+        position = found.start()
+        tag = _TAG.match(page, position)
+        if tag is None:
+            position = _after_other(page, position)
+            continue
+        is_end, name = bool(tag[1]), tag[2].lower()
+        if name not in _IN_HEAD and not (is_end and name not in {b"body", b"html", b"br"}):
+            return
+        attributes, after = _attributes(page, tag.end())
+        if after < 0:
+            return
+        if name == b"meta" and not is_end:
+            yield position, attributes
+        position = after if is_end else _after_content(page, name, after)
+        if position < 0:
+            return
+
+
+def _after_other(page: bytes, position: int) -> int:
+    """Return where a comment, a doctype, a processing instruction or a lone "<" ends."""
+    if page.startswith(b"<!--", position):
+        # "<!-->" and "<!--->" are whole comments.
+        end = _COMMENT_END.search(page, position + 2)
+        return end.end() if end else len(page)
+    if page[position + 1 : position + 2] in {b"!", b"?", b"/"}:
+        end_at = page.find(b">", position)
+        return end_at + 1 if end_at >= 0 else len(page)
+    return position + 1
+
+
+def _attributes(page: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
+    """Return a tag's attributes and where it ends; below 0: it does not.
+
+    Of an attribute that is there twice the first counts (13.2.5.33).
+    """
+    attributes: dict[bytes, bytes] = {}
+    while (end := _TAG_END.match(page, position)) is None:
+        attribute = _ATTRIBUTE.match(page, position)
+        if attribute is None:
+            return attributes, -1
+        name, double, single, bare = attribute.groups()
+        attributes.setdefault(name.lower(), double or single or bare or b"")
+        position = attribute.end()
+    return attributes, end.end()
+
+
+def _after_content(page: bytes, name: bytes, position: int) -> int:
+    """Return where the content of an element ends that is no markup; below 0: it does not."""
+    if name != b"template":
+        if name not in _CONTENT_END:
+            return position
+        end = _CONTENT_END[name].search(page, position)
+        return end.start() if end else -1
+    depth = 1  # templates may hold templates
+    while depth:
+        tag = _TEMPLATE.search(page, position)
+        if tag is None:
+            return -1
+        depth += -1 if tag[1] else 1
+        position = tag.end() - 1
+    return position
+
+
+_MOST_ESCAPED = 12  # characters of one character's reference, such as "&#x0010FFFF;"
+
+
+def _text(value: bytes) -> str:
+    text = header_text(value[: _MOST_ESCAPED * CONTENT_LIMIT])
+    try:
+        return unescape(text)
+    except ValueError:  # a reference of more digits than Python makes a number of
+        return text

@@ -1,0 +1,218 @@
+"""Asking a site for its robots.txt: the request, where it is redirected, what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.events import (
+    ROBOTS_ASKED,
+    ROBOTS_ASKED_IN_VAIN,
+    ROBOTS_BROKEN_OFF,
+    ROBOTS_CUT,
+    ROBOTS_ERROR,
+    ROBOTS_EXCEPTION,
+    ROBOTS_RESPONSE,
+    ROBOTS_SLOW,
+)
+from scrapy_mandelbot.robots.origins import robots_url
+from scrapy_mandelbot.robots.outcome import IMPOSSIBLE_PATH, Answer, Failure, conditions
+from scrapy_mandelbot.robots.retry_after import wait_asked_for
+from scrapy_mandelbot.rules.download_limits import (
+    BrokenOffError,
+    DownloadLimits,
+    UnreadableBodyError,
+    breaks_off,
+    whole_lines,
+)
+from scrapy_mandelbot.rules.failures import failure_of, has_begun, names_no_host
+from scrapy_mandelbot.rules.own_requests import follow, in_words, request_on_the_way_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.events import Events
+    from scrapy_mandelbot.robots.outcome import Outcome
+    from scrapy_mandelbot.rules.download_limits import Download
+    from scrapy_mandelbot.store.contract import Copy
+
+_SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What came of asking a site for its robots.txt."""
+
+    answer: Answer
+    url: str
+    """Where it was in the end, redirects followed."""
+    response: Response | None = None
+    body: bytes = b""
+    """As far as it counts."""
+    cut: str = ""
+    """Why the rest of the body was not read, if it was not."""
+    seconds: float = 0.0
+    error: BaseException | None = None
+    has_answered: bool = True
+    """Whether the host has said anything, were it half of an answer."""
+
+    def validator(self, name: str) -> str | None:
+        """Return a validator of the answer: its ``ETag`` or ``Last-Modified``.
+
+        Of half an answer there is none: nothing is to confirm it.
+        """
+        if self.response is None or self.answer.broken_off:
+            return None
+        value = self.response.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+
+class RobotsAsker:
+    """Sends the requests for robots.txt files, past all that is meant for pages."""
+
+    def __init__(self, crawler: Crawler, config: Config, now: Callable[[], float]) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._now = now
+        self._limits = DownloadLimits(crawler, now)
+
+    async def ask(self, site: str, request: Request, priority: int, copy: Copy | None) -> Asked:
+        """Ask the site, following redirects across sites. Nothing that goes wrong is raised.
+
+        Args:
+            site: the site asked.
+            request: the request that wants to know; the file is asked for on the way that it goes.
+            priority: of the requests.
+            copy: the site's last copy, which may be confirmed.
+        """
+
+        async def send(url: str) -> tuple[Response, Download]:
+            headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
+            wanted = self._request(url, request, priority, headers)
+            return await self._download(wanted, self._config.robots_max_bytes)
+
+        trail = await follow(
+            robots_url(site),
+            self._config.robots_max_redirects,
+            send,
+            lambda url: self._config.may_send(site, url),
+        )
+        if trail.error is not None:
+            failure = failure_of(trail.error)
+            if failure is Failure.OTHER and names_no_host(trail.url):
+                failure = Failure.NO_SUCH_HOST
+            # The site is there; where it redirects to may not be.
+            if failure is not Failure.NO_SUCH_HOST or len(trail.urls) == 1:
+                return _failed(failure, trail.error, trail.urls)
+        elif not trail.leads_nowhere and trail.response is not None and trail.download is not None:
+            return self._asked(trail.url, trail.response, trail.download)
+        detail = f"{len(trail.urls)} hops"
+        return Asked(Answer(failure=Failure.NOWHERE, detail=detail), trail.url)
+
+    async def misreports(self, site: str, request: Request, priority: int, status: int) -> bool:
+        """Return whether the site answers a 5xx status where it means 404.
+
+        It does if it answers below 400 for ``/``, and this status for a path that cannot exist.
+        """
+        return await self._status(site + "/", request, priority) in range(
+            HTTPStatus.OK, HTTPStatus.BAD_REQUEST
+        ) and status == await self._status(site + IMPOSSIBLE_PATH, request, priority)
+
+    async def with_status(self, asked: Asked, request: Request, priority: int) -> Asked:
+        """Return what came of a body that broke off with its status, if that can be had."""
+        if asked.answer.status is not None:
+            return asked
+        status = await self._status(asked.url, request, priority)
+        if status is None:
+            return asked
+        answer = Answer(status, broken_off=asked.answer.broken_off)
+        return replace(asked, answer=answer, error=None)
+
+    async def _status(self, url: str, request: Request, priority: int) -> int | None:
+        try:
+            response, _ = await self._download(self._request(url, request, priority, {}), 0)
+        except Exception:  # noqa: BLE001 -- no answer proves nothing
+            return None
+        return response.status
+
+    def _asked(self, url: str, response: Response, download: Download) -> Asked:
+        retry_after, _ = wait_asked_for(response.headers.get, self._now())
+        # A handler that sends no signals has read on.
+        too_long = len(response.body) > self._config.robots_max_bytes
+        cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
+        body = response.body[: self._config.robots_max_bytes]
+        broken_off = b"" if cut or not breaks_off(response, download) else _digest(body)
+        return Asked(
+            Answer(response.status, retry_after=retry_after, broken_off=broken_off),
+            url,
+            response,
+            whole_lines(body) if cut or broken_off else body,
+            cut,
+            self._now() - download.began,
+        )
+
+    def _request(
+        self, url: str, request: Request, priority: int, headers: dict[str, str]
+    ) -> Request:
+        timeout = self._config.robots_timeout
+        return request_on_the_way_of(request, url, timeout, priority=priority, headers=headers)
+
+    async def _download(self, request: Request, most_bytes: int) -> tuple[Response, Download]:
+        return await self._limits.download(request, most_bytes, self._config.robots_timeout)
+
+
+def _failed(failure: Failure, error: BaseException, urls: tuple[str, ...]) -> Asked:
+    """Return what came where no answer did, or no whole one."""
+    broken = error if isinstance(error, BrokenOffError) else None
+    broken_off = b"" if broken is None else _digest(broken.body)
+    return Asked(
+        Answer(failure=failure, detail=in_words(error), broken_off=broken_off),
+        urls[-1],
+        body=b"" if broken is None else whole_lines(broken.body),
+        error=error,
+        has_answered=len(urls) > 1
+        or isinstance(error, (BrokenOffError, UnreadableBodyError))
+        or has_begun(error),
+    )
+
+
+def _digest(body: bytes) -> bytes:
+    return sha256(body).digest()
+
+
+def tell_of_answer(
+    events: Events, site: str, asked: Asked, outcome: Outcome, timeout: float
+) -> None:
+    """Tell how a site answered. That it pauses for it, the throttle tells.
+
+    Args:
+        events: of the crawl.
+        site: the site asked.
+        asked: its answer.
+        outcome: what that means.
+        timeout: seconds that the answer may take.
+    """
+    failure, error = asked.answer.failure, asked.error
+    is_odd = outcome.case == "misreported_5xx" or failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
+    event = ROBOTS_ASKED_IN_VAIN if is_odd else ROBOTS_ASKED
+    events.tell(event, site=site, reason=outcome.reason, case=outcome.case, seconds=asked.seconds)
+    if asked.answer.status is not None:
+        events.count(ROBOTS_RESPONSE, status=asked.answer.status)
+    elif error is not None and failure is not Failure.DROPPED:
+        raised = error.__cause__ if isinstance(error, BrokenOffError) else error
+        events.count(ROBOTS_EXCEPTION, error=type(raised))
+    if failure is Failure.OTHER and error is not None:
+        events.tell_error(ROBOTS_ERROR, error, site=site, reason=outcome.reason)
+    if asked.answer.broken_off:
+        events.tell(ROBOTS_BROKEN_OFF, site=site, size=len(asked.body), reason=outcome.reason)
+    elif asked.cut:
+        events.tell(ROBOTS_CUT, site=site, cut=asked.cut)
+    elif asked.seconds > _SLOW * timeout:
+        events.tell(ROBOTS_SLOW, site=site, seconds=asked.seconds, most=timeout)

@@ -1,0 +1,348 @@
+"""Which parts of a site refuse while the rest is well: sections, and single pages.
+
+A section is the URLs under one path, down to a ``/`` or a ``?``. It is set aside when several of
+its pages were refused one after the other, none was answered well since, and something elsewhere
+was that was sent later; it has a pause of its own then, and a probe of its own, and its refusals
+are nobody else's business. Of sections within each other the outermost one counts.
+
+A page is set aside when it is refused again while others, sent later than its first refusal, were
+answered well. The first refusal of a page is always the site's business.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.sites.pause import Pause
+from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
+
+MOST_REFUSED_URLS = 1_000
+"""Of a site; those that were refused first are forgotten."""
+MOST_SECTIONS = 200
+"""Of a site, that are suspected or set aside."""
+_DEEPEST = 8  # slashes; what is deeper belongs to the section above it
+_LONGEST = 500  # characters of a section's path
+_SUSPICIOUS = 3  # pages, at least
+_NOT_BY_CHANCE = 0.01
+_LEAST_SHARE = 0.05  # that is refused by chance
+_RECENTLY = 24  # ticks; two for a page that is sent and answered
+_FURTHEST_WITH_ITS_SITE = 2  # steps of the law; a page waits no longer that is not alone
+_ALONE = 2  # pages that are refused again without a good answer between
+_COUNTED = 16  # refused pages of a section; so many prove it
+
+
+class Blame(Enum):
+    """What a refusal is taken for."""
+
+    SITE = "site"
+    SECTION = "section"
+    PAGE = "page"
+
+
+_OF_A_SECTION = {
+    News.PROLONGED: News.SECTION_PROLONGED,
+    News.ASKS_ONCE_EACH: News.SECTION_GIVEN_UP,
+    News.GAVE_UP: News.SECTION_GIVEN_UP,
+    None: None,
+}
+
+
+def sections_of(url: str) -> Iterator[str]:
+    """Yield the paths of the sections in which a URL is, outermost first; not the site itself.
+
+    ``https://example.com/a/b/c?d=1`` is in ``/a/``, ``/a/b/`` and ``/a/b/c?``.
+    """
+    begin = url.find("/", url.find("://") + 3 if "://" in url else 0)
+    if begin < 0 or "?" in url[:begin] or "#" in url[:begin]:
+        return
+    path = url[begin : begin + _LONGEST].partition("#")[0]
+    query = path.find("?")
+    end = len(path) if query < 0 else query
+    found, at = 0, 0
+    while found < _DEEPEST and (at := path.find("/", at + 1, end)) > 0:
+        found += 1
+        yield path[: at + 1]
+    if query > 1 and found < _DEEPEST:
+        yield path[: query + 1]
+
+
+class Section:
+    """A path of a site, some pages of which were refused."""
+
+    __slots__ = ("good_at", "is_told", "path", "pause", "probe", "refused", "refused_at")
+
+    def __init__(self, path: str, good_at: int) -> None:
+        self.path = path
+        self.good_at = good_at
+        """When that was sent which it answered well and was sent last, in ticks."""
+        self.refused: dict[bytes, float] = {}
+        """When those pages were sent that were refused since, in seconds."""
+        self.refused_at = -1
+        """When the last of those was sent, in ticks."""
+        self.pause: Pause | None = None
+        """Its own, while it is set aside."""
+        self.probe: Flight | None = None
+        self.is_told = False
+        """Whether it is known to be the section, and that was told."""
+
+    def __repr__(self) -> str:
+        how = "suspected" if self.pause is None else self.pause.in_words()
+        return f"<Section {self.path}: {how}>"
+
+    def due(self, now: float) -> float:
+        """Return when one of its requests may be sent."""
+        return now if self.pause is None or self.is_over() else self.pause.due(now)
+
+    def is_over(self) -> bool:
+        """Return whether none of it is asked any more."""
+        return self.pause is not None and self.pause.state is PauseState.GIVEN_UP
+
+
+class _RefusedUrl:
+    __slots__ = ("first_sent", "is_alone", "may_go_at", "times")
+
+    def __init__(self, first_sent: int) -> None:
+        self.first_sent = first_sent
+        self.times = 0
+        self.is_alone = False
+        self.may_go_at = 0.0
+
+
+class Parts:
+    """The parts of one site that were refused. Ticks are those of its state."""
+
+    __slots__ = ("_law", "_new_since_good", "_sections", "_since_good", "_urls", "good_at")
+
+    def __init__(self, law: PauseLaw) -> None:
+        self._law = law.of_a_part()
+        self._urls: OrderedDict[bytes, _RefusedUrl] = OrderedDict()
+        self._sections: OrderedDict[str, Section] = OrderedDict()
+        self._new_since_good: set[bytes] = set()
+        self._since_good: set[bytes] = set()
+        self.good_at = -1
+        """When that was sent which the site answered well and was sent last, in ticks."""
+
+    def __len__(self) -> int:
+        return len(self._urls) + len(self._sections)
+
+    # Asked.
+
+    def set_aside(self) -> Iterator[Section]:
+        """Yield the sections that are set aside."""
+        for section in self._sections.values():
+            if section.pause is not None:
+                yield section
+
+    def section_of(self, url: str) -> Section | None:
+        """Return the section set aside in which a URL is."""
+        for path in sections_of(url):
+            section = self._sections.get(path)
+            if section is not None and section.pause is not None:
+                return section
+        return None
+
+    def due(self, path: str, now: float) -> float:
+        """Return when a request of the section with this path may be sent."""
+        section = self._sections.get(path)
+        return now if section is None else section.due(now)
+
+    def was_refused(self, fingerprint: bytes) -> bool:
+        """Return whether the request was refused, and not answered well since."""
+        return fingerprint in self._urls
+
+    def is_suspect(self, url: str, well: Container[str] = ()) -> bool:
+        """Return whether a URL is of a section that was refused since it was answered well.
+
+        Args:
+            url: of a request.
+            well: paths of sections in which something was answered well before.
+        """
+        sections = self._sections
+        return any(
+            path in sections and path not in well and sections[path].refused
+            for path in sections_of(url)
+        )
+
+    def times_alone(self, fingerprint: bytes) -> int:
+        """Return how often this request was refused, if the page is to blame; 0: it is not."""
+        one = self._urls.get(fingerprint)
+        return one.times if one is not None and one.is_alone else 0
+
+    def may_go_at(self, fingerprint: bytes) -> float:
+        """Return when a request may go again that was refused more than once; 0: at once."""
+        one = self._urls.get(fingerprint)
+        return 0.0 if one is None else one.may_go_at
+
+    # Told.
+
+    def go_on(self, now: float, left: LeftPause) -> None:
+        """Go on with the pause of a section; one that is known already goes on as it is."""
+        if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
+            section = self._sections[left.section] = Section(left.section, self.good_at)
+            section.pause, section.is_told = Pause(self._law), True
+            section.pause.go_on(now, left)
+
+    def hand_out(self, flight: Flight, now: float) -> None:
+        """Note that a request goes out; where the probe of its section is due, this is it."""
+        section = self.section_of(flight.request.url)
+        if section is not None and section.pause is not None and section.probe is None:
+            section.pause.take(Fact.SENT, now)
+            section.probe = flight
+
+    def answered(self, flight: Flight, fingerprint: bytes, now: float) -> list[Section]:
+        """Note a good answer; return the sections that are no longer set aside."""
+        self._new_since_good.clear()
+        self._since_good.clear()
+        self._urls.pop(fingerprint, None)
+        ended = []
+        for path in sections_of(flight.request.url):
+            section = self._sections.get(path)
+            if section is None:
+                continue
+            if flight.tick > section.refused_at:
+                section.refused.clear()
+            section.good_at = max(section.good_at, flight.tick)
+            if section.probe is flight:
+                section.probe = None
+                if section.pause is not None and (
+                    section.pause.take(Fact.PROBE_ANSWERED, now) is News.RESUMED
+                ):
+                    ended.append(section)
+                    section.refused.clear()
+            if (section.pause is None or section in ended) and not section.refused:
+                del self._sections[path]
+        self.good_at = max(self.good_at, flight.tick)
+        return ended
+
+    def suspects(self, share: float) -> list[Section]:
+        """Return the sections that are to be set aside, outermost only.
+
+        Args:
+            share: of requests that are refused by chance.
+        """
+        found = [
+            section
+            for section in self._sections.values()
+            if section.pause is None and self._refuses_alone(section, share)
+        ]
+        return [
+            one
+            for one in found
+            if not any(one is not other and one.path.startswith(other.path) for other in found)
+        ]
+
+    def put_aside(self, section: Section, refusal: Refusal) -> None:
+        """Set a section aside, with those within it.
+
+        One of its requests may ask at once whether it is the section: the site as a whole may have
+        been down, and be well again.
+        """
+        for other in list(self._sections.values()):
+            if other is not section and other.path.startswith(section.path):
+                del self._sections[other.path]
+        section.pause = Pause(self._law)
+        section.pause.take(Fact.REFUSED, refusal.now, refusal)
+        section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
+
+    def refused(
+        self, flight: Flight, fingerprint: bytes, refusal: Refusal, *, has_limit: bool
+    ) -> Blame:
+        """Note a refusal; return what it is taken for.
+
+        Args:
+            flight: the request.
+            fingerprint: of it.
+            refusal: what is known of it.
+            has_limit: whether the site has a limit, which may refuse a page twice by chance.
+        """
+        one = self._note(fingerprint, flight.tick)
+        section = self.section_of(flight.request.url)
+        if section is not None:
+            return Blame.SECTION
+        self._suspect(flight, fingerprint)
+        is_well = self.good_at > one.first_sent and flight.tick - self.good_at <= _RECENTLY
+        self._since_good.add(fingerprint)
+        if one.times == 1:
+            self._new_since_good.add(fingerprint)
+        one.is_alone = (
+            one.times > 1 + has_limit
+            and is_well
+            and self._new_since_good <= {fingerprint}
+            and len(self._since_good) <= _ALONE
+        )
+        one.may_go_at = 0.0
+        if one.times > 1:
+            step = one.times - 2  # the first refusal was its site's business
+            if not one.is_alone:
+                step = min(step, _FURTHEST_WITH_ITS_SITE)
+            one.may_go_at = refusal.now + self._law.pause(step, refusal)
+        return Blame.PAGE if one.is_alone else Blame.SITE
+
+    def probe_refused(self, flight: Flight, refusal: Refusal) -> News | None:
+        """Note that a request of a section set aside was refused; return what is to be told."""
+        section = self.section_of(flight.request.url)
+        if section is None or section.pause is None or section.probe is not flight:
+            return None
+        section.probe = None
+        news = section.pause.take(Fact.PROBE_REFUSED, refusal.now, refusal, has_served=True)
+        return _OF_A_SECTION.get(news)
+
+    def lost(self, flight: Flight, now: float) -> bool:
+        """Note that a request ended and told nothing; return whether it was a section's probe."""
+        for section in self.set_aside():
+            if section.probe is flight and section.pause is not None:
+                section.probe = None
+                section.pause.take(Fact.PROBE_LOST, now)
+                return True
+        return False
+
+    def forget(self, fingerprint: bytes) -> None:
+        """Forget how often the site refused this request: it is tried no more."""
+        self._urls.pop(fingerprint, None)
+        self._new_since_good.discard(fingerprint)
+        self._since_good.discard(fingerprint)
+
+    def _note(self, fingerprint: bytes, tick: int) -> _RefusedUrl:
+        one = self._urls.get(fingerprint)
+        if one is None:
+            one = self._urls[fingerprint] = _RefusedUrl(tick)
+            if len(self._urls) > MOST_REFUSED_URLS:
+                forgotten, _ = self._urls.popitem(last=False)
+                self._new_since_good.discard(forgotten)
+                self._since_good.discard(forgotten)
+        one.times += 1
+        return one
+
+    def _suspect(self, flight: Flight, fingerprint: bytes) -> None:
+        for path in sections_of(flight.request.url):
+            section = self._sections.get(path)
+            if section is None:
+                if len(self._sections) >= MOST_SECTIONS and not self._forget_one():
+                    return
+                section = self._sections[path] = Section(path, self.good_at)
+            if flight.tick > section.good_at and len(section.refused) < _COUNTED:
+                section.refused[fingerprint] = flight.sent_at
+                section.refused_at = max(section.refused_at, flight.tick)
+
+    def _refuses_alone(self, section: Section, share: float) -> bool:
+        pages = len(section.refused)
+        return (
+            pages >= _SUSPICIOUS
+            and self.good_at > section.refused_at
+            and max(share, _LEAST_SHARE) ** pages <= _NOT_BY_CHANCE
+        )
+
+    def _forget_one(self) -> bool:
+        for section in self._sections.values():
+            if section.pause is None:
+                del self._sections[section.path]
+                return True
+        return False

@@ -1,0 +1,172 @@
+"""What a store keeps, and what it can do."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from math import inf
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A site's robots.txt as fetched: the bytes, not the parse.
+
+    A copy belongs to a site, whoever fetched it: rules are read per agent.
+    """
+
+    body: bytes
+    status: int
+    """What the site answered, or 404 where it said so in other ways."""
+    fetched_at: float
+    """Seconds since the epoch: when it was fetched, or last confirmed by a 304."""
+    url: str = ""
+    """Where it was in the end, redirects followed; the validators are of this URL."""
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True)
+class KeptPause:
+    """Until when a site is left alone, and why: for the next run."""
+
+    until: float
+    """Seconds since the epoch."""
+    reason: str
+    failed_probes: int = 0
+
+
+class Store(Protocol):
+    """A place for what is known of sites.
+
+    No method raises for what became of the place: a store that can no longer read or write says
+    so once, in the log, and goes on with the memory of this run.
+    """
+
+    def get_copy(self, site: str) -> Copy | None:
+        """Return the site's copy, however old."""
+
+    def put_copy(self, site: str, copy: Copy) -> None:
+        """Keep the site's copy in place of an older one."""
+
+    def copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over all sites and their copies, however old, in the order of the sites."""
+
+    def drop_copy(self, site: str) -> None:
+        """Forget the site's copy, if there is one."""
+
+    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+        """Return the pauses of all sites that end after a moment, in seconds since the epoch."""
+
+    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+        """Keep the site's pause in place of an older one; None: it is over."""
+
+    def get_turns(self, after: float) -> dict[str, float]:
+        """Return when sites with a pace may next be asked, of those that may not before then.
+
+        All in seconds since the epoch.
+        """
+
+    def put_turn(self, site: str, due: float) -> None:
+        """Keep when a site with a pace may next be asked, in seconds since the epoch."""
+
+    def get_run(self, spider: str) -> float | None:
+        """Return when the spider's last run that finished began, in seconds since the epoch."""
+
+    def put_run(self, spider: str, began_at: float) -> None:
+        """Keep when a run of the spider began that has finished."""
+
+    def close(self) -> None:
+        """Save what is not saved, and let go of what the store holds open."""
+
+
+ANOTHER_PACE = 3_600.0
+"""Seconds; a turn that is kept and later by more is of another pace, or a wrong clock: it goes."""
+
+
+class Lease(Enum):
+    """What one crawl may do at a time, of all that share a store."""
+
+    PROBE = "probe"
+    """Ask a paused site whether it is well."""
+    TURN = "turn"
+    """Ask a site with a pace next."""
+
+
+class Listener(Protocol):
+    """Who hears what other crawls write. Times are in seconds since the epoch, by its own clock."""
+
+    def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
+        """Hear of a pause; None: it is over."""
+
+    def hear_stored_turn(self, name: str, due: float) -> None:
+        """Hear when a site with a pace may next be asked."""
+
+    def hear_stored_waiting(self, name: str) -> None:
+        """Hear that another crawl waits for turns of a site with a pace."""
+
+    def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
+        """Hear of all there is: at first, and when some of it may have been missed."""
+
+
+class LiveStore(Store):
+    """What such a store can do beside what every ``Store`` can."""
+
+    @abstractmethod
+    def listen(self, listener: Listener) -> None:
+        """Have what other crawls write from now on be heard of."""
+
+    @abstractmethod
+    def find_copy(
+        self,
+        site: str,
+        fresh_since: float,
+        lease_for: float,
+        then: Callable[[Copy | None, float], None],
+    ) -> None:
+        """Look for a site's copy; where there is no fresh one, ask to be the one that fetches it.
+
+        Args:
+            site: the site.
+            fresh_since: a copy that was fetched after this moment need not be fetched again.
+            lease_for: seconds for which no other crawl fetches it; 0: no lease is asked for.
+            then: called with the copy, however old, and for how many seconds another crawl has
+                the lease; 0: this one has it now, or the copy is fresh. So it is too where the
+                store cannot be asked: then each crawl fetches for itself.
+        """
+
+    @abstractmethod
+    def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
+        """Give the lease of a fetch back, or keep it for some seconds more."""
+
+    @abstractmethod
+    def claim(
+        self,
+        lease: Lease,
+        key: str,
+        lease_for: float,
+        then: Callable[[float], None],
+        longest_wait: float = inf,
+    ) -> None:
+        """Ask for a lease, or to have it for longer.
+
+        Args:
+            lease: which one.
+            key: of the site.
+            lease_for: seconds.
+            then: called with the seconds after which to ask again; 0: this crawl has it. So it is
+                too where the store cannot be asked: then each crawl goes by what it knows.
+            longest_wait: seconds; a turn or pause that the store says is longer is not waited for.
+        """
+
+    @abstractmethod
+    def tell_waiting(self, site: str) -> None:
+        """Have other crawls know that this one waits for turns of a site with a pace."""
+
+    @abstractmethod
+    def release(self, lease: Lease, key: str) -> None:
+        """Give a lease back, if this crawl has it."""

@@ -1,0 +1,145 @@
+"""A store that ends with the process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from math import inf
+from operator import itemgetter
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from scrapy_mandelbot.store.rows import pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_mandelbot.store.contract import Copy, KeptPause
+
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Value]):
+    """Values by key, each with a size. What was not used for longest goes when they add up."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._values: OrderedDict[str, tuple[Value, int]] = OrderedDict()
+        self.size = 0
+        """The sum of the sizes, at most the limit."""
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<Recent: {len(self)} values, size {self.size} of {self._limit}>"
+
+    def items(self) -> Iterator[tuple[str, Value]]:
+        """Iterate over keys and values, what was used last at the end."""
+        for key, (value, _) in self._values.items():
+            yield key, value
+
+    def get(self, key: str) -> Value | None:
+        """Return the value, which counts as using it, or None."""
+        entry = self._values.get(key)
+        if entry is None:
+            return None
+        self._values.move_to_end(key)
+        return entry[0]
+
+    def put(self, key: str, value: Value, size: int) -> None:
+        """Hold the value in place of an older one. One that alone exceeds the limit is not held."""
+        self.discard(key)
+        self._values[key] = (value, size)
+        self.size += size
+        while self.size > self._limit:
+            _, (_, dropped) = self._values.popitem(last=False)
+            self.size -= dropped
+
+    def discard(self, key: str) -> None:
+        """Forget the key, if it is there."""
+        entry = self._values.pop(key, None)
+        if entry is not None:
+            self.size -= entry[1]
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._values.clear()
+        self.size = 0
+
+
+LIMIT = 64 * 1024 * 1024  # bytes; some 100,000 sites
+_TURNS = 100_000  # sites with a pace
+_OVERHEAD = 500  # bytes that a copy costs beside its body
+
+
+class MemoryStore:
+    """Copies in memory, for one run, by one process.
+
+    Bounded: of more sites than fit those not asked for longest are forgotten, and fetched again.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._copies: Recent[Copy] = Recent(limit)
+        self._pauses: dict[str, KeptPause] = {}
+        self._turns: Recent[float] = Recent(_TURNS)
+        self._runs: dict[str, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._copies)
+
+    def get_copy(self, site: str) -> Copy | None:
+        """Return the site's copy, however old."""
+        packed = self._copies.get(site)
+        return None if packed is None else replace(packed, body=unpack(packed.body))
+
+    def put_copy(self, site: str, copy: Copy) -> None:
+        """Keep the site's copy in place of an older one."""
+        packed = replace(copy, body=pack(copy.body))
+        self._copies.put(site, packed, len(packed.body) + _OVERHEAD)
+
+    def copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over all sites and their copies, however old, in the order of the sites."""
+        for site, packed in sorted(self._copies.items(), key=itemgetter(0)):
+            yield site, replace(packed, body=unpack(packed.body))
+
+    def drop_copy(self, site: str) -> None:
+        """Forget the site's copy, if there is one."""
+        self._copies.discard(site)
+
+    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+        """Return the pauses of all sites that end after a moment."""
+        return {site: pause for site, pause in self._pauses.items() if pause.until > after}
+
+    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+        """Keep the site's pause in place of an older one; None: it is over."""
+        if pause is None:
+            self._pauses.pop(site, None)
+        else:
+            self._pauses[site] = pause
+
+    def get_turns(self, after: float) -> dict[str, float]:
+        """Return when sites with a pace may next be asked, of those that may not before then."""
+        return {site: due for site, due in self._turns.items() if due > after}
+
+    def put_turn(self, site: str, due: float) -> None:
+        """Keep when a site with a pace may next be asked, in seconds since the epoch."""
+        self._turns.put(site, due, 1)
+
+    def get_run(self, spider: str) -> float | None:
+        """Return when the spider's last run that finished began, in seconds since the epoch."""
+        return self._runs.get(spider)
+
+    def put_run(self, spider: str, began_at: float) -> None:
+        """Keep when a run of the spider began that has finished."""
+        self._runs[spider] = began_at
+
+    def packed_copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over the copies, their bodies as they are kept."""
+        return self._copies.items()
+
+    def close(self) -> None:
+        """Forget all."""
+        self._copies.clear()
+        self._pauses.clear()
+        self._turns.clear()
+        self._runs.clear()

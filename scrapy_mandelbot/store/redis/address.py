@@ -1,0 +1,90 @@
+"""Where a Redis or Valkey server is: from the URL in a setting, to a connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from redis import ConnectionPool, Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.connection import parse_url
+from redis.retry import Retry
+
+from scrapy_mandelbot.robots.shown import without_credentials
+
+_ALIASES = {"valkey": "redis", "valkeys": "rediss"}
+_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+PATIENCE = 2.0
+"""Seconds for which an answer of the server is waited for, in a thread of its own."""
+
+
+def checked(url: str) -> str:
+    """Return the URL as the package ``redis`` takes it.
+
+    Raises:
+        ValueError: it is none. The text names no password.
+    """
+    scheme, separator, rest = url.partition("://")
+    url = _ALIASES.get(scheme, scheme) + separator + rest
+    try:
+        options = parse_url(url)
+    except (ValueError, TypeError) as error:
+        raise ValueError(str(error)) from None
+    if scheme == "unix" and not options.get("path"):
+        raise ValueError("it has no path")
+    last = rest.partition("?")[0].rpartition("/")[2]
+    if scheme != "unix" and "/" in rest and last and not last.isdecimal():
+        raise ValueError(f"{last} is no number of a database")
+    _check_options(url, options)
+    return url
+
+
+def shown_address(url: str) -> str:
+    """Return the URL as a log or a terminal may show it."""
+    return without_credentials(url.partition("?")[0])
+
+
+def connect(url: str) -> Redis:
+    """Return a client that neither waits for long nor tries again by itself. It connects later."""
+    client = Redis.from_url(
+        url,
+        socket_timeout=PATIENCE,
+        socket_connect_timeout=PATIENCE,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+        decode_responses=False,
+        **_of_tls(url),
+    )
+    client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the URL says
+    return client
+
+
+def _of_tls(url: str) -> dict[str, Any]:
+    """Have a certificate be that of the host, which the package did not ask for before 6.0."""
+    options = parse_url(url)
+    is_checked = str(options.get("ssl_cert_reqs", "required")).lower() != "none"
+    return {"ssl_check_hostname": True} if url.startswith("rediss:") and is_checked else {}
+
+
+def _check_options(url: str, options: dict[str, Any]) -> None:
+    """Have a mistake be told at the start, not at each connection.
+
+    Raises:
+        ValueError: an option is none of the package, or names a file that cannot be read.
+    """
+    for name in _FILES:
+        if name in options:
+            try:
+                Path(options[name]).open("rb").close()
+            except OSError as error:
+                raise ValueError(f"{name}: {error}") from None
+    pool: Any = ConnectionPool.from_url(url, **_of_tls(url))
+    try:
+        pool.connection_class(**pool.connection_kwargs)  # which does not connect
+    except (TypeError, ValueError, RedisError) as error:
+        unknown = next((name for name in options if f"'{name}'" in str(error)), None)
+        if unknown is None:
+            raise ValueError(str(error)) from None
+        needs = unknown.startswith("ssl_") and not url.startswith("rediss:")
+        where = " without rediss://" if needs else ""
+        raise ValueError(f"{unknown} is no option{where}") from None

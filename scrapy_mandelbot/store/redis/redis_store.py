@@ -1,0 +1,446 @@
+"""A store on a Redis or Valkey server, for crawls on many machines.
+
+It never keeps a crawl waiting: what is told goes out from a thread, what others tell comes in by
+another one, and both are heard of in the loop. A server that is gone, slow, full or a replica costs
+a warning, and the memory of this run until it can be used again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from contextlib import suppress
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.store.contract import Lease, LiveStore
+from scrapy_mandelbot.store.memory import MemoryStore
+from scrapy_mandelbot.store.redis import scripts
+from scrapy_mandelbot.store.redis.address import checked, connect, shown_address
+from scrapy_mandelbot.store.redis.scripts import (
+    FAR,
+    copy_key,
+    copy_value,
+    lease_key,
+    name_of,
+    news,
+    pause_value,
+    read_copy,
+    read_news,
+    read_pauses,
+    read_turns,
+    run_key,
+    text_of,
+)
+from scrapy_mandelbot.store.redis.wire import Command, Hearing, Wire
+from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from redis import Redis
+
+    from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+    from scrapy_mandelbot.store.redis.scripts import Script
+
+logger = logging.getLogger(__name__)
+
+LONGEST_NAME = 1_000
+"""Bytes of a site's name; a longer one is no host's, and stays in this run."""
+_ONE_CLOCK = 0.1  # seconds; clocks that differ by less are taken for one
+_COMPLAINS_AFTER = 60.0  # seconds; what comes and goes is told of no more often
+_LISTED_AT_A_TIME = 100  # copies
+_YEAR = 31_536_000.0  # seconds
+
+
+class RedisStore(LiveStore):
+    """What is known of sites, shared by all workers that name one database of a server.
+
+    Args:
+        url: of the server and its database, as ``redis://host:6379/0``.
+        loop: returns what has a function called in the loop that runs now, from any thread.
+            Without it each question waits for its answer, as commands need it.
+        keep_for: seconds since it was fetched for which a copy can serve anybody.
+        now: returns seconds since the epoch, by the worker's clock.
+
+    Raises:
+        ValueError: the URL is none of a server.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        loop: Callable[[], Callable[[Callable[[], None]], object]] | None = None,
+        keep_for: float = _YEAR,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._url = checked(url)
+        self._loop = loop
+        self._in_loop: Callable[[Callable[[], None]], object] | None = None
+        self._keep_for = keep_for
+        self._now = now
+        self._token = os.urandom(8).hex().encode()
+        """Who this worker is, to the others."""
+        self._ahead = 0.0
+        """Seconds by which the server's clock is ahead of the worker's."""
+        self._memory = MemoryStore()
+        """Copies that this run has found or put."""
+        self._listener: Listener | None = None
+        self._hearing: Hearing | None = None
+        self._complained_at = -inf
+        self._is_closed = False
+        self._wire = Wire(self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found)
+
+    def __repr__(self) -> str:
+        return f"<RedisStore {shown_address(self._url)}>"
+
+    # Copies.
+
+    def get_copy(self, site: str) -> Copy | None:
+        """Return the site's copy, however old: in a crawl as it was found last, and not asked for.
+
+        A crawl finds it by :meth:`find_copy`.
+        """
+        name = name_of(site)
+        if self._loop is None and len(name) <= LONGEST_NAME:
+            value = self._wire.answer_to(b"GET", lambda: (copy_key(name),))
+            copy = self._read_copy(site, value)
+            if copy is not None:
+                return copy
+        return self._memory.get_copy(site)
+
+    def put_copy(self, site: str, copy: Copy) -> None:
+        """Keep the site's copy in place of an older one."""
+        self._memory.put_copy(site, copy)
+        name = name_of(site)
+
+        def arguments() -> tuple[Any, ...]:
+            at, value = copy.fetched_at + self._ahead, copy_value(copy, self._ahead)
+            keep, most = self._keep_for, scripts.MOST_COPIES
+            prefix = copy_key(b"")
+            return (copy_key(name), scripts.COPIES, name, value, at, keep, most, prefix)
+
+        self._tell("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body))
+
+    def copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over all sites and their copies, in the order of the sites."""
+        names = self._wire.answer_to(b"ZRANGE", lambda: (scripts.COPIES, 0, -1))
+        unsaved = {site.decode(): copy for site, copy in self._wire.kept("copy")}
+        sites = sorted({*map(text_of, names or ()), *unsaved})
+        for start in range(0, len(sites), _LISTED_AT_A_TIME):
+            part = sites[start : start + _LISTED_AT_A_TIME]
+            keys = tuple(copy_key(site.encode()) for site in part)
+            values = self._wire.answer_to(b"MGET", partial(tuple, keys))
+            for site, value in zip(part, values or [None] * len(part), strict=True):
+                copy = unsaved[site] if site in unsaved else self._read_copy(site, value)
+                if copy is not None:
+                    yield site, copy
+
+    def drop_copy(self, site: str) -> None:
+        """Forget the site's copy, in the memory of other workers too."""
+        self._memory.drop_copy(site)
+        name = name_of(site)
+        keys = (copy_key(name), scripts.COPIES, scripts.NEWS)
+        message = news(self._token, "drop", name)
+        self._tell("copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None)
+
+    def find_copy(
+        self,
+        site: str,
+        fresh_since: float,
+        lease_for: float,
+        then: Callable[[Copy | None, float], None],
+    ) -> None:
+        """Look for a site's copy; where there is no fresh one, ask to be who fetches it."""
+        name = name_of(site)
+        keys = (copy_key(name), lease_key("fetch", name), scripts.COPIES)
+
+        def arguments() -> tuple[Any, ...]:
+            since = fresh_since + self._ahead
+            return (*keys, name, since, self._token, _milliseconds(lease_for))
+
+        def heard(answer: Any) -> None:
+            value, left = answer
+            copy = self._read_copy(site, value)
+            self._have_called(lambda: found(copy, left / 1000))
+
+        def found(copy: Copy | None, left: float) -> None:
+            if copy is not None:
+                self._memory.put_copy(site, copy)
+            then(copy, left)
+
+        def unheard() -> None:
+            self._have_called(lambda: then(self._memory.get_copy(site), 0.0))
+
+        self._ask(name, Command(scripts.FIND_COPY, arguments, heard, unheard))
+
+    def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
+        """Give the lease of a fetch back, or keep it for some seconds more."""
+        self._release(lease_key("fetch", name_of(site)), keep_for)
+
+    # Pauses and turns.
+
+    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+        """Return the pauses of all sites that end after a moment."""
+        values = self._wire.answer_to(
+            scripts.GET_PAUSES, lambda: (scripts.PAUSES, scripts.PAUSE, after + self._ahead)
+        )
+        pauses: dict[str, KeptPause | None] = dict(read_pauses(values or (), self._ahead))
+        pauses.update((key.decode(), pause) for key, pause in self._wire.kept("pause"))
+        return {key: one for key, one in pauses.items() if one is not None and one.until > after}
+
+    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+        """Keep the site's pause and tell the other workers; None: it is over."""
+        name = name_of(site)
+
+        def arguments() -> tuple[Any, ...]:
+            until, value = ("", b"") if pause is None else pause_value(site, pause, self._ahead)
+            message = news(self._token, "pause", name, value.decode() or None)
+            keys = (scripts.PAUSES, scripts.PAUSE, scripts.NEWS)
+            return (*keys, name, until, value, message, scripts.MOST_PAUSES)
+
+        self._tell("pause", name, scripts.PUT_PAUSE, arguments, pause)
+
+    def get_turns(self, after: float) -> dict[str, float]:
+        """Return when sites with a pace may next be asked, of those that may not before then."""
+
+        def arguments() -> tuple[Any, ...]:
+            return (scripts.TURNS, f"({after + self._ahead}", "+inf", b"WITHSCORES")
+
+        turns = read_turns(self._wire.answer_to(b"ZRANGEBYSCORE", arguments) or (), self._ahead)
+        turns.update((name.decode(), due) for name, due in self._wire.kept("turn"))
+        return {name: due for name, due in turns.items() if due > after}
+
+    def put_turn(self, site: str, due: float) -> None:
+        """Keep when a site with a pace may next be asked, and tell the other workers."""
+        name = name_of(site)
+
+        def arguments() -> tuple[Any, ...]:
+            at = due + self._ahead
+            message = news(self._token, "turn", name, at)
+            return (scripts.TURNS, scripts.NEWS, name, at, message, scripts.MOST_TURNS)
+
+        self._tell("turn", name, scripts.PUT_TURN, arguments, due)
+
+    def tell_waiting(self, site: str) -> None:
+        """Have other crawls know that this one waits for turns of a site with a pace."""
+        message = news(self._token, "waits", name_of(site))
+        self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, message)))
+
+    def claim(
+        self,
+        lease: Lease,
+        key: str,
+        lease_for: float,
+        then: Callable[[float], None],
+        longest_wait: float = inf,
+    ) -> None:
+        """Ask for a lease, or to have it for longer."""
+        name = name_of(key)
+        due = scripts.PAUSES if lease is Lease.PROBE else scripts.TURNS
+        keys = (lease_key(lease.value, name), due)
+
+        def heard(answer: Any) -> None:
+            self._have_called(lambda: then(answer / 1000))
+
+        self._ask(
+            name,
+            Command(
+                scripts.CLAIM,
+                lambda: (
+                    *keys,
+                    name,
+                    self._token,
+                    _milliseconds(lease_for),
+                    min(longest_wait, FAR),
+                ),
+                heard,
+                lambda: self._have_called(lambda: then(0.0)),
+            ),
+        )
+
+    def release(self, lease: Lease, key: str) -> None:
+        """Give a lease back, if this crawl has it."""
+        self._release(lease_key(lease.value, name_of(key)), 0.0)
+
+    # Runs.
+
+    def get_run(self, spider: str) -> float | None:
+        """Return when the spider's last run that finished began, in seconds since the epoch."""
+        name = name_of(spider)
+        for key, began_at in self._wire.kept("run"):
+            if key == name:
+                return float(began_at)
+        value = self._wire.answer_to(b"GET", lambda: (run_key(name),))
+        with suppress(*NO_ROW_OF_OURS):
+            return float(value) - self._ahead
+        return None
+
+    def put_run(self, spider: str, began_at: float) -> None:
+        """Keep when a run of the spider began that has finished."""
+        name = name_of(spider)
+
+        def arguments() -> tuple[Any, ...]:
+            return (run_key(name), began_at + self._ahead, b"EX", scripts.RUN_FOR)
+
+        self._tell("run", name, b"SET", arguments, began_at)
+
+    # The other workers.
+
+    def listen(self, listener: Listener) -> None:
+        """Have what other crawls write from now on be heard of."""
+        self._join_loop()
+        self._listener = listener
+        self._hearing = Hearing(self._connect, scripts.NEWS, self._read_all, self._hear)
+        self._hearing.start()
+
+    def close(self) -> None:
+        """Tell what is not told, for two seconds at most, and let go of the server."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._hearing is not None:
+            self._hearing.end()
+            bye = news(self._token, "bye", b"")  # which its thread waits for
+            self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, bye)))
+        left = self._wire.close()
+        if self._hearing is not None:
+            self._hearing.close()
+        self._memory.close()
+        if left:
+            logger.warning("%d values could not be kept in %s", left, shown_address(self._url))
+
+    def _hear(self, message: bytes) -> None:
+        """Take a message, in the thread that hears it."""
+        try:
+            sender, kind, name, detail = read_news(message, self._ahead)
+        except NO_ROW_OF_OURS as error:
+            logger.debug("A message in %s cannot be read: %s", shown_address(self._url), error)
+            return
+        if sender == self._token:
+            return
+        if kind == "drop":
+            self._have_called(lambda: self._memory.drop_copy(name))
+        elif kind == "waits":
+            self._have_heard(lambda listener: listener.hear_stored_waiting(name))
+        elif kind == "turn":
+            self._have_heard(lambda listener: listener.hear_stored_turn(name, detail))
+        elif kind == "pause":
+            self._have_heard(lambda listener: listener.hear_stored_pause(name, detail))
+
+    def _read_all(self) -> None:
+        """Ask for all that the other workers have written."""
+        now = self._now
+
+        def pauses_heard(values: Any) -> None:
+            pauses = read_pauses(values, self._ahead)
+
+            def turns_heard(values: Any) -> None:
+                turns = read_turns(values, self._ahead)
+                self._have_heard(lambda listener: listener.hear_all_stored(pauses, turns))
+
+            self._wire.ask(
+                Command(
+                    b"ZRANGEBYSCORE",
+                    lambda: (scripts.TURNS, now() + self._ahead, "+inf", b"WITHSCORES"),
+                    turns_heard,
+                )
+            )
+
+        self._wire.ask(
+            Command(
+                scripts.GET_PAUSES,
+                lambda: (scripts.PAUSES, scripts.PAUSE, now() + self._ahead),
+                pauses_heard,
+            )
+        )
+
+    # The rest is for the above.
+
+    def _ask(self, name: bytes, command: Command) -> None:
+        self._join_loop()
+        if len(name) <= LONGEST_NAME:
+            self._wire.ask(command)
+        elif command.unheard is not None:
+            command.unheard()
+
+    def _tell(  # noqa: PLR0913, PLR0917 -- what a command is made of
+        self,
+        kind: str,
+        name: bytes,
+        what: Script | bytes,
+        arguments: Callable[[], tuple[Any, ...]],
+        value: Any,
+        size: int = 0,
+    ) -> None:
+        if len(name) <= LONGEST_NAME:
+            command = Command(what, arguments, key=(kind, name), value=value, size=size)
+            self._wire.tell(command)
+
+    def _release(self, key: bytes, keep_for: float) -> None:
+        arguments = (key, self._token, _milliseconds(keep_for))
+        self._wire.ask(Command(scripts.RELEASE, lambda: arguments))
+
+    def _join_loop(self) -> None:
+        """Note which loop runs the crawl; whoever listens and asks does so in it."""
+        if self._in_loop is None and self._loop is not None:
+            self._in_loop = self._loop()
+
+    def _have_called(self, call: Callable[[], None]) -> None:
+        """Have something called in the loop, unless the crawl is over."""
+        if self._in_loop is None or self._is_closed:
+            return
+
+        def unless_closed() -> None:
+            if not self._is_closed:
+                call()
+
+        with suppress(RuntimeError):  # the loop has ended
+            self._in_loop(unless_closed)
+
+    def _have_heard(self, call: Callable[[Listener], None]) -> None:
+        listener = self._listener
+        if listener is not None:
+            self._have_called(lambda: call(listener))
+
+    def _connect(self) -> Redis:
+        return connect(self._url)
+
+    def _joined(self, client: Redis) -> None:
+        before = self._now()
+        seconds, microseconds = client.time()
+        ahead = seconds + microseconds / 1e6 - (before + self._now()) / 2
+        self._ahead = 0.0 if abs(ahead) < _ONE_CLOCK else ahead
+
+    def _found(self) -> None:
+        logger.info("What is known of sites is shared again: %s", shown_address(self._url))
+        if self._hearing is not None:
+            self._hearing.begin_anew()
+            self._read_all()
+
+    def _lost(self, error: Exception) -> None:
+        now = time.monotonic()
+        if now - self._complained_at >= _COMPLAINS_AFTER:
+            self._complained_at = now
+            logger.warning(
+                "What is known of sites is kept in the memory of this run only%s: %s: %s",
+                " until their store can be used again",
+                shown_address(self._url),
+                error,
+            )
+
+    def _read_copy(self, site: str, value: Any) -> Copy | None:
+        if value is None:
+            return None
+        try:
+            return read_copy(value, self._ahead)
+        except NO_ROW_OF_OURS as error:
+            address = shown_address(self._url)
+            logger.debug("The copy of %s in %s cannot be read: %s", site, address, error)
+            return None
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,397 @@
+"""A thread that talks to the server, so that nobody else ever waits for it.
+
+What is asked and told goes out in the order in which it came, as much at a time as has come
+meanwhile. While the server cannot be reached, questions are answered at once by nobody, and what is
+told is kept, the last of each key, until it can.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import (
+    BusyLoadingError,
+    ConnectionError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from redis import Redis
+
+    from scrapy_mandelbot.store.redis.scripts import Script
+
+_LOOKS_UP_AFTER = 0.5  # seconds without a message, to see whether it is all over
+_ASKS_AFTER = 5.0  # seconds without a message, to see whether the server is there
+_GONE_AFTER = 10.0  # seconds without any answer
+_LISTEN_AGAIN_AFTER = 1.0  # seconds
+
+
+class Hearing:
+    """Hears a channel, from the start of its thread on.
+
+    Args:
+        connect: returns a client.
+        channel: what it hears.
+        began: called in the thread when it hears from now on, and may have missed what was before.
+        heard: called in the thread with each message.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Redis],
+        channel: bytes,
+        began: Callable[[], None],
+        heard: Callable[[bytes], None],
+    ) -> None:
+        self._connect = connect
+        self._channel = channel
+        self._began = began
+        self._heard = heard
+        self._is_over = threading.Event()
+        self._is_to_move = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def begin_anew(self) -> None:
+        """Connect anew: the server's name may be another machine's by now, and this one be left."""
+        self._is_to_move.set()
+
+    def end(self) -> None:
+        """Hear of no more than one message."""
+        self._is_over.set()
+
+    def close(self) -> None:
+        """Wait for the end of the thread, which is half a second away at most."""
+        self.end()
+        self._thread.join(2 * _LOOKS_UP_AFTER)
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            try:
+                self._hear()
+            except (RedisError, OSError):  # noqa: PERF203 -- the other thread says what is wrong
+                self._is_over.wait(_LISTEN_AGAIN_AFTER)
+
+    def _hear(self) -> None:
+        self._is_to_move.clear()
+        client = self._connect()
+        try:
+            with client.pubsub() as pubsub:
+                pubsub.subscribe(self._channel)
+                asked_at = heard_at = time.monotonic()
+                while not (self._is_over.is_set() or self._is_to_move.is_set()):
+                    message: dict[str, Any] | None = pubsub.get_message(timeout=_LOOKS_UP_AFTER)
+                    now = time.monotonic()
+                    if message is not None:
+                        asked_at = heard_at = now
+                        self._take(message)
+                    elif now - heard_at > _GONE_AFTER:
+                        raise OSError("the server says nothing any more")
+                    elif now - asked_at > _ASKS_AFTER:
+                        asked_at = now
+                        pubsub.ping()
+        finally:
+            client.close()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if message["type"] == "subscribe":
+            self._began()
+        elif message["type"] == "message":
+            self._heard(message["data"])
+
+
+logger = logging.getLogger(__name__)
+
+_TRY_AGAIN_AFTER = 1.0  # seconds, where the server cannot be reached
+_FULL_FOR = 10.0  # seconds after which it is tried again to write to a server that takes no more
+_WAITS_FOR = 2.5  # seconds that a crawl waits for an answer before it begins
+_CLOSES_FOR = 2.5  # seconds that the end of a crawl waits for what is to be written
+_MOST_KEPT = 100_000  # values that wait for the server
+_MOST_BYTES_KEPT = 64 * 1024 * 1024  # bytes of them
+_MOST_AT_A_TIME = 200
+
+_UNREACHABLE = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
+_GOES_AWAY = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH")
+_TAKES_NO_MORE = ("OOM", "OUTOFMEMORY", "MISCONF", "NOREPLICAS")
+
+
+@dataclass(frozen=True)
+class Command:
+    """Something that the server is asked or told."""
+
+    what: Script | bytes
+    arguments: Callable[[], tuple[Any, ...]]
+    """Returns its arguments when it is sent: the server's clock is known only then."""
+    heard: Callable[[Any], None] | None = None
+    """Called with the answer, in the thread."""
+    unheard: Callable[[], None] | None = None
+    """Called where there is none, in the thread or in the one that asks."""
+    key: Hashable = None
+    """Of what is told: it is kept until the server has it, or another of this key is told."""
+    value: Any = None
+    """What is told, for who asks meanwhile."""
+    size: int = 0
+    """Bytes, of what is told."""
+
+
+class Wire:
+    """Takes commands to a server, in a thread of its own that runs from the first one on.
+
+    Args:
+        connect: returns a client that waits for a bounded time, and does not try again by itself.
+        scripts: that commands may run.
+        joined: called with each new client, in the thread, when the server has been reached.
+        lost: called in the thread with what is wrong, when it cannot be, or takes no more.
+        found: called in the thread when it can be again, or takes what it is told again.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Redis],
+        scripts: Sequence[Script],
+        joined: Callable[[Redis], None],
+        lost: Callable[[Exception], None],
+        found: Callable[[], None],
+    ) -> None:
+        self._connect = connect
+        self._scripts = scripts
+        self._joined = joined
+        self._lost = lost
+        self._found = found
+        self._client: Redis | None = None
+        self._condition = threading.Condition()
+        self._queue: deque[Command] = deque()
+        self._kept: OrderedDict[Hashable, Command] = OrderedDict()
+        self._kept_bytes = 0
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
+        self._is_down = False
+        self._is_full = False
+        self._try_again_at = 0.0
+
+    def ask(self, command: Command) -> None:
+        """Ask the server. Where it cannot be reached, that is heard of at once."""
+        with self._condition:
+            is_vain = self._is_down or self._is_closing
+            if not is_vain:
+                self._queue.append(command)
+                self._wake()
+        if is_vain and command.unheard is not None:
+            command.unheard()
+
+    def tell(self, command: Command) -> None:
+        """Have the server know something, as soon as it can be reached."""
+        with self._condition:
+            if self._is_closing:
+                return
+            old = self._kept.pop(command.key, None)
+            self._kept[command.key] = command
+            self._kept_bytes += command.size - (old.size if old else 0)
+            while len(self._kept) > _MOST_KEPT or self._kept_bytes > _MOST_BYTES_KEPT:
+                _, dropped = self._kept.popitem(last=False)
+                self._kept_bytes -= dropped.size
+            if not self._is_down:
+                self._queue.append(command)
+            self._wake()
+
+    def answer_to(self, what: Script | bytes, arguments: Callable[[], tuple[Any, ...]]) -> Any:
+        """Ask the server and wait for its answer, for a bounded time; None: there is none."""
+        done = threading.Event()
+        answers: list[Any] = []
+
+        def heard(answer: Any) -> None:
+            answers.append(answer)
+            done.set()
+
+        self.ask(Command(what, arguments, heard, done.set))
+        done.wait(_WAITS_FOR)
+        return answers[0] if answers else None
+
+    def kept(self, kind: str) -> list[tuple[Any, Any]]:
+        """Return what the server has not been told yet of a kind: keys, and values."""
+        with self._condition:
+            commands = list(self._kept.items())
+        return [(key[1], one.value) for key, one in commands if key[0] == kind]  # type: ignore[index]
+
+    def close(self) -> int:
+        """Tell what is left, for a bounded time, and end the thread.
+
+        Returns:
+            How much the server was not told of.
+        """
+        with self._condition:
+            self._is_closing = True
+            thread = self._thread
+            self._condition.notify()
+        if thread is not None:
+            thread.join(_CLOSES_FOR)
+        with self._condition:
+            left = len(self._kept)
+            self._kept.clear()
+            return left
+
+    # The rest is the thread's.
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="mandelbot-redis", daemon=True)
+            self._thread.start()
+        self._condition.notify()
+
+    def _run(self) -> None:
+        while (batch := self._next_batch()) is not None:
+            try:
+                self._send(batch)  # which takes from it what is answered
+            except _UNREACHABLE as error:  # noqa: PERF203 -- each batch by itself
+                self._go_down(error, batch)
+            except Exception as error:  # whatever the client raises, the thread goes on
+                logger.exception("A command to Redis has failed")
+                self._go_down(error, batch)
+        if self._client is not None:
+            self._client.close()
+
+    def _next_batch(self) -> deque[Command] | None:
+        """Wait for something to do, which may be no more than to connect; None: it is over."""
+        with self._condition:
+            while True:
+                left = self._try_again_at - time.monotonic() if self._try_again_at else None
+                if self._is_closing and (self._is_down or not self._queue):
+                    return None
+                if left is not None and left <= 0:
+                    self._try_again_at, left = 0.0, None
+                    if self._is_down:
+                        return deque()
+                    self._queue.extend(self._kept.values())
+                if self._queue and not self._is_down:
+                    count = min(len(self._queue), _MOST_AT_A_TIME)
+                    return deque(self._queue.popleft() for _ in range(count))
+                self._condition.wait(left)
+
+    def _send(self, batch: deque[Command]) -> None:
+        client = self._client
+        if client is None:
+            client = self._connect()
+            try:
+                self._join(client)
+            except BaseException:
+                client.close()
+                raise
+            self._client = client
+        for answer in self._answers(client, batch):
+            if _is_of(answer, _GOES_AWAY) or isinstance(answer, _UNREACHABLE):
+                raise ConnectionError(str(answer)) from answer
+            if isinstance(answer, Exception):
+                self._refused(batch[0], answer)
+            else:
+                self._heard(batch[0], answer)
+            batch.popleft()  # nobody else answers it
+
+    def _heard(self, command: Command, answer: Any) -> None:
+        self._done(command)
+        if command.key is not None and self._is_full:
+            self._is_full = False
+            self._found()
+        if command.heard is not None:
+            command.heard(answer)
+
+    def _refused(self, command: Command, error: Exception) -> None:
+        """Take an error for an answer."""
+        self._lost(error)
+        if not _is_of(error, _TAKES_NO_MORE):
+            self._done(command)  # it would fail for ever
+        elif command.key is not None:
+            self._is_full = True
+            self._try_again_at = time.monotonic() + _FULL_FOR
+        if command.unheard is not None:
+            command.unheard()
+
+    def _answers(self, client: Redis, batch: Sequence[Command]) -> list[Any]:
+        if not batch:
+            return []
+        pipe = client.pipeline(transaction=False)
+        for command in batch:
+            pipe.execute_command(*_line(command))
+        answers: list[Any] = pipe.execute(raise_on_error=False)
+        if any(_is_of(one, ("NOSCRIPT",)) for one in answers):
+            self._load(client)  # the server has been restarted in between
+            for number, command in enumerate(batch):
+                if _is_of(answers[number], ("NOSCRIPT",)):
+                    answers[number] = _answer(client, command)
+        return answers
+
+    def _join(self, client: Redis) -> None:
+        try:
+            self._load(client)
+            self._joined(client)
+        except _UNREACHABLE:
+            raise
+        except RedisError as error:  # a server that refuses us, and may do so no more later
+            raise ConnectionError(str(error)) from error
+        with self._condition:
+            was_down, self._is_down = self._is_down, False
+            if was_down:  # what was told meanwhile goes first, in the order in which it was told
+                self._queue.extendleft(reversed(self._kept.values()))
+        if was_down:
+            self._found()
+
+    def _load(self, client: Redis) -> None:
+        for script in self._scripts:
+            client.script_load(script.text)
+
+    def _done(self, command: Command) -> None:
+        if command.key is None:
+            return
+        with self._condition:
+            if self._kept.get(command.key) is command:
+                del self._kept[command.key]
+                self._kept_bytes -= command.size
+
+    def _go_down(self, error: Exception, batch: deque[Command]) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        with self._condition:
+            was_down, self._is_down = self._is_down, True
+            self._try_again_at = time.monotonic() + _TRY_AGAIN_AFTER
+            unanswered = [*batch, *self._queue]
+            self._queue.clear()
+        if not was_down:
+            self._lost(error)
+        for command in unanswered:
+            if command.unheard is not None:
+                command.unheard()
+
+
+def _line(command: Command) -> tuple[Any, ...]:
+    what = command.what
+    if isinstance(what, bytes):
+        return (what, *command.arguments())
+    return ("EVALSHA", what.digest, what.keys, *command.arguments())
+
+
+def _answer(client: Redis, command: Command) -> Any:
+    try:
+        return client.execute_command(*_line(command))
+    except ResponseError as error:
+        return error
+
+
+def _is_of(answer: Any, kinds: tuple[str, ...]) -> bool:
+    """Return whether an answer is an error of one of these kinds, inside of a script too."""
+    if not isinstance(answer, RedisError):
+        return False
+    text = f"{type(answer).__name__} {answer}".upper()
+    return any(kind in text for kind in kinds)

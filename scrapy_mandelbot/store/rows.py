@@ -1,0 +1,105 @@
+"""What the rows of a store's file say. SQLite keeps values of any type in any column.
+
+So a row that something else has written, or a broken disk, may hold anything: it is passed over.
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy_mandelbot.store.contract import Copy, KeptPause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+_PLAIN = b"\x00"
+_DEFLATED = b"\x01"
+_WORTHWHILE = 100  # bytes; below, what deflating saves is not worth its time
+
+
+def pack(body: bytes) -> bytes:
+    """Return the body in the form in which it is kept."""
+    if len(body) >= _WORTHWHILE:
+        deflated = zlib.compress(body)
+        if len(deflated) < len(body):
+            return _DEFLATED + deflated
+    return _PLAIN + body
+
+
+def unpack(packed: bytes) -> bytes:
+    """Return the body.
+
+    Raises:
+        ValueError: the bytes are damaged, or nothing that this version knows.
+    """
+    if packed[:1] == _PLAIN:
+        return packed[1:]
+    if packed[:1] == _DEFLATED:
+        try:
+            return zlib.decompress(packed[1:])
+        except zlib.error as error:
+            raise ValueError(f"a damaged body: {error}") from None
+    raise ValueError(f"a body in an unknown form: {packed[:1]!r}")
+
+
+logger = logging.getLogger(__name__)
+
+Row = tuple[Any, ...]
+Entry = TypeVar("Entry")
+
+NO_ROW_OF_OURS = (TypeError, ValueError, OverflowError)
+"""What reading a row raises that holds anything else than what a store writes."""
+
+COPY_OF = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies WHERE site = ?"
+"""What :func:`as_copy` takes a row of."""
+
+_STATUSES = range(100, 600)
+
+
+def read_rows(rows: Iterable[Row], read: Callable[[Row], Entry], path: Path) -> Iterator[Entry]:
+    """Yield what the rows of a file say; the log tells how many of them say nothing."""
+    odd = 0
+    for row in rows:
+        try:
+            yield read(row)
+        except NO_ROW_OF_OURS:  # noqa: PERF203 - each row by itself
+            odd += 1
+    if odd:
+        logger.warning("%d rows of %s cannot be read: they are passed over", odd, path)
+
+
+def as_copy(row: Row) -> Copy:
+    """Return the copy that a row holds: body, status, time, URL, ETag, Last-Modified."""
+    body, status, fetched_at, url, etag, last_modified = row
+    if int(status) not in _STATUSES:
+        raise ValueError(f"no status: {status}")
+    etag, last_modified = etag and _text(etag), last_modified and _text(last_modified)
+    return Copy(unpack(body), int(status), float(fetched_at), _text(url), etag, last_modified)
+
+
+def as_pause(row: Row) -> tuple[str, KeptPause]:
+    """Return the site and the pause that a row holds: until when, why, failed probes."""
+    site, until, reason, failed_probes = row
+    return _text(site), KeptPause(_moment(until), _text(reason), int(failed_probes))
+
+
+def as_turn(row: Row) -> tuple[str, float]:
+    """Return the site that a row holds, and when it may next be asked."""
+    site, due = row
+    return _text(site), _moment(due)
+
+
+def _moment(value: Any) -> float:
+    if not isfinite(float(value)):
+        raise ValueError("a time without end")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"no text: {type(value).__name__}")
+    return value

@@ -1,0 +1,461 @@
+"""A store in one SQLite file, for many runs and several processes of one machine.
+
+It never keeps the crawl waiting: what is put is held in memory and written in one transaction,
+pauses and turns within a tenth of a second, the rest about once a second, so that a kill -9 loses
+at most the last second. Leases, which keep crawls out of each other's way, are asked for in such a
+transaction too, and answered at once, or soon where another process is writing. A file that is
+locked, full, read-only, gone or corrupt costs a warning, and the memory of this run.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy_mandelbot.store.contract import Lease, LiveStore
+from scrapy_mandelbot.store.rows import (
+    COPY_OF,
+    NO_ROW_OF_OURS,
+    as_copy,
+    as_pause,
+    as_turn,
+    read_rows,
+)
+from scrapy_mandelbot.store.sqlite_file import transaction
+from scrapy_mandelbot.store.sqlite_live import (
+    Claim,
+    FetchClaim,
+    News,
+    forget_ended,
+    forget_old,
+    lease_name,
+    left_of,
+)
+from scrapy_mandelbot.store.sqlite_unsaved import Unsaved, as_text, connect, is_locked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+
+logger = logging.getLogger(__name__)
+
+_SAVE_AFTER = 1.0  # seconds
+_SAVE_SOON = 0.05  # seconds; what other crawls of the file wait for or hear of
+_TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written
+_ASK_AGAIN_AFTER = 0.1  # seconds, where it was locked
+_LOCKED_FOR = 2.0  # seconds; from then on this crawl goes by what it knows itself
+_LOOK_AFTER = 0.25  # seconds, for what others have written
+_FORGET_AFTER = 30.0  # seconds, for leases and news that are over
+
+
+class Timer(Protocol):
+    """What a call that is made later can be stopped by."""
+
+    def cancel(self) -> object:
+        """Do not make the call."""
+
+
+class SqliteStore(LiveStore):
+    """Copies, pauses, turns, leases and the last runs in a file.
+
+    The file is opened when it is first asked for, and tried again later where it was locked.
+
+    Args:
+        path: of the file, which need not exist, nor its folder.
+        later: calls a function after some seconds. Without it only :meth:`save` and
+            :meth:`close` write, questions are answered at once, and nothing is heard of.
+        forget_before: copies and turns that are older than this moment are deleted, in seconds
+            since the epoch.
+        now: returns seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        later: Callable[[float, Callable[[], None]], Timer] | None = None,
+        forget_before: float = 0.0,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._path = Path(path)
+        self._later = later
+        self._forget_before = forget_before
+        self._now = now
+        self._token = os.urandom(8).hex()
+        """Who this crawl is, to the others."""
+        self._unsaved = Unsaved()
+        self._save_timer: Timer | None = None
+        self._saves_at = inf
+        """When that timer is due."""
+        self._questions: list[Claim | FetchClaim] = []
+        """What is asked of the file, and not answered."""
+        self._ask_timer: Timer | None = None
+        self._held: set[str] = set()
+        """Names of the leases that this crawl was given and has not given back."""
+        self._news: News | None = None
+        self._look_timer: Timer | None = None
+        self._forgets_at = -inf
+        self._locked_since = inf
+        self._alone_until = -inf
+        """When the file is asked again, where it could not be asked."""
+        self._database: sqlite3.Connection | None = None
+        self._is_usable = True
+        self._is_readable = True
+        self._is_closed = False
+        self._is_complained_of = False
+
+    def __repr__(self) -> str:
+        return f"<SqliteStore {self._path}, {len(self._unsaved.memory)} unsaved>"
+
+    # Copies.
+
+    def get_copy(self, site: str) -> Copy | None:
+        """Return the site's copy, however old: another process may have saved it."""
+        copy = self._unsaved.memory.get_copy(site)
+        if copy is not None or not self._is_readable:
+            return copy
+        try:
+            database = self._open()
+            if database is None:
+                return None
+            row = database.execute(COPY_OF, (as_text(site),)).fetchone()
+            return None if row is None else as_copy(row)
+        except sqlite3.Error as error:
+            self._is_readable = False  # until the next time that it is saved: waiting costs
+            self._complain(error)
+        except NO_ROW_OF_OURS as error:
+            logger.debug("The copy of %s in %s cannot be read: %s", site, self._path, error)
+        return None
+
+    def put_copy(self, site: str, copy: Copy) -> None:
+        """Keep the site's copy in place of an older one; it is saved about a second later."""
+        self._unsaved.memory.put_copy(site, copy)
+        self._save_within(_SAVE_AFTER)
+
+    def copies(self) -> Iterator[tuple[str, Copy]]:
+        """Iterate over all sites and their copies, in the order of the sites."""
+        unsaved = {as_text(site): copy for site, copy in self._unsaved.memory.copies()}
+        for site in sorted({*self._saved_sites(), *unsaved}):
+            copy = unsaved.get(site) or self.get_copy(site)
+            if copy is not None:
+                yield site, copy
+
+    def drop_copy(self, site: str) -> None:
+        """Forget the site's copy, in the file at once."""
+        self._unsaved.memory.drop_copy(site)
+        try:
+            database = self._open()
+            if database is not None:
+                database.execute("DELETE FROM copies WHERE site = ?", (as_text(site),))
+        except sqlite3.Error as error:
+            self._complain(error)
+
+    def _saved_sites(self) -> list[str]:
+        try:
+            database = self._open()
+            rows = database.execute("SELECT site FROM copies") if database is not None else ()
+            return [site for (site,) in rows if isinstance(site, str)]
+        except sqlite3.Error as error:
+            self._complain(error)
+            return []
+
+    def find_copy(
+        self,
+        site: str,
+        fresh_since: float,
+        lease_for: float,
+        then: Callable[[Copy | None, float], None],
+    ) -> None:
+        """Look for a site's copy; where there is no fresh one, ask to be who fetches it."""
+        question = FetchClaim(as_text(site), fresh_since, lease_for, then)
+        # The lease first: whoever gives it back has written the copy by then.
+        left = 0.0 if lease_for else self._left_of(question.name)
+        copy = self.get_copy(site)
+        if copy is not None and copy.fetched_at > fresh_since:
+            then(copy, 0.0)
+        elif not lease_for:
+            then(copy, left)
+        else:
+            self._ask(question)
+
+    def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
+        """Give the lease of a fetch back, or keep it for some seconds more."""
+        self._release(lease_name("fetch", as_text(site)), keep_for)
+
+    # Pauses and turns.
+
+    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+        """Return the pauses that end after a moment, those that other processes have saved too."""
+        pauses: dict[str, KeptPause | None] = {}
+        try:
+            database = self._open()
+            if database is not None:
+                query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
+                rows = database.execute(query, (after,))
+                pauses = dict(read_rows(rows, as_pause, self._path))
+        except sqlite3.Error as error:
+            self._complain(error)
+        pauses.update(self._unsaved.pauses)
+        return {
+            site: pause
+            for site, pause in pauses.items()
+            if pause is not None and pause.until > after
+        }
+
+    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+        """Keep the site's pause, or that it is over; it is saved at once, or nearly so."""
+        self._unsaved.pauses[as_text(site)] = pause
+        self._save_within(_SAVE_SOON)
+
+    def get_turns(self, after: float) -> dict[str, float]:
+        """Return when sites with a pace may next be asked, of those that may not before then."""
+        turns: dict[str, float] = {}
+        try:
+            database = self._open()
+            if database is not None:
+                query = "SELECT site, due FROM turns WHERE due > ?"
+                turns = dict(read_rows(database.execute(query, (after,)), as_turn, self._path))
+        except sqlite3.Error as error:
+            self._complain(error)
+        return turns | self._unsaved.memory.get_turns(after)
+
+    def put_turn(self, site: str, due: float) -> None:
+        """Keep when a site with a pace may next be asked; saved at once, or nearly so."""
+        self._unsaved.memory.put_turn(as_text(site), due)
+        self._save_within(_SAVE_SOON)
+
+    def tell_waiting(self, site: str) -> None:
+        """Have other crawls know that this one waits for turns of a site with a pace."""
+        self._unsaved.waits.add(as_text(site))
+        self._save_within(_SAVE_SOON)
+
+    def claim(
+        self,
+        lease: Lease,
+        key: str,
+        lease_for: float,
+        then: Callable[[float], None],
+        longest_wait: float = inf,
+    ) -> None:
+        """Ask for a lease, or to have it for longer."""
+        self._ask(Claim(lease, as_text(key), lease_for, then, longest_wait))
+
+    def release(self, lease: Lease, key: str) -> None:
+        """Give a lease back, if this crawl has it."""
+        self._release(lease_name(lease.value, as_text(key)), 0.0)
+
+    def listen(self, listener: Listener) -> None:
+        """Have what other crawls write from now on be heard of, a quarter of a second later."""
+        if self._later is None:
+            return
+        self._news = News(listener, self._token, self._read_all)
+        self._look()
+
+    # Runs.
+
+    def get_run(self, spider: str) -> float | None:
+        """Return when the spider's last run that finished began, in seconds since the epoch."""
+        began_at = self._unsaved.runs.get(as_text(spider))
+        try:
+            database = self._open()
+            if database is not None and began_at is None:
+                query = "SELECT began_at FROM runs WHERE spider = ?"
+                row = database.execute(query, (as_text(spider),)).fetchone()
+                began_at = None if row is None else float(row[0])
+        except sqlite3.Error as error:
+            self._complain(error)
+        except NO_ROW_OF_OURS as error:
+            logger.debug("The last run of %s in %s cannot be read: %s", spider, self._path, error)
+        return began_at
+
+    def put_run(self, spider: str, began_at: float) -> None:
+        """Keep when a run of the spider began that has finished; saved about a second later."""
+        self._unsaved.runs[as_text(spider)] = began_at
+        self._save_within(_SAVE_AFTER)
+
+    # The file.
+
+    def save(self) -> None:
+        """Write what is not yet in the file, all at once. What cannot be written stays."""
+        self._is_readable = True
+        try:
+            database = self._open()
+            if database is not None:
+                self._exchange(database)
+        except sqlite3.Error as error:
+            self._failed(error)
+        if not self._is_usable:
+            self._answer_alone()
+
+    def close(self) -> None:
+        """Save what is not saved, and close the file."""
+        self._is_closed = True
+        for timer in self._save_timer, self._ask_timer, self._look_timer:
+            if timer is not None:
+                timer.cancel()
+        self._save_timer = self._ask_timer = self._look_timer = None
+        self._questions.clear()
+        if self._unsaved:
+            self.save()
+        self._is_usable = False
+        self._let_go()
+
+    def _exchange(self, database: sqlite3.Connection) -> None:
+        """Write what is put, ask what is asked, and have the answers heard of.
+
+        Raises:
+            sqlite3.Error: nothing was written, nor asked.
+        """
+        now = self._now()
+        with transaction(database):
+            if self._forget_before:
+                before = (self._forget_before,)
+                database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
+                database.execute("DELETE FROM turns WHERE due < ?", before)
+            if now >= self._forgets_at:
+                forget_ended(database, now)
+                forget_old(database, now)
+            self._unsaved.write(database, self._token, now)
+            answers = [one.ask(database, self._token, now) for one in self._questions]
+        if now >= self._forgets_at:
+            self._forgets_at = now + _FORGET_AFTER
+        self._forget_before = 0.0
+        self._locked_since, self._alone_until = inf, -inf
+        self._unsaved.clear()
+        if self._save_timer is not None:
+            self._save_timer.cancel()
+            self._save_timer = None
+        questions, self._questions = self._questions, []
+        for question, answer in zip(questions, answers, strict=True):
+            if not answer[-1]:
+                self._held.add(question.name)
+            _answer(question, answer)
+
+    def _failed(self, error: sqlite3.Error) -> None:
+        """Try again soon where another process was writing, else go on without the file."""
+        now = self._now()
+        is_waited_for = bool(self._questions or self._unsaved.releases) and not self._is_closed
+        if is_locked(error) and is_waited_for and self._later is not None:
+            self._locked_since = min(self._locked_since, now)
+            if now - self._locked_since < _LOCKED_FOR:
+                return
+        self._complain(error)
+        self._alone_until = now + _TRY_AGAIN_AFTER
+        self._answer_alone()
+
+    def _answer_alone(self) -> None:
+        questions, self._questions = self._questions, []
+        for question in questions:
+            copy = self.get_copy(question.site) if isinstance(question, FetchClaim) else None
+            _answer(question, question.unheard(copy))
+
+    def _ask(self, question: Claim | FetchClaim) -> None:
+        if self._is_closed:
+            return
+        self._questions.append(question)
+        self._ask_file()
+
+    def _ask_file(self) -> None:
+        """Have the questions answered now, or soon where the file is locked."""
+        if self._now() < self._alone_until:
+            self._answer_alone()
+        else:
+            self.save()
+        if self._questions and self._ask_timer is None and self._later is not None:
+            self._ask_timer = self._later(_ASK_AGAIN_AFTER, self._ask_on_time)
+
+    def _ask_on_time(self) -> None:
+        self._ask_timer = None
+        if self._questions:
+            self._ask_file()
+
+    def _release(self, name: str, keep_for: float) -> None:
+        if name in self._held:
+            self._held.discard(name)
+            self._unsaved.releases[name] = keep_for
+            self._save_within(_SAVE_SOON)
+
+    def _save_within(self, seconds: float) -> None:
+        """Have it saved by then at the latest."""
+        at = self._now() + seconds
+        if self._later is None or not self._is_usable:
+            return
+        if self._save_timer is not None:
+            if self._saves_at <= at:
+                return
+            self._save_timer.cancel()
+        self._saves_at = at
+        self._save_timer = self._later(seconds, self._save_on_time)
+
+    def _save_on_time(self) -> None:
+        self._save_timer = None
+        self.save()
+        if self._unsaved:
+            is_locked_now = self._now() - self._locked_since < _LOCKED_FOR
+            is_soon = is_locked_now and self._locked_since < inf
+            self._save_within(_ASK_AGAIN_AFTER if is_soon else _TRY_AGAIN_AFTER)
+
+    def _look(self) -> None:
+        if self._later is None or not self._is_usable:
+            return
+        self._look_timer = self._later(_LOOK_AFTER, self._look)
+        if self._news is None or self._database is None:
+            return  # a file that cannot be opened is not opened for this
+        try:
+            self._news.read(self._database)
+        except sqlite3.Error as error:
+            self._complain(error)
+
+    def _read_all(self) -> tuple[dict[str, KeptPause], dict[str, float]]:
+        now = self._now()
+        return self.get_pauses(now), self.get_turns(now)
+
+    def _left_of(self, name: str) -> float:
+        try:
+            database = self._open() if self._is_readable else None
+            return 0.0 if database is None else left_of(database, name, self._now())
+        except sqlite3.Error as error:
+            self._complain(error)
+            return 0.0
+
+    def _open(self) -> sqlite3.Connection | None:
+        """Return the open file, or None where it is beyond use.
+
+        Raises:
+            sqlite3.Error: it cannot be opened now.
+        """
+        if self._database is None and self._is_usable:
+            self._database = connect(self._path)
+        return self._database
+
+    def _let_go(self) -> None:
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.close()
+            self._database = None
+
+    def _complain(self, error: sqlite3.Error) -> None:
+        """Say once what is wrong; let go of a file that time will not mend."""
+        # SQLite reports by OperationalError what may pass: locked, full, read-only.
+        may_pass = isinstance(error, sqlite3.OperationalError)
+        if not may_pass:
+            self._is_usable = False
+            self._let_go()
+        if not self._is_complained_of:
+            self._is_complained_of = True
+            logger.warning(
+                "What is known of sites is kept in the memory of this run only%s: %s: %s",
+                " until their file can be used again" if may_pass else "",
+                self._path,
+                error,
+            )
+
+
+def _answer(question: Claim | FetchClaim, answer: tuple[Any, ...]) -> None:
+    question.then(*answer)

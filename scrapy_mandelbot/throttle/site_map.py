@@ -1,0 +1,177 @@
+"""The sites of a crawl: one bounded map of all that is known of each."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
+
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.store.memory import Recent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.sites.pause import PauseLaw
+    from scrapy_mandelbot.sites.site import Tally
+
+_MARK = "|"
+TRY_ANOTHER_AFTER = 0.5
+"""Seconds after which a request is sent again whose proxy is shut, to be given another."""
+
+
+def route_by_proxy(request: Request) -> str:
+    """Return the route of a request: its proxy; ``""``: it has none."""
+    proxy = request.meta.get("proxy")
+    return _without_secrets(str(proxy)) if proxy else ""
+
+
+def key_of(site: str, route: str) -> str:
+    """Return the name under which the store and the queue keep what is a route's."""
+    return f"{site}{_MARK}{route}" if route else site
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Return the site and the route of such a name."""
+    site, _, route = key.partition(_MARK)
+    return site, route
+
+
+def in_words(site: str, route: str) -> str:
+    """Return a route to a site in words."""
+    return f"{site} via {route}" if route else site
+
+
+def _without_secrets(proxy: str) -> str:
+    """Return the proxy's address without user and password; no space, so that it is one word."""
+    try:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    except ValueError:  # Scrapy will say so when it comes to use it
+        return "unreadable"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".replace(" ", "%20")
+
+
+REFUSAL_FLAG = "mandelbot_refused"
+"""The flag of a response that answers for a site which was not asked."""
+
+REFUSALS_LIMIT = 16 * 1024 * 1024
+"""Bytes of the last refusals that are kept, of all sites."""
+REFUSAL_LIMIT = 64 * 1024
+"""Bytes of the body of one."""
+_OVERHEAD = 2 * 1024  # bytes of a response without its body
+
+
+class Refusals:
+    """The last refusal of each site and route, as many as fit."""
+
+    def __init__(self) -> None:
+        self._kept: Recent[Response] = Recent(REFUSALS_LIMIT)
+
+    def keep(self, flight: Flight, response: Response) -> None:
+        """Keep what a site said to a request, in place of what it said before."""
+        # Without its request: that would hold meta, and what hangs on it.
+        kept = response.replace(body=response.body[:REFUSAL_LIMIT], request=None)
+        self._kept.put(key_of(flight.site.name, flight.route), kept, _OVERHEAD + len(kept.body))
+
+    def answer(self, flight: Flight) -> Response | None:
+        """Return it as the answer to another request; None: nothing was said, or is kept."""
+        kept = self._kept.get(key_of(flight.site.name, flight.route))
+        if kept is None:
+            return None
+        request = flight.request
+        return kept.replace(url=request.url, request=request, flags=[REFUSAL_FLAG])
+
+
+MOST_SITES = 10_000
+"""Sites that are remembered though nothing refers to them: those that came up last."""
+MOST_IN_TROUBLE = 50_000
+"""Sites that are remembered as they are paused, given up, or asked at a pace."""
+
+
+def site_of_request(request: Request) -> str:
+    """Return the name of the site that the request goes to."""
+    return site_of(urlparse_cached(request))
+
+
+class Sites:
+    """The states of sites by name, as ``sites["https://example.com"]``.
+
+    One rule says what is forgotten. A site is kept while anything refers to it: its requests in the
+    queue or in flight, those that wait for it, its alarm. Of the others so many are kept that came
+    up last, and so many that are in trouble. What is forgotten is a site not heard of yet.
+    """
+
+    def __init__(self, law: PauseLaw) -> None:
+        self._law = law
+        self._tally_of: Callable[[str], Tally] | None = None
+        self._all: WeakValueDictionary[str, SiteState] = WeakValueDictionary()
+        self._recent: OrderedDict[str, SiteState] = OrderedDict()
+        self._in_trouble: OrderedDict[str, SiteState] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._all))
+
+    def __getitem__(self, name: str) -> SiteState:
+        return self._all[name]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} sites, {len(self._in_trouble)} of them paused, probed or slowed>"
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._all
+
+    def get(self, name: str) -> SiteState | None:
+        """Return what is known of a site; None: nothing."""
+        return self._all.get(name)
+
+    def of(self, name: str) -> SiteState:
+        """Return what is known of a site, which is nothing at first."""
+        site = self._recent.get(name)
+        if site is not None:
+            self._recent.move_to_end(name)
+            return site
+        site = self._all.get(name)
+        if site is None:
+            site = self._all[name] = SiteState(name, self._law)
+            if self._tally_of is not None:
+                site.tally = self._tally_of(name)
+        self._recent[name] = site
+        if len(self._recent) > MOST_SITES:
+            self._recent.popitem(last=False)
+        return site
+
+    def count_by(self, tally_of: Callable[[str], Tally]) -> None:
+        """Have the pages of each site counted by what this returns for its name."""
+        self._tally_of = tally_of
+        for name, site in self._all.items():
+            site.tally = tally_of(name)
+
+    def settle(self, site: SiteState) -> None:
+        """Remember a site that is in trouble, and no longer one that is not."""
+        if site.is_plain:
+            self._in_trouble.pop(site.name, None)
+            return
+        self._in_trouble[site.name] = site
+        if len(self._in_trouble) > MOST_IN_TROUBLE:
+            self._in_trouble.popitem(last=False)
+
+    def forget(self, site: SiteState) -> None:
+        """Know nothing of a site any more, as another crawl asks it from now on."""
+        self._recent.pop(site.name, None)
+        self._in_trouble.pop(site.name, None)
+        self._all.pop(site.name, None)
+
+    def in_trouble(self) -> list[SiteState]:
+        """Return the sites that are paused, probed, given up, or asked at a pace."""
+        return list(self._in_trouble.values())

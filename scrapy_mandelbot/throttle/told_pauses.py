@@ -1,0 +1,155 @@
+"""What is told of the pauses of sites, and what of them is kept for the next run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.sites.pause_table import News
+from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.throttle.site_map import in_words, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_mandelbot.sites.pause import Pause
+    from scrapy_mandelbot.sites.sections import Section
+    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.neighbours import Neighbours
+
+
+class Reports:
+    """Tells of pauses, and writes them down.
+
+    Args:
+        tell: tells of an event, as ``Events.tell`` does.
+        store: what the next run reads, and other crawls hear of.
+        waiting: returns how many requests for a site are in the queues.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[..., None],
+        store: Neighbours,
+        waiting: Callable[[SiteState], int],
+    ) -> None:
+        self._tell = tell
+        self._store = store
+        self._waiting = waiting
+
+    def paused(
+        self, event: events.Event, site: SiteState, route: str, until: float, reason: str
+    ) -> None:
+        """Tell that a site is left alone from now on."""
+        self._tell(
+            event,
+            where=in_words(site.name, route),
+            site=site.name,
+            until=until,
+            reason=reason,
+            waiting=self._waiting(site),
+        )
+
+    def prolonged(self, event: events.Event, site: SiteState, route: str, pause: Pause) -> None:
+        """Tell that a site is left alone for longer than was said, or since a former run."""
+        self._tell(
+            event,
+            where=in_words(site.name, route),
+            site=site.name,
+            until=pause.until,
+            reason=pause.reason,
+            tries=pause.failed_probes,
+            end=pause.gives_up_at,
+        )
+
+    def sections_resumed(self, site: SiteState, before: set[Section]) -> None:
+        """Tell which sections are set aside no longer, of those that were before."""
+        for section in sorted(before.difference(site.sections()), key=lambda one: one.path):
+            if section.is_told:
+                self._tell(
+                    events.SECTION_RESUMED, where=site.name, site=site.name, path=section.path
+                )
+
+    def section(self, news: News, site: SiteState, url: str) -> None:
+        """Tell what a section's refusal did."""
+        section = site.section_of(url)
+        if section is None:
+            return
+        event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
+        section.is_told = True
+        self._tell_of(
+            events.SECTION_GIVEN_UP if news is News.SECTION_GIVEN_UP else event, site, section
+        )
+
+    def slower(self, site: SiteState, route: str, pause: Pause) -> None:
+        """Tell once that a site is asked far more slowly than it was, as it has a limit."""
+        recovery = pause.recovery
+        if recovery is None or not recovery.is_far_below or "slower" in site.told:
+            return
+        site.told |= {"slower"}
+        self._tell(
+            events.SLOWER,
+            where=in_words(site.name, route),
+            rate=recovery.rate,
+            borne=recovery.borne,
+        )
+
+    def _tell_of(self, event: events.Event, site: SiteState, section: Section) -> None:
+        pause = section.pause
+        assert pause is not None  # noqa: S101 -- it is set aside
+        self._tell(
+            event,
+            where=site.name,
+            site=site.name,
+            path=section.path,
+            until=pause.until,
+            reason=pause.reason,
+            tries=pause.failed_probes,
+            end=pause.gives_up_at,
+        )
+
+    def resumed(self, event: events.Event, site: SiteState, route: str, paused_for: float) -> None:
+        """Tell that a site is asked again, after so many seconds."""
+        self._tell(
+            event,
+            where=in_words(site.name, route),
+            site=site.name,
+            paused_for=paused_for,
+            waiting=self._waiting(site),
+        )
+
+    def given_up(
+        self, site: SiteState, route: str, now: float, *, kept: bool, once: bool = False
+    ) -> None:
+        """Tell that a site is not asked again in this run, but for what was never sent if so."""
+        pause = site.pause(route)
+        assert pause is not None  # noqa: S101 -- what is given up was paused
+        self._tell(
+            events.ASKS_ONCE_EACH if once else events.GIVEN_UP,
+            where=in_words(site.name, route),
+            site=site.name,
+            tries=pause.failed_probes,
+            paused_for=pause.lasted(now),
+            reason=pause.reason,
+            waiting=self._waiting(site),
+            fate="kept for the next run" if kept else "they fail",
+        )
+
+    def keep(
+        self, site: SiteState, route: str, until: float, reason: str, failed_probes: int = 0
+    ) -> None:
+        """Have the next run know until when a site is left alone."""
+        self._store.put_pause(key_of(site.name, route), KeptPause(until, reason, failed_probes))
+
+    def forget(self, site: SiteState, route: str) -> None:
+        """Have the next run know of no pause."""
+        self._store.put_pause(key_of(site.name, route), None)
+
+    def keep_turn(self, site: SiteState, now: float) -> None:
+        """Have others, and the next run, know when the next turn of a site is."""
+        due = site.next_turn(now)
+        if due <= now:
+            return
+        own = self._store.put_turn(site.name, due)
+        if own > due:
+            site.hold_turn(own)

@@ -1,0 +1,284 @@
+"""The scheduler of a job on Redis, without a crawl: what it does by the clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from engine_slot import EngineSlot
+from redis_server import NEEDS_REDIS
+from scrapy import Request
+from scrapy.utils.request import RequestFingerprinter
+from shared_jobs import Past, Worker
+
+from scrapy_mandelbot import SharedJobScheduler, engine
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet import worker
+from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.job.job_store import Place
+
+pytestmark = NEEDS_REDIS
+
+PAGE = "https://example.com/page"
+
+
+@pytest.fixture
+def crawler(make_crawler, redis_server):
+    crawler = make_crawler(MANDELBOT_JOB=redis_server.url, MANDELBOT_JOB_LEASE=30)
+    crawler.request_fingerprinter = RequestFingerprinter(crawler)
+    crawler.engine._slot = EngineSlot()
+    crawler.crawling = True
+    return crawler
+
+
+@pytest.fixture
+def scheduler(crawler):
+    scheduler = SharedJobScheduler.from_crawler(crawler)
+    scheduler.open(crawler.spider)
+    yield scheduler
+    scheduler.close("shutdown")
+
+
+def answer(crawler, clock, seconds: float = 0.0) -> None:
+    """Let time pass, and what was asked of Redis be answered."""
+    clock.turn(seconds)
+    link = JobWorker.of(crawler)._link
+    link.call_and_wait(lambda: None, 10)
+    clock.call_from_threads()
+
+
+def until(crawler, clock, condition) -> None:
+    for _ in range(20):
+        if condition():
+            return
+        answer(crawler, clock, 0.1)
+    raise AssertionError("it never came")
+
+
+def test_nothing_is_sent_when_a_lease_may_be_over(crawler, scheduler, clock):
+    """Others may have the site by then; when the lease is renewed, all goes on."""
+    for number in range(2):
+        scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
+    until(crawler, clock, lambda: len(scheduler))
+    assert scheduler.next_request() is not None
+    job = JobWorker.of(crawler)
+    clock.turn(0.01)
+    job._set_timer(1000)
+    clock._now += 28  # as in a process that was stopped: no timer has rung
+    assert scheduler.next_request() is None
+    assert scheduler.has_pending_requests()
+    until(crawler, clock, lambda: job.may_send)
+    assert scheduler.next_request() is not None
+
+
+def test_too_much_that_cannot_be_said_ends_the_crawl(crawler, scheduler, clock, monkeypatch):
+    """As with a full disk: the spider closes as job_not_saved, once."""
+    closed = []
+    monkeypatch.setattr(worker.engine, "close_spider", lambda _, reason: closed.append(reason))
+    monkeypatch.setattr(worker, "MOST_OPERATIONS", 10)
+    job = JobWorker.of(crawler)
+    server = job._server
+
+    def fails(*_):
+        raise worker.CannotKeepError("gone")
+
+    monkeypatch.setattr(server, "exchange", fails)
+    for number in range(20):
+        scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
+        answer(crawler, clock, 0.2)
+    assert closed == ["job_not_saved"]
+    assert crawler.stats.get_value("mandelbot/job/not_saved") == 1
+    monkeypatch.undo()
+
+
+def sent_back(crawler, request, retry_after: float | None) -> Request:
+    """Return a request whose site has refused it, on its way back to the queue."""
+    throttle = Crawl.of(crawler).throttle
+    flight = throttle.flight_of(request)
+    throttle.let_leave(flight)
+    throttle.refused(flight, "503", retry_after)
+    return throttle.send_back(flight)
+
+
+def in_memory(path: str) -> Request:
+    """Return a request that cannot be written down."""
+    return Request(f"{PAGE}/{path}", callback=lambda response: None)
+
+
+def next_of(crawler, scheduler, clock) -> Request:
+    """Return the next request, however long it takes."""
+    requests = []
+
+    def has_come():
+        request = scheduler.next_request()
+        if request is not None:
+            requests.append(request)
+        return requests
+
+    until(crawler, clock, has_come)
+    return requests[0]
+
+
+def answered_in(seconds: int, crawler, scheduler, clock) -> list[Request]:
+    """Let time pass; return what was handed out, each answered at once."""
+    throttle, requests = Crawl.of(crawler).throttle, []
+    for _ in range(0, seconds, 5):
+        answer(crawler, clock, 5.0)
+        while (request := scheduler.next_request()) is not None:
+            requests.append(request)
+            flight = throttle.flight_of(request)
+            throttle.answered(flight)
+            throttle.let_go(flight)
+            scheduler.finish_request(request)
+    return requests
+
+
+def lose_lease(crawler) -> None:
+    """Have the worker's sites be others', as if it had been stopped for long."""
+    job = JobWorker.of(crawler)
+    job._server.leave(job.job.worker, job.job.token)
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_a_request_in_memory_waits_out_a_long_pause_of_its_site(crawler, scheduler, clock, others):
+    """No other worker could have it, so that the site stays with this one."""
+    requests = [in_memory(str(number)) for number in range(1 + others)]
+    for request in requests:
+        scheduler.enqueue_request(request)
+    first = next_of(crawler, scheduler, clock)
+    scheduler.enqueue_request(sent_back(crawler, first, 60.0))
+    scheduler.finish_request(first)
+    for _ in range(5):
+        assert scheduler.next_request() is None
+        answer(crawler, clock, 1.0)
+    answered = answered_in(900, crawler, scheduler, clock)
+    assert Counter(answered) == Counter(requests)
+    assert not scheduler.has_pending_requests()
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_a_request_in_memory_outlasts_the_lease_of_its_site(crawler, scheduler, clock, others):
+    """It is sent when the site is this worker's again, whether it waited or was delayed."""
+    requests = [in_memory(str(number)) for number in range(1 + others)]
+    for request in requests:
+        scheduler.enqueue_request(request)
+    first = next_of(crawler, scheduler, clock)
+    scheduler.enqueue_request(sent_back(crawler, first, 5.0))
+    scheduler.finish_request(first)
+    lose_lease(crawler)
+    answered = answered_in(900, crawler, scheduler, clock)
+    assert crawler.stats.get_value("mandelbot/job/leases_lost") == 1
+    assert Counter(answered) == Counter(requests)
+    assert not scheduler.has_pending_requests()
+
+
+def test_a_request_in_memory_that_comes_back_leaves_a_lost_site_alone(
+    crawler, scheduler, clock, redis_server
+):
+    """Whoever has the site now asks it; the request waits for that one to give it back."""
+    request = in_memory("0")
+    scheduler.enqueue_request(request)
+    assert next_of(crawler, scheduler, clock) is request
+    lose_lease(crawler)
+    other = Worker(redis_server.url, "queue")
+    line = scheduler._line_of(request)
+    other.push_new(line, Place(0, 1, is_last_first=True), b"", 7, None)
+    other.exchange(take=1)
+    assert list(other.sites) == ["https://example.com"]
+    in_flight = Crawl.of(crawler).throttle.in_flight
+    flight = Crawl.of(crawler).throttle.flight_of(request)
+    answer(crawler, clock, 10.0)
+    scheduler.enqueue_request(in_flight.send_back(flight, clock.now() + 5.0))
+    scheduler.finish_request(request)
+    assert not answered_in(30, crawler, scheduler, clock)
+    other.claim(line)
+    other.exchange()
+    assert other.answer.give_back == ["https://example.com"]
+    other.give_back("https://example.com")
+    other.exchange()
+    other.leave()
+    assert request in answered_in(30, crawler, scheduler, clock)
+
+
+def test_a_redis_that_was_set_back_is_told_of_pauses(crawler, scheduler, clock, redis_server):
+    """The worker that found one gives its site up, as Redis may know of another owner by then."""
+    scheduler.enqueue_request(Request(PAGE))
+    request = next_of(crawler, scheduler, clock)
+    other = Worker(redis_server.url, "queue")
+    past = Past(other.server._redis)
+    scheduler.enqueue_request(sent_back(crawler, request, 600.0))
+    scheduler.finish_request(request)
+    answer(crawler, clock, 1.0)
+    answer(crawler, clock)
+    past.come_back()
+    scheduler.enqueue_request(Request(PAGE + "/other"))
+    until(crawler, clock, lambda: crawler.stats.get_value("mandelbot/job/set_back"))
+    until(crawler, clock, lambda: JobWorker.of(crawler).job.worker > other.worker)
+    waits = other.exchange(take=5)
+    assert not other.sites
+    assert 550 < waits.next_due <= 600
+    assert waits.waiting == 1
+    other.leave()
+
+
+def test_a_request_whose_row_waits_for_another_is_others_when_the_lease_is_lost(
+    crawler, scheduler, clock
+):
+    """It was taken back in memory; Redis has it, and hands it out once."""
+    scheduler.enqueue_request(Request(PAGE))
+    parent = next_of(crawler, scheduler, clock)
+    job, child = JobWorker.of(crawler), in_memory("child")
+    job.gives(job.called(parent), child)
+    scheduler.enqueue_request(child)
+    throttle = Crawl.of(crawler).throttle
+    scheduler.enqueue_request(throttle.in_flight.send_back(throttle.flight_of(parent)))
+    scheduler.finish_request(parent)
+    lose_lease(crawler)
+    answered = answered_in(900, crawler, scheduler, clock)
+    assert crawler.stats.get_value("mandelbot/job/leases_lost") == 1
+    assert crawler.stats.get_value("mandelbot/job/unreadable") is None
+    assert sorted(request.url for request in answered) == [PAGE, child.url]
+    assert not scheduler.has_pending_requests()
+
+
+def test_of_a_lost_request_that_was_sent_from_memory_nothing_waits(crawler, scheduler, clock):
+    """What is kept in memory next, and looks as if it came of it, is sent all the same."""
+    scheduler.enqueue_request(Request(PAGE))
+    parent = next_of(crawler, scheduler, clock)
+    job, child = JobWorker.of(crawler), in_memory("child")
+    job.gives(job.called(parent), child)
+    scheduler.enqueue_request(child)
+    throttle = Crawl.of(crawler).throttle
+    scheduler.enqueue_request(throttle.in_flight.send_back(throttle.flight_of(parent)))
+    scheduler.finish_request(parent)
+    while (request := next_of(crawler, scheduler, clock)) is not parent:
+        scheduler.finish_request(request)
+    lose_lease(crawler)
+    answer(crawler, clock, 1.0)
+    redirected = Request(f"{PAGE}/redirected", meta={"page": lambda: None})
+    assert scheduler.enqueue_request(redirected)
+    assert redirected in answered_in(300, crawler, scheduler, clock)
+
+
+def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(crawler, scheduler, clock, monkeypatch):
+    """Scrapy would lose other requests of the same callback, or wait for ever."""
+    closed = []
+
+    def fails(*_):
+        raise KeyError("bug")
+
+    def fails_once(part, name, call):
+        job = JobWorker.of(crawler)
+        job._broken = None
+        with monkeypatch.context() as patch:
+            patch.setattr(part, name, fails)
+            assert not call()
+
+    scheduler.enqueue_request(Request(f"{PAGE}/0"))
+    until(crawler, clock, lambda: len(scheduler))
+    monkeypatch.setattr(engine, "close_spider", lambda _, reason: closed.append(reason))
+    other = Request(f"{PAGE}/1")
+    fails_once(scheduler._storage, "push_new", lambda: scheduler.enqueue_request(other))
+    fails_once(scheduler._queue, "pop", scheduler.next_request)
+    fails_once(scheduler, "_count", scheduler.next_request)
+    assert closed == ["job_unreadable"] * 3

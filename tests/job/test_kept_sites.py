@@ -1,0 +1,265 @@
+"""What a job keeps of its sites: the run after a crash asks them as carefully as the last one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import RequestFingerprinter
+from test_job_scheduler import EngineSlot
+
+from scrapy_mandelbot import JobScheduler
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.job import Job
+from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.store.contract import KeptPause
+
+SITE, OTHER = "https://example.com", "https://other.example"
+
+
+class Run:
+    """A run of the job; there is no store that outlasts it."""
+
+    def __init__(self, crawler, clock) -> None:
+        crawler.request_fingerprinter = RequestFingerprinter(crawler)
+        crawler.engine._slot = EngineSlot()
+        self._clock = clock
+        self._stats = crawler.stats
+        self._active = crawler.engine.downloader.active
+        self.scheduler = JobScheduler.from_crawler(crawler)
+        self.scheduler.open(crawler.spider)
+        self.throttle = Crawl.of(crawler).throttle
+        self.job = Job.of(crawler)
+        self.is_over = False
+
+    def push(self, *urls: str) -> None:
+        for url in urls:
+            self.scheduler.enqueue_request(Request(url))
+
+    def next(self) -> Request | None:
+        """Take what may be sent next."""
+        request = self.scheduler.next_request()
+        if request is not None:
+            self._active.add(request)
+        return request
+
+    def all(self) -> list[Request]:
+        """Take all that may be sent now."""
+        return list(iter(self.next, None))
+
+    def answer(self, request: Request, *, refuses: bool = False, retry_after=None) -> None:
+        """Have a request answered, well or by a 503; one that was refused waits again."""
+        flight = self.throttle.flight_of(request)
+        self.throttle.let_leave(flight)
+        self._active.discard(request)
+        if refuses:
+            self.throttle.refused(flight, "503", retry_after)
+            self.scheduler.enqueue_request(self.throttle.in_flight.send_back(flight))
+        else:
+            self.throttle.answered(flight)
+        self.throttle.let_go(flight)
+        if not refuses:
+            self.scheduler.finish_request(request)
+
+    def refuse(self, request: Request, retry_after=None) -> None:
+        self.answer(request, refuses=True, retry_after=retry_after)
+
+    @property
+    def told(self) -> int:
+        """How many pauses of a former run the log tells of."""
+        return self._stats.get_value("mandelbot/pause/restored", 0)
+
+    def site(self, name: str = SITE):
+        return self.throttle.sites.get(name)
+
+    def die(self) -> None:
+        """End as by a kill -9, when this turn of the loop is over."""
+        self._clock.turn(0)
+        self.stop(self.job.let_go)
+        self._clock.calls.clear()
+
+    def stop(self, how=None) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self.throttle.close()
+            (how or (lambda: self.scheduler.close("shutdown")))()
+
+
+@pytest.fixture
+def run(make_crawler, clock, tmp_path):
+    """Start a run."""
+    runs = []
+
+    def start(**settings) -> Run:
+        crawler = make_crawler(JOBDIR=str(tmp_path), MANDELBOT_STORE="memory", **settings)
+        runs.append(Run(crawler, clock))
+        return runs[-1]
+
+    yield start
+    for one in runs:
+        one.stop()
+
+
+def pages(count: int, path: str = "", site: str = SITE) -> list[str]:
+    return [f"{site}/{path}{number}" for number in range(count)]
+
+
+def test_a_pause_is_in_the_job_as_soon_as_it_begins(run, clock):
+    """A crash in the next turn of the loop costs neither it nor its failed probes."""
+    first = run()
+    first.push(*pages(3))
+    request = first.next()
+    first.refuse(request, retry_after=60)
+    first.die()
+    second = run()
+    assert second.told == 1
+    assert not second.all()
+    clock.turn(60)
+    (probe,) = second.all()
+    second.refuse(probe)
+    second.die()
+    third = run()
+    assert third.site().pause().failed_probes == 1
+    assert not third.all()
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+def test_what_was_over_or_on_its_way_back_ends_with_a_probe(run, clock, is_back):
+    """Of those that wait one goes first, however long ago it was."""
+    first = run()
+    first.push(*pages(5))
+    first.refuse(first.next(), retry_after=60)
+    if is_back:
+        clock.turn(60)
+        first.answer(first.next())
+        assert first.site().pause().state is PauseState.RECOVERING
+    first.die()
+    clock.turn(100_000)
+    second = run()
+    assert not second.told
+    (probe,) = second.all()
+    second.answer(probe)
+    clock.turn(1)
+    assert second.all()
+
+
+def test_a_site_that_is_well_again_is_kept_no_more(run, clock):
+    """When it is asked as fast as before."""
+    first = run()
+    first.push(*pages(400))
+    first.refuse(first.next(), retry_after=10)
+    clock.turn(0)
+    assert first.job.kept("site/")
+    for _ in range(300):
+        clock.turn(0.1)
+        for request in first.all():
+            first.answer(request)
+        if first.site() is None or first.site().pause().is_open:
+            break
+    clock.turn(0)
+    assert not first.job.kept("site/")
+
+
+def test_one_that_is_given_up_begins_anew(run, clock):
+    """With a probe; it is tried as often as in the first run."""
+    first = run(MANDELBOT_PAUSE_TRIES=2)
+    first.push(*pages(3))
+    for _ in range(9):
+        for request in first.all():
+            first.refuse(request)
+        clock.turn(1_000)
+    assert first.site().has_given_up()
+    first.die()
+    second = run(MANDELBOT_PAUSE_TRIES=2)
+    (probe,) = second.all()
+    second.refuse(probe)
+    assert not second.site().has_given_up()
+
+
+def test_a_section_stays_set_aside(run, clock):
+    """The rest of the site is asked at once."""
+    first = run()
+    first.push(*pages(60), *pages(6, "shop/"))
+    for _ in range(300):
+        clock.turn(0.2)
+        for request in first.all():
+            first.answer(request, refuses="/shop/" in request.url)
+        aside = list(first.site().sections()) if first.site() else []
+        if aside and aside[0].is_told:
+            break
+    (section,) = aside
+    due = section.due(clock.now())
+    assert due > clock.now()
+    first.push(*pages(3, "new/"))
+    first.die()
+    second = run()
+    (left,) = second.site().left()
+    assert (left.section, left.until) == ("/shop/", due)
+    urls = [request.url for request in second.all()]
+    assert urls
+    assert not [url for url in urls if "/shop/" in url]
+    clock.turn(due - clock.now())
+    (probe,) = [request for request in second.all() if "/shop/" in request.url]
+    second.answer(probe)
+    clock.turn(0)
+    assert not second.job.kept("site/")
+
+
+def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
+    """Until when it holds, by this one's clock."""
+    first = run()
+    first.push(*pages(2))
+    first.job.commits.now()
+    first.throttle.hear_pause(SITE, KeptPause(clock.now() + 60, "503"))
+    first.die()
+    assert not run().all()
+
+
+def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
+    """Nothing would end the others."""
+    first = run()
+    first.push(*pages(1), *pages(1, site=OTHER))
+    for request in first.all():
+        first.throttle.hold(SITE if SITE in request.url else OTHER, clock.now() + 50, "by hand")
+        first.scheduler.finish_request(request)
+    long = Request(f"{SITE}/long")
+    flight = first.throttle.flight_of(long)
+    first.throttle.refused(flight, "503", 500)
+    first.throttle.let_go(flight)
+    flight = first.throttle.flight_of(Request(f"{OTHER}/short"))
+    first.throttle.refused(flight, "503", 60)
+    first.throttle.let_go(flight)
+    first.die()
+    clock.turn(100)
+    second = run()
+    assert second.site().pause().until > clock.now()
+    assert second.site(OTHER) is None
+    assert list(second.job.kept("site/")) == [f"site/{SITE}"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"{", b"7", b'[["a"]]', b'[["", null, "", 0]]', b"\xff", b'[["", 1e400, "", 0, "/x/", 1]]'],
+)
+def test_what_cannot_be_read_is_nothing(run, value):
+    """The run begins all the same, and it is gone."""
+    first = run()
+    first.push(*pages(2))
+    first.job.put(f"site/{SITE}", value)
+    first.job.commits.now()
+    first.die()
+    second = run()
+    assert len(second.all()) == 2
+
+
+def test_an_endless_pause_is_no_longer_than_any(run, clock):
+    """Whatever the file says."""
+    first = run()
+    first.push(*pages(2))
+    first.job.put(f"site/{SITE}", json.dumps([["", 1e300, "for ever", 0]]).encode())
+    first.job.commits.now()
+    first.die()
+    second = run()
+    clock.turn(7 * 86_400)
+    assert len(second.all()) == 1

@@ -1,0 +1,51 @@
+"""As much of what is said of uses is read as docs/limits.rst says: what is cut opens nothing."""
+
+from __future__ import annotations
+
+import json
+
+from scrapy_mandelbot.robots.preferences import TdmFile, page_usage
+from scrapy_mandelbot.robots.preferences.in_pages import MOST_HEADERS
+from scrapy_mandelbot.robots.preferences.tdmrep import _CONTENT_LIMIT, BYTES_LIMIT, MOST_RULES
+from scrapy_mandelbot.robots.tags.head import HEAD_LIMIT, METAS_LIMIT, license_links
+from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT
+
+
+def test_a_link_is_read_within_the_head():
+    """One that goes on after it, however far, is none."""
+    start = b"<link rel=license a='"
+    end = b"' href=/l>"
+    within = start + b" " * (HEAD_LIMIT - len(start) - len(end)) + end
+    assert [link.href for link in license_links(within)] == ["/l"]
+    assert license_links(start + b" " * HEAD_LIMIT + end) == ()
+    assert len(license_links(b"<link rel=license href=/l>" * (METAS_LIMIT + 1))) == METAS_LIMIT
+
+
+def test_a_list_of_tags_is_read_up_to_its_last_whole_member():
+    """By what asks for uses as by what asks for tags."""
+    members = ", ".join(f"a{number};x" for number in range(LIST_LIMIT))
+    usage = page_usage([("Robots-Tag", f"*;noai, {members}")], b"", "Examplebot")
+    assert usage["train-ai"] == "disallowed"
+
+
+def test_so_many_headers_are_read():
+    """Those that say nothing of uses are not among them."""
+    many = [("Content-Usage", "search=y"), ("Date", "x")] * (MOST_HEADERS - 1)
+    last = ("tdm-reservation", "1")
+    assert page_usage([*many, last], b"", "a")["tdm"] == "disallowed"
+    assert page_usage([*many, ("Link", "</>"), last], b"", "a")["tdm"] == "unknown"
+
+
+def test_so_much_of_a_tdm_file_is_read():
+    """So many bytes, so many rules, so much of a policy: what comes before counts."""
+    rule = {"location": "/a", "tdm-reservation": 1, "tdm-policy": "p" * (_CONTENT_LIMIT + 1)}
+    body = json.dumps([rule]).encode()
+    file = TdmFile.parse(b" " * (BYTES_LIMIT - len(body)) + body)
+    assert (file.problem, len(file.rules)) == ("", 1)
+    (terms,) = file.usage("/a").terms
+    assert len(terms.url) == _CONTENT_LIMIT
+    past = TdmFile.parse(b"[" + b" " * BYTES_LIMIT + body[1:])
+    assert (past.problem, past.rules) == ("it is no JSON from line 1 on", ())
+    many = TdmFile.parse(json.dumps([{"location": "/a"}] * (MOST_RULES + 1)).encode())
+    assert len(many.rules) == MOST_RULES
+    assert many.problem

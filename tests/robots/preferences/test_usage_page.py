@@ -1,0 +1,83 @@
+"""docs/usage.rst says what is so."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import docutils.core
+import docutils.nodes
+import docutils.utils
+import pytest
+
+from scrapy_mandelbot.robots.preferences import PageWords, Usage
+from scrapy_mandelbot.robots.preferences.ledger import Fetched, line_of, read_line
+from scrapy_mandelbot.robots.preferences.vocabulary import (
+    CATEGORY_TEXTS,
+    CONTROL_TOKENS,
+    DOCUMENTS,
+    MEANINGS,
+)
+
+PAGE = (Path(__file__).parents[3] / "docs" / "usage.rst").read_text(encoding="utf-8")
+TREE = docutils.core.publish_doctree(
+    PAGE, settings_overrides={"halt_level": docutils.utils.Reporter.WARNING_LEVEL}
+)
+TABLES = [
+    [
+        [entry.astext() for entry in row.findall(docutils.nodes.entry)]
+        for row in table.findall(docutils.nodes.row)
+    ]
+    for table in TREE.findall(docutils.nodes.table)
+]
+BY_HEAD = {rows[0][0]: rows[1:] for rows in TABLES}
+NAMES = {"TDMRep": "tdmrep"}
+
+
+def test_the_categories_are_those_of_the_code():
+    """With what each means."""
+    assert dict(BY_HEAD["category"]) == dict(CATEGORY_TEXTS)
+
+
+def test_the_words_are_those_of_the_code():
+    """Each with what it says, and the document that says so."""
+    listed = {}
+    for source, word, says, document in BY_HEAD["source"]:
+        listed[NAMES.get(source, source.lower().replace(" ", "-")), word] = says, document
+    assert listed.keys() == MEANINGS.keys()
+    for key, (says, document) in listed.items():
+        meaning = MEANINGS[key]
+        said = [f"{one} allowed" for one in meaning.allows]
+        said += [f"{one} disallowed" for one in meaning.refuses]
+        said += ["of images"] * meaning.images_only
+        assert says == (", ".join(said) or "nothing")
+        assert DOCUMENTS[key].startswith(document)
+
+
+def test_the_tokens_are_those_of_the_code():
+    """In their order."""
+    rows = [(token.name, ", ".join(token.refuses)) for token in CONTROL_TOKENS.values()]
+    assert [tuple(row[:2]) for row in BY_HEAD["token"]] == rows
+
+
+def test_the_fields_of_a_line_are_those_of_the_code():
+    """All of them, in their order."""
+    page = Fetched("https://example.com/", "", 200, "a", PageWords(), Usage(), None)
+    assert [row[0] for row in BY_HEAD["field"]] == list(read_line(line_of(page)))
+
+
+def test_the_examples_do_what_they_show():
+    """The Python session is real."""
+    test = doctest.DocTestParser().get_doctest(PAGE, {}, "usage.rst", "usage.rst", 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    assert runner.run(test).failed == 0
+    assert runner.summarize(verbose=False).attempted >= 5
+
+
+@pytest.mark.parametrize("setting", re.findall(r"MANDELBOT_[A-Z_]+", PAGE))
+def test_every_setting_that_it_names_is_one(setting):
+    """Of docs/settings.rst."""
+    from scrapy_mandelbot.config import setting_defaults
+
+    assert setting in setting_defaults()

@@ -1,0 +1,64 @@
+"""What is kept of the sites of a crawl, however many there are and however long their names."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy.utils.test import get_crawler
+
+from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.events import Events
+from scrapy_mandelbot.robots.outcome import Answer
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.rules.asking import Asked
+from scrapy_mandelbot.rules.fetcher import (
+    _KNOWN_LIMIT,
+    _TROUBLES_LIMIT,
+    MOST_CITED,
+    OncePerSite,
+    RobotsFetcher,
+    cited_sitemaps,
+)
+from scrapy_mandelbot.store.memory import MemoryStore
+
+NAMES = [f"https://{number}.{'a' * length}" for length in (1, 5_000) for number in range(20_000)]
+
+
+@pytest.fixture
+def crawler():
+    return get_crawler(settings_dict={"ROBOTSTXT_PARSER": "scrapy_mandelbot.MandelbotRobotParser"})
+
+
+def test_the_sites_that_fail_are_bounded(crawler):
+    """How often a site has answered so is known of those that answered last."""
+    config = Config.from_settings(crawler.settings)
+    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0, Events(crawler))
+    for name in NAMES:
+        fetcher._count(name, Asked(Answer(500), name))
+    assert fetcher._count(NAMES[-1], Asked(Answer(500), "")).times == 2
+    assert fetcher._count(NAMES[0], Asked(Answer(500), "")).times == 1
+    assert fetcher._troubles.size <= _TROUBLES_LIMIT
+
+
+def test_the_sites_told_of_are_bounded(crawler):
+    """A site that was forgotten is told of once more, and no other is."""
+    once = OncePerSite(crawler, Config.from_settings(crawler.settings), Events(crawler))
+    for name in NAMES:
+        once._remember(name)
+    assert not once.is_new(NAMES[-1])
+    assert once.is_new(NAMES[0])
+    assert once._known.size <= _KNOWN_LIMIT
+
+
+def test_as_many_sitemaps_are_read_as_any_file_cites():
+    """Beyond that they do not count, and cost nothing."""
+    lines = "".join(f"Sitemap: /{number}.xml\n" for number in range(MOST_CITED + 1))
+    urls = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    assert len(urls) == MOST_CITED
+    assert urls[-1] == f"https://example.com/{MOST_CITED - 1}.xml"
+
+
+def test_as_many_foreign_names_are_read_as_any_file_cites():
+    """Names that are not ASCII take long: a hundred of them, and all others."""
+    lines = "".join(f"Sitemap: https://é{n}.example/\nSitemap: /{n}\n" for n in range(200))
+    urls = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    assert len(urls) == 300

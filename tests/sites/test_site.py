@@ -1,0 +1,526 @@
+"""What holds the requests of a site back, each reason alone and together. (sites/site.py)"""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from typing import TYPE_CHECKING
+
+import pytest
+from flights import flight_to
+
+from scrapy_mandelbot.robots.pace import Pace
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause_table import News, PauseState
+from scrapy_mandelbot.sites.routes import MOST_ROUTES, REMEMBERED
+from scrapy_mandelbot.sites.sections import MOST_REFUSED_URLS, MOST_SECTIONS
+from scrapy_mandelbot.sites.site import MOST_LOOKED_THROUGH, Admission, SiteState
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.sites.flight import Flight
+
+LAW = PauseLaw(first=1, tries=2, recovers=False)
+A, B = "http://a.test:1", "http://b.test:1"
+GO, PAUSED, NO_TURN = Admission.GO, Admission.PAUSED, Admission.NO_TURN
+
+
+@pytest.fixture
+def site() -> SiteState:
+    return SiteState("https://example.com", LAW)
+
+
+def hand_out(
+    site: SiteState, now: float, *, scout: bool = False, route: str = "", path: str = "/"
+) -> Flight:
+    assert site.due(now, route) <= now
+    flight = flight_to(site, path, route)
+    site.hand_out(flight, now, as_scout=scout)
+    return flight
+
+
+def send(site: SiteState, flight: Flight, now: float) -> Flight:
+    assert site.admit(flight, now) is GO
+    site.sent(flight, now)
+    return flight
+
+
+def refuse(
+    site: SiteState, now: float, which: bytes = b"one", route: str = "", path: str = "/", **what
+) -> News | None:
+    """Have a request refused that was sent by no turn; and ended."""
+    flight = flight_to(site, path, route)
+    flight.sent_at = now
+    news = site.refused(flight, which, Refusal(now, "503", **what))
+    site.ended(flight, now)
+    return news
+
+
+def test_a_site_that_nothing_is_known_of_may_be_asked_at_once(site):
+    """By as many as like, and nothing is kept of them."""
+    for _ in range(3):
+        flight = send(site, hand_out(site, 100), 100)
+        assert site.answered(flight, 101, b"") is None
+        assert not site.ended(flight, 101), "no other can have waited for it"
+    assert site.is_plain
+    assert site.due(101) == 101
+    assert not site.is_shut(101)
+    assert repr(site) == "<https://example.com: open>"
+
+
+def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
+    """The scout; the others may go when it knows, whatever becomes of it."""
+    scout = hand_out(site, 100, scout=True)
+    assert site.due(10**9) == inf
+    assert list(site.awaited()) == [scout]
+    assert site.in_words() == "its rules are being found out"
+    assert not site.is_shut(100), "it is being asked"
+    site.end_scout()
+    assert site.is_plain
+    scout = hand_out(site, 100, scout=True)
+    assert site.ended(scout, 101), "the others may go"
+    assert site.is_plain
+
+
+def test_paused_by_hand_nothing_is_sent(site):
+    """Neither what is handed out nor what was; when it is over it is told how long it was."""
+    flight = hand_out(site, 80)
+    site.hold(90, until=500)
+    assert site.due(100) == 500
+    assert site.admit(flight, 100) is PAUSED
+    assert site.is_shut(100)
+    assert site.in_words(now=100) == "held until 1970-01-01 00:08:20 UTC"
+    assert site.end_hold(499) is None
+    assert site.end_hold(501) == 411
+    assert site.end_hold(502) is None
+    assert site.is_plain
+
+
+def test_a_hold_may_be_ended_by_hand(site):
+    """At once; a hold that is set again counts from the first."""
+    site.hold(90, until=500)
+    site.hold(100, until=600)
+    site.hold(110, until=110)
+    assert site.due(110) == 110
+    assert site.end_hold(110) == 20
+
+
+def test_paused_one_request_asks_whether_it_is_over(site):
+    """The first that is handed out then, or that comes from elsewhere."""
+    late = hand_out(site, 99)
+    assert refuse(site, 100) is News.PAUSED
+    assert site.due(100) == 101
+    assert site.admit(late, 100) is PAUSED
+    assert site.admit(late, 101) is PAUSED, "it goes back to the queue"
+    probe = hand_out(site, 101)
+    assert site.is_probe(probe)
+    assert site.due(10**9) == inf
+    other = flight_to(site)
+    assert site.admit(other, 10**9) is PAUSED
+    send(site, probe, 101)
+    assert site.answered(probe, 102, b"") is News.RESUMED
+    assert site.is_plain
+    assert site.admit(other, 102) is GO
+
+
+def test_a_request_from_elsewhere_may_be_the_probe(site):
+    """A file of a media pipeline, at a site that no request of the queue waits for."""
+    refuse(site, 100)
+    flight = flight_to(site)
+    assert site.admit(flight, 100.5) is PAUSED
+    assert site.admit(flight, 101) is GO
+    assert site.is_probe(flight)
+    assert site.admit(flight, 101) is GO, "it has its turn"
+
+
+def test_who_ignores_pauses_goes_all_the_same(site):
+    """With ``dont_pause``; it is no probe. A pace holds it back in any case."""
+    refuse(site, 100)
+    flight = flight_to(site)
+    flight.keeps_pauses = False
+    assert site.admit(flight, 100) is GO
+    assert not site.is_probe(flight)
+    assert site.due(101) == 101
+    site.keep_to(Pace(5.0), inf, 101)
+    assert site.due(101) == 105, "its last answer was at 100"
+    other = flight_to(site)
+    other.keeps_pauses = False
+    assert site.admit(other, 101) is NO_TURN
+
+
+def test_at_a_pace_there_is_a_turn_at_a_time(site):
+    """The next is when the answer has ended and the delay is over."""
+    assert site.keep_to(Pace(5.0), inf, 100)
+    first = hand_out(site, 100)
+    assert site.due(100) == inf
+    assert site.admit(flight_to(site), 100) is NO_TURN
+    send(site, first, 100)
+    assert site.ended(first, 102)
+    assert site.due(102) == 107
+    assert site.next_turn(102) == 107
+    assert not site.is_shut(102), "it is asked, if slowly"
+    assert not site.keep_to(Pace(5.0), inf, 103), "the same is no news"
+
+
+def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
+    """And it is told once when it opens, and once that it has."""
+    visits = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0100-0500\n").visit_times("x")
+    site.keep_to(Pace(visits=visits), inf, 0)
+    assert not site.is_shut(0)
+    assert site.note_wait(0) == 3600
+    assert site.note_wait(10) is None
+    assert site.is_shut(10)
+    assert site.end_shut(3599) is None
+    assert site.end_shut(3600) == 3600
+    assert site.end_shut(3600) is None
+    assert not site.is_shut(3600)
+
+
+def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
+    """Turns and pauses hold requests back; a site whose rules are being found out does not."""
+    assert not site.holds_back(100)
+    hand_out(site, 100, scout=True)
+    assert site.due(100) == inf
+    assert not site.holds_back(100)
+    site.end_scout()
+    site.keep_to(Pace(5.0), inf, 102)
+    flight = send(site, hand_out(site, 103), 103)
+    assert site.holds_back(104)
+    site.ended(flight, 104)
+    assert site.holds_back(105)
+    assert not site.holds_back(110, section="/none-is-set-aside/")
+    refuse(site, 110, retry_after=30)
+    assert site.holds_back(139)
+    assert not site.holds_back(141)
+
+
+def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
+    """Until the pace is known again; of a delay that is shorter now no more is waited."""
+    site.resumes_at = 160.0
+    assert site.keep_to_what_is_left(longest=60.0, now=100)
+    assert site.due(100) == 160
+    assert not site.keep_to_what_is_left(longest=60.0, now=100)
+    site.keep_to(Pace(5.0), inf, 100)
+    assert site.due(100) == 105
+
+
+@pytest.mark.parametrize("held", [None, 500.0])
+@pytest.mark.parametrize("paused", [None, 400.0])
+@pytest.mark.parametrize("delay", [None, 300.0])
+def test_of_several_reasons_the_longest_counts(site, held, paused, delay):
+    """Each holds back alone, and none ends another."""
+    due = [0.0]
+    if delay:
+        site.keep_to(Pace(delay), inf, 0)
+        site.ended(send(site, hand_out(site, 0), 0), 0)
+        due.append(delay)
+    if paused:
+        refuse(site, 0, retry_after=paused)
+        due.append(paused)
+    if held:
+        site.hold(0, held)
+        due.append(held)
+    assert site.due(0) == max(due)
+    flight = flight_to(site)
+    if max(due):
+        assert site.admit(flight, max(due) - 1) is not GO
+    assert site.due(max(due)) == max(due)
+    assert site.admit(flight, max(due)) is GO
+
+
+def test_the_scout_of_a_paused_site_is_its_probe(site):
+    """One request tells both; it takes no turn before the rules are known."""
+    refuse(site, 100)
+    scout = hand_out(site, 101, scout=True)
+    assert site.is_probe(scout)
+    assert set(site.awaited()) == {scout}
+    assert site.ended(scout, 102)
+    assert site.due(102) == 102, "another probe may go at once"
+    assert list(site.awaited()) == []
+
+
+def test_a_url_that_alone_is_refused_waits_alone(site):
+    """Its site is asked on: others were answered well since."""
+    assert refuse(site, 100) is News.PAUSED
+    probe = hand_out(site, 101)
+    site.answered(probe, 102, b"other")
+    site.ended(probe, 102)
+    assert refuse(site, 103) is News.SET_ASIDE
+    assert site.due(103) == 103
+    assert site.may_go_at(b"one") == 104
+    assert site.times_alone(b"one") == 2
+    assert site.may_go_at(b"other") == 0
+    assert site.is_plain
+    site.forget_refusals(b"one")
+    assert site.times_alone(b"one") == 0
+    assert site.may_go_at(b"one") == 0
+
+
+def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
+    """Whoever asked: a page that alone is refused, or one of a section that is set aside."""
+    refuse(site, 100)
+    probe = hand_out(site, 101, path="/other")
+    site.answered(probe, 102, b"other")
+    site.ended(probe, 102)
+    assert refuse(site, 103, retry_after=9.0) is News.PAUSED
+    assert site.due(103) == 112
+    assert site.times_alone(b"one") == 2
+
+
+def set_shelf_aside(site: SiteState) -> News | None:
+    """Have three pages of a section refused that were in flight together, and another not."""
+    pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
+    for page in pages:
+        site.hand_out(page, 100, as_scout=False)
+    for number, page in enumerate(pages):
+        site.refused(page, b"%d" % number, Refusal(100.0, "503"))
+        site.ended(page, 100)
+    probe = hand_out(site, 110, path="/other")
+    news = site.answered(probe, 111, b"other")
+    site.ended(probe, 111)
+    return news
+
+
+def test_a_section_alone_is_set_aside(site):
+    """Its pages were refused one after the other, and another was answered well that went later."""
+    assert set_shelf_aside(site) is News.RESUMED
+    (section,) = site.sections()
+    assert section.path == "/shelf/"
+    assert site.section_of(site.name + "/shelf/9") is section
+    assert site.section_of(site.name + "/other") is None
+    assert site.due(111) == 111, "the site is well"
+    assert not site.is_plain, "its requests are looked at"
+    assert site.section_due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
+    assert site.section_due("/unheard/", 111) == 111
+
+    probe = hand_out(site, 112, path="/shelf/9")
+    assert section.probe is probe
+    assert site.section_due("/shelf/", 112) == inf
+    assert list(site.awaited()) == [probe], "others wait for its end"
+    assert site.due(112) == 112, "its probe is the section's and not the site's"
+    assert site.answered(probe, 113, b"9") is News.SECTION_RESUMED
+    assert list(site.sections()) == []
+    assert site.is_plain
+
+
+def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
+    """Its own probes lengthen its own pause, until what was never sent of it is sent once each."""
+    set_shelf_aside(site)
+    told = []
+    for _ in range(2):
+        at = site.section_due("/shelf/", 112)
+        probe = hand_out(site, at, path="/shelf/9")
+        told.append(site.refused(probe, b"9", Refusal(at, "503")))
+        site.ended(probe, at)
+        assert site.due(at) == at
+    assert told == [News.SECTION_PROLONGED, News.SECTION_GIVEN_UP]
+    at = site.section_due("/shelf/", 112)
+    refused, unsent = flight_to(site, "/shelf/9"), flight_to(site, "/shelf/10")
+    assert site.is_given_up_for(refused, b"9")
+    assert not site.is_given_up_for(unsent, b"10")
+    assert not site.is_given_up_for(flight_to(site, "/other"), b"other")
+
+
+def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
+    """One that was never refused, of no section that is suspected; None where there is none."""
+    assert site.seeks_probe() == 1
+    assert site.choose_probe([site.name + "/any"], lambda _: b"any") == 0
+    refuse(site, 100, b"1", path="/shelf/1")
+    assert site.seeks_probe() > 1
+    urls = [site.name + path for path in ("/shelf/2", "/one", "/shelf/3", "/shelf/4")]
+
+    def fingerprint_of(number: int) -> bytes:
+        return urls[number].encode()
+
+    assert site.choose_probe(urls, fingerprint_of) == 1
+    assert site.choose_probe(urls[2:], fingerprint_of) is None
+    assert site.choose_probe(urls[1:2], lambda _: b"1") is None, "it was refused itself"
+
+
+def test_with_each_failed_probe_more_are_looked_through(site):
+    """Up to some hundreds, however many have failed."""
+    site = SiteState(site.name, PauseLaw(tries=10**6, recovers=False))
+    refuse(site, 100, b"1", path="/shelf/1")
+    looked_through, at = [site.seeks_probe()], 101.0
+    for number in range(30):
+        at = site.due(at)
+        probe = hand_out(site, at, path=f"/{number}")
+        assert site.seeks_probe() == 1, "one is on its way"
+        site.refused(probe, b"%d" % number, Refusal(at, "503"))
+        site.ended(probe, at)
+        looked_through.append(site.seeks_probe())
+    assert looked_through[:3] == [64, 128, 256]
+    assert set(looked_through[3:]) == {MOST_LOOKED_THROUGH}
+
+
+def test_a_page_that_was_answered_well_is_known(site):
+    """The one that was sent last, to be asked again; none of a site that never answered."""
+    assert site.well_url == ""
+    first, second = hand_out(site, 100, path="/1"), hand_out(site, 100, path="/2")
+    site.answered(second, 101, b"")
+    site.answered(first, 102, b"")
+    assert site.well_url == site.name + "/2"
+
+
+def test_what_was_refused_lets_others_go_first(site):
+    """For as long as a first pause takes, after the pause; with its site, not alone."""
+    refuse(site, 100)
+    assert site.times_alone(b"one") == 0
+    assert site.may_go_at(b"one") == 102
+    assert site.may_go_at(b"other") == 0
+
+
+def test_in_the_last_round_only_what_was_never_sent_is_sent(site):
+    """What was refused fails at once; a site that never answered is given up for all."""
+    site.answered(hand_out(site, 99), 99, b"")
+    refuse(site, 100)
+    for _ in range(2):
+        at = site.due(100)
+        probe = hand_out(site, at)
+        site.refused(probe, b"two", Refusal(at, "503"))
+        site.ended(probe, at)
+    assert not site.has_given_up()
+    assert site.is_given_up_for(flight_to(site), b"one")
+    assert site.is_given_up_for(flight_to(site), b"two")
+    assert not site.is_given_up_for(flight_to(site), b"never sent")
+
+
+def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
+    """What is known of its refusals is forgotten, and what it answers is not looked at."""
+    refuse(site, 100)
+    for now in (101, 102 + REMEMBERED):
+        assert site.has_refused
+        flight = hand_out(site, now)
+        site.answered(flight, now, b"")
+        site.ended(flight, now)
+    assert not site.has_refused
+    assert site.pause() is None
+    assert site.is_plain
+
+
+def test_each_proxy_is_paused_alone(site):
+    """A request that has none yet waits only while all are shut."""
+    site.use_routes(B)
+    refuse(site, 100, route=A)
+    assert (site.due(100, A), site.due(100, B), site.due(100)) == (101, 100, 100)
+    assert list(site.shut_routes(100)) == [A]
+    refuse(site, 100.5, route=B)
+    assert site.due(100.5) == 101
+    assert list(site.shut_routes(100.5)) == ["", A, B]
+    assert site.in_words("", 100.5) == "all its proxies are shut"
+    assert site.pause(A).state is PauseState.PAUSED
+
+
+def test_given_up_it_is_asked_no_more(site):
+    """By hand, or as its probes have failed."""
+    refuse(site, 100)
+    assert site.give_up(101, "the crawl ends") == [""]
+    assert site.has_given_up()
+    assert site.due(10**9) == inf
+    assert site.is_shut(10**9)
+    assert site.give_up(102, "again") == []
+
+
+def test_silence_of_one_request_is_not_the_site(site):
+    """Two of them are, or one where nobody listens; none, before it ever answered."""
+    one, two = flight_to(site, "/one"), flight_to(site, "/two")
+    assert not site.is_silent(one, b"1", 100, is_certain=True)
+    site.answered(one, 100, b"")
+    assert not site.is_silent(one, b"1", 101, is_certain=False)
+    assert not site.is_silent(one, b"1", 102, is_certain=False)
+    assert site.is_silent(one, b"1", 103, is_certain=True)
+    assert site.is_silent(two, b"2", 104, is_certain=False)
+    site.answered(one, 105, b"")
+    assert not site.is_silent(two, b"2", 106, is_certain=False)
+    refuse(site, 107)
+    assert site.is_silent(one, b"1", 107.5, is_certain=False), "it is paused"
+
+
+def test_it_is_written_down_as_plain_data(site):
+    """What another run or worker has to know, and nothing of a site that is well."""
+    assert not list(site.left())
+    refuse(site, 100, route=A)
+    (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
+    assert left == (A, 101, "503", 0, "")
+    again = SiteState(site.name, LAW)
+    again.go_on(100.5, left)
+    assert again.due(100.5, A) == 101
+
+
+@pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
+def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
+    """With the answer to its probe, though nothing was refused here; then all may go again."""
+    site = SiteState("https://example.com", PauseLaw(recovers=False))
+    if left_by == "a former run":
+        site.go_on(100, LeftPause("", 103, "503", 1))
+    else:
+        site.overhear(100, "", Refusal(100, "503", 3))
+    assert site.due(100) == 103
+    probe = flight_to(site)
+    site.hand_out(probe, 103, as_scout=False)
+    assert site.due(103.5) == inf
+    assert site.answered(probe, 104, b"") is News.RESUMED
+    site.ended(probe, 104)
+    assert site.pause().state is PauseState.OPEN
+    assert site.due(104) == 104
+
+
+def test_a_section_that_a_former_run_set_aside_stays_so():
+    """It alone waits; its probe ends that, or prolongs it as that of any section."""
+    site = SiteState("https://example.com", PauseLaw())
+    site.go_on(100, LeftPause("", 130, "503", 2, "/shop/"))
+    assert next(site.left()) == ("", 130, "503", 2, "/shop/")
+    assert site.due(100) == 100
+    assert site.section_due("/shop/", 100) == 130
+    page = flight_to(site, "/shop/1")
+    assert site.section_of(page.request.url).is_told
+    site.hand_out(page, 130, as_scout=False)
+    assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_PROLONGED
+    assert next(site.left()).failed_probes == 3
+    probe = flight_to(site, "/shop/2")
+    later = site.section_due("/shop/", 131)
+    site.hand_out(probe, later, as_scout=False)
+    assert site.answered(probe, later + 1, b"2") is News.SECTION_RESUMED
+    assert not list(site.left())
+
+
+def test_of_a_section_that_is_given_up_nothing_is_left():
+    """The next run finds out about it anew."""
+    site = SiteState("https://example.com", PauseLaw(asks_once=False))
+    site.go_on(100, LeftPause("", 130, "503", 99, "/shop/"))
+    page = flight_to(site, "/shop/1")
+    site.hand_out(page, 130, as_scout=False)
+    assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_GIVEN_UP
+    assert not list(site.left())
+
+
+def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
+    """Its own pause as that of a section; one that is known goes on as it is."""
+    site.go_on(100, LeftPause("", 90, "503", 1))
+    site.go_on(100, LeftPause("", 90, "503", 1, "/a/"))
+    for section in "", "/a/":
+        site.go_on(100, LeftPause("", 190, "later", 0, section))
+    assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
+    assert site.due(100) == site.section_due("/a/", 100) == 100
+    site.hand_out(flight_to(site), 100, as_scout=False)
+    assert site.due(100) == inf
+
+
+def test_sections_that_were_left_are_bounded(site):
+    """Whatever a file says that something else wrote; none is waited for longer than any."""
+    for number in range(MOST_SECTIONS + 1):
+        site.go_on(100, LeftPause("", 1e300, "503", 0, f"/{number}/"))
+    assert len(list(site.sections())) == MOST_SECTIONS
+    assert site.section_due("/0/", 100) < 100 + 1e6
+
+
+def test_what_is_kept_of_a_site_is_bounded(site):
+    """However many of its URLs are refused or silent, and however many proxies there are."""
+    site.answered(flight_to(site), 0, b"")
+    for number in range(5_000):
+        which = b"%d" % number
+        site.is_silent(flight_to(site), which, 1, is_certain=False)
+        refuse(site, 1, which, f"http://p{number}.test:1", f"/{number}/{number}/page?{number}")
+    assert len(site._unanswered) == 1_000
+    assert len(site._parts) == MOST_REFUSED_URLS + MOST_SECTIONS
+    assert len(list(site.left())) <= MOST_ROUTES

@@ -1,0 +1,89 @@
+"""Whose turn it is at a site with a pace. (sites/flight.py)"""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from scrapy_mandelbot.robots.pace import Metronome, Pace
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.sites.flight import Flight, Turns
+from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.site import SiteState
+
+SITE = SiteState("https://example.com", PauseLaw())
+
+
+@pytest.fixture
+def turns() -> Turns:
+    return Turns(Metronome(Pace(5.0)))
+
+
+def flight() -> Flight:
+    return Flight("request", SITE)
+
+
+def send(turns: Turns, now: float) -> Flight:
+    """Send a request whose turn it is, as a site does."""
+    one = flight()
+    assert turns.has_turn(one, now)
+    turns.give(one)
+    one.is_sent = True
+    turns.metronome.sent(now)
+    return one
+
+
+def test_the_first_turn_is_at_once(turns):
+    """Nothing was asked before."""
+    assert turns.due(100) == 100
+    assert turns.is_idle(100)
+
+
+def test_a_turn_that_is_not_used_yet_is_the_only_one(turns):
+    """Who has it may be sent, and is asked as often as one likes; the next time is not known."""
+    first, second = flight(), flight()
+    turns.give(first)
+    turns.give(first)
+    assert turns.has_turn(first, 100)
+    assert not turns.has_turn(second, 100)
+    assert turns.due(100) == inf
+    assert not turns.is_idle(100)
+
+
+def test_the_next_turn_comes_when_the_answer_has_ended_and_the_delay_is_over(turns):
+    """A delay runs from the end of one answer to the next request."""
+    first = send(turns, 100)
+    turns.ended(first, 102)
+    assert turns.due(102) == 107
+    assert not turns.is_idle(106.9)
+    assert turns.is_idle(107)
+
+
+def test_a_turn_that_was_not_used_is_the_next_ones(turns):
+    """Forbidden, cached, sent back: it never reached the site, and costs no delay."""
+    one = flight()
+    turns.give(one)
+    turns.ended(one, 100)
+    assert turns.due(100) == 100
+
+
+def test_the_end_of_another_request_frees_no_turn(turns):
+    """One that came by no turn: an answer from the cache, or one that was late."""
+    late = send(turns, 100)
+    assert turns.due(101) == 115, "by then the server has it"
+    second = send(turns, 116)
+    turns.ended(late, 117)
+    assert turns.turn is second
+    assert turns.due(117) == 131
+
+
+def test_within_times_without_a_delay_every_request_has_its_turn():
+    """And the last answer counts when the delay begins."""
+    robots = RobotsTxt.parse(b"User-agent: *\nRequest-rate: 1/10 0100-0459\n")
+    turns = Turns(Metronome(Pace(rates=robots.request_rates("x"))))
+    first, second = send(turns, 3590), send(turns, 3591)
+    turns.ended(second, 3594)
+    turns.ended(first, 3596)
+    assert turns.due(3597) == 3597
+    assert turns.due(3600) == 3606

@@ -1,0 +1,224 @@
+"""What every store does that crawls share as they run: in a file, and on a server."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from clocks import TurnedClock
+from live_stores import SITE, Events, Listener, claim, find
+from redis_server import NEEDS_REDIS, RedisServer
+
+from scrapy_mandelbot.store.contract import Copy, KeptPause, Lease
+from scrapy_mandelbot.store.sqlite import SqliteStore
+
+OTHER = "https://other.example"
+NOW = float(int(time.time()))
+COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, NOW)
+
+
+class File:
+    """Stores in one file, by a turned clock."""
+
+    slack = 1e-6  # seconds
+
+    def __init__(self, path) -> None:
+        self._path = path
+        self._clock = TurnedClock(NOW)
+        self.now = self._clock.now
+        self.opened = []
+
+    def open(self) -> SqliteStore:
+        self.opened.append(SqliteStore(self._path, self._clock.call_later, now=self._clock.now))
+        self.opened[-1].get_turns(0.0)
+        return self.opened[-1]
+
+    @staticmethod
+    def told(store) -> None:
+        store.save()
+
+    def next(self, events: Events):
+        """Return what is heard of next, having let time pass until it is."""
+        if events.is_empty:
+            self._clock.turn(0.5)
+        return events.next()
+
+
+class Server:
+    """Stores on one server."""
+
+    slack = 5.0  # seconds; the machine's clock goes on
+    now = staticmethod(time.time)
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.opened = []
+
+    def open(self):
+        from scrapy_mandelbot.store.redis.redis_store import RedisStore
+
+        self.opened.append(RedisStore(self._url, lambda: lambda call: call()))
+        return self.opened[-1]
+
+    @staticmethod
+    def told(store) -> None:
+        store.get_run("")  # answered when all before it was told
+
+    @staticmethod
+    def next(events: Events):
+        """Return what is heard of next."""
+        return events.next()
+
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory):
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=NEEDS_REDIS)])
+def place(request, tmp_path):
+    if request.param == "sqlite":
+        place = File(tmp_path / "store.db")
+    else:
+        server = request.getfixturevalue("redis_server")
+        server.clear()
+        place = Server(server.url)
+    yield place
+    for store in place.opened:
+        store.close()
+
+
+@pytest.fixture
+def stores(place):
+    return place.open(), place.open()
+
+
+@pytest.fixture
+def about(place):
+    """Return what equals so many seconds, less those that may have passed."""
+    return lambda seconds: pytest.approx(seconds, abs=place.slack)
+
+
+def test_one_of_all_crawls_has_a_lease(place, stores, about):
+    """The others hear for how long; who has it can have it for longer, and alone gives it back."""
+    one, other = stores
+    assert claim(one) == 0
+    assert claim(other) == about(100)
+    assert claim(other, key=OTHER) == 0
+    assert claim(other, lease=Lease.TURN) == 0
+    assert claim(one, lease_for=200.0) == 0
+    assert claim(other) == about(200)
+    other.release(Lease.PROBE, SITE)
+    place.told(other)
+    assert claim(other) == about(200)
+    one.release(Lease.PROBE, SITE)
+    place.told(one)
+    assert claim(other) == 0
+
+
+def test_no_lease_while_a_pause_or_turn_is_not_over(place, stores, about):
+    """Whoever has not heard of it yet learns so from the store, but of no turn at another pace."""
+    one, other = stores
+    one.put_pause(SITE, KeptPause(place.now() + 100, "503"))
+    one.put_turn(SITE, place.now() + 50)
+    one.put_pause(OTHER, KeptPause(place.now() + 1e9, "held for years"))
+    place.told(one)
+    assert claim(other) == about(100)
+    assert claim(other, key=OTHER) == about(1e9)
+    assert claim(other, lease=Lease.TURN) == about(50)
+    assert claim(other, lease=Lease.TURN, longest_wait=50 + place.slack) == about(50)
+    assert claim(other, lease=Lease.TURN, longest_wait=50 - 2 * place.slack) == 0
+
+
+def test_a_pause_or_turn_that_is_over_keeps_nobody_waiting(place, stores):
+    """Nor does one that was ended."""
+    one, other = stores
+    one.put_pause(SITE, KeptPause(place.now() - 1, "503"))
+    one.put_turn(SITE, place.now() - 1)
+    one.put_pause(OTHER, KeptPause(place.now() + 100, "503"))
+    one.put_pause(OTHER, None)
+    place.told(one)
+    assert claim(other) == claim(other, key=OTHER) == claim(other, lease=Lease.TURN) == 0
+
+
+def test_who_gives_a_turn_back_has_told_when_the_next_one_is(place, stores, about):
+    """So that no other has the lease before it knows."""
+    one, other = stores
+    assert claim(one, lease=Lease.TURN) == 0
+    one.put_turn(SITE, place.now() + 50)
+    one.release(Lease.TURN, SITE)
+    place.told(one)
+    assert claim(other, lease=Lease.TURN) == about(50)
+
+
+def test_a_later_turn_is_not_taken_back(place, stores):
+    """What one tells late another may have passed by then; what a wrong clock wrote does go."""
+    one, other = stores
+    for written, kept in (20, 20), (10, 20), (3_619, 3_619), (20, 3_619), (90_000, 90_000), (9, 9):
+        one.put_turn(SITE, NOW + written)
+        place.told(one)
+        assert other.get_turns(0.0) == {SITE: NOW + kept}
+
+
+def test_one_of_all_fetches_where_no_fresh_copy_is_there(place, stores, about):
+    """It has the old copy in hand; the others have the new one as soon as the lease is back."""
+    one, other = stores
+    assert find(one, NOW - 5) == (None, 0)
+    assert find(other, NOW - 5) == (None, about(100))
+    assert find(other, NOW - 5, lease_for=0.0) == (None, about(100))
+    one.put_copy(SITE, COPY)
+    one.end_fetch(SITE)
+    place.told(one)
+    assert find(other, NOW - 5, lease_for=0.0) == find(other, NOW - 5) == (COPY, 0)
+    assert other.get_copy(SITE) == COPY
+    assert find(other, NOW + 5) == (COPY, 0)
+    assert find(one, NOW + 5) == (COPY, about(100))
+    other.end_fetch(SITE, 30.0)
+    place.told(other)
+    assert find(one, NOW + 5, lease_for=0.0) == (COPY, about(30))
+
+
+def test_who_fetches_again_has_the_lease_for_longer(place, stores, about):
+    """Not for what was left of it when the last fetch was in vain."""
+    one, other = stores
+    assert find(one, NOW - 5) == (None, 0)
+    one.end_fetch(SITE, 30.0)
+    assert find(one, NOW - 5) == (None, 0)
+    assert find(other, NOW - 5, lease_for=0.0) == (None, about(100))
+
+
+def test_what_one_tells_the_others_hear_of(place, stores):
+    """Once, in order; who has told it does not. Who begins later hears of all there is."""
+    one, other = stores
+    own, listener = Listener(), Listener()
+    one.put_turn(OTHER, NOW + 5_000)
+    place.told(one)
+    for store, hearer in (one, own), (other, listener):
+        store.listen(hearer)
+        assert place.next(hearer.heard) == ("all", {}, {OTHER: NOW + 5_000})
+    pause = KeptPause(NOW + 9_000, "503", 2)
+    one.put_pause(SITE, pause)
+    assert place.next(listener.heard) == ("pause", SITE, pause)
+    one.put_turn(OTHER, NOW + 6_000)
+    one.tell_waiting(OTHER)
+    assert place.next(listener.heard) == ("turn", OTHER, NOW + 6_000)
+    assert place.next(listener.heard) == ("waits", OTHER)
+    one.put_pause(SITE, None)
+    assert place.next(listener.heard) == ("pause", SITE, None)
+    other.put_turn(OTHER, NOW + 7_000)
+    assert place.next(own.heard) == ("turn", OTHER, NOW + 7_000)
+    assert own.heard.is_empty
+    assert listener.heard.is_empty
+
+
+def test_a_closed_store_answers_nobody(stores):
+    """The crawl is over."""
+    one, _ = stores
+    one.close()
+    answers = Events()
+    one.claim(Lease.PROBE, SITE, 10.0, answers)
+    one.find_copy(SITE, NOW, 10.0, answers)
+    one.release(Lease.PROBE, SITE)
+    one.end_fetch(SITE)
+    assert answers.is_empty

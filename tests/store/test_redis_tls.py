@@ -1,0 +1,171 @@
+"""Redis over TLS: who the server is, is made sure of, and nothing goes out in the clear."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+
+import pytest
+from certificates import Authority
+from live_stores import SITE, Events, claim
+from redis import Redis
+from redis_server import NEEDS_REDIS, USER, RedisServer, add_user, free_port
+
+from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.store.contract import KeptPause
+
+pytestmark = NEEDS_REDIS
+
+PAUSE = KeptPause(4e9, "503", 2)
+
+
+class Tls:
+    """A server with TLS and a user, and those whom one may trust."""
+
+    def __init__(self, folder) -> None:
+        self.authority = Authority(folder, "authority")
+        self.stranger = Authority(folder, "stranger")
+        crt, key = self.authority.sign("server")
+        self.other_host = self.authority.sign("other", host="redis.example")
+        self.client_crt, self.client_key = self.authority.sign("client")
+        self.port = free_port()
+        self.server = RedisServer(
+            folder,
+            *("--tls-port", str(self.port), "--tls-auth-clients", "no"),
+            *("--tls-cert-file", str(crt), "--tls-key-file", str(key)),
+            *("--tls-ca-cert-file", str(self.authority.path)),
+        )
+        self.url = f"rediss://{USER}@127.0.0.1:{self.port}/3"
+        self.good = f"{self.url}?ssl_ca_certs={self.authority.path}"
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory):
+    started = Tls(tmp_path_factory.mktemp("tls"))
+    with started.server, Redis.from_url(started.server.url) as client:
+        add_user(client)
+        yield started
+
+
+@pytest.fixture
+def client(tls):
+    with Redis.from_url(tls.server.url) as one:
+        yield one
+
+
+@pytest.fixture
+def open_store():
+    from scrapy_mandelbot.store.redis.redis_store import RedisStore
+
+    opened = []
+
+    def open_one(url):
+        opened.append(RedisStore(url, lambda: lambda call: call()))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+def test_a_store_is_kept_over_tls(tls, client, open_store):
+    """The URL names who signs, the user, the password, which is escaped, and the database."""
+    from scrapy_mandelbot.store.redis.address import connect
+
+    # The package redis asked for that by itself from 6.0 on.
+    assert connect(tls.good).connection_pool.connection_kwargs["ssl_check_hostname"] is True
+    one, other = open_store(tls.good), open_store(tls.good.replace("rediss", "valkeys"))
+    one.put_pause(SITE, PAUSE)
+    assert one.get_pauses() == other.get_pauses() == {SITE: PAUSE}
+    other.listen(listener := _Listener())
+    assert listener.heard.next() == ("all", {SITE: PAUSE})
+    one.put_pause(SITE, None)
+    assert listener.heard.next() == ("pause", SITE, None)
+    assert client.info("keyspace").keys() <= {"db3"}
+
+
+def test_a_job_is_kept_over_tls(tls):
+    """By the same URL; a client's own certificate is shown where the server asks for one."""
+    with Redis.from_url(tls.server.url) as client:
+        client.config_set("tls-auth-clients", "yes")
+        try:
+            assert _refused(tls.good)
+            own = f"&ssl_certfile={tls.client_crt}&ssl_keyfile={tls.client_key}"
+            server = JobServer(tls.good + own, "job", 60)
+            assert server.join().others == 0
+            server.close()
+        finally:
+            client.config_set("tls-auth-clients", "no")
+
+
+def test_a_certificate_that_is_not_trusted_is_refused(tls, caplog, open_store):
+    """By a job and by a store, and the line says why; nothing was told to whoever that is."""
+    for url in (tls.url, f"{tls.url}?ssl_ca_certs={tls.stranger.path}"):
+        assert "certificate verify failed" in _refused(url)
+    store = open_store(url)
+    with caplog.at_level(logging.WARNING, "scrapy_mandelbot.store"):
+        store.put_pause(SITE, PAUSE)
+        assert claim(store, key="http://other") == 0
+    (line,) = caplog.messages
+    assert line.startswith("What is known of sites is kept in the memory of this run only")
+    assert "certificate verify failed" in line
+    assert "cret" not in line
+    assert store.get_pauses() == {SITE: PAUSE}
+    assert open_store(tls.good).get_pauses() == {}
+
+
+def test_a_certificate_of_another_host_is_refused(tls, client):
+    """Though one who is trusted has signed it; unless the URL says that this is no matter."""
+    before = client.config_get("tls-*-file")
+    crt, key = map(str, tls.other_host)
+    client.config_set("tls-cert-file", crt, "tls-key-file", key)
+    try:
+        assert "127.0.0.1" in _refused(tls.good)
+        for option in ("ssl_check_hostname=false", "ssl_cert_reqs=none"):
+            server = JobServer(f"{tls.good}&{option}", "job", 60)
+            assert server.join().worker
+            server.close()
+    finally:
+        client.config_set(
+            *("tls-cert-file", before["tls-cert-file"], "tls-key-file", before["tls-key-file"])
+        )
+
+
+def test_tls_is_never_left_for_the_clear(tls):
+    """A server that speaks no TLS is sent no password, and one that does answers nobody without."""
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+        said = []
+
+        def hear() -> None:
+            connection, _ = plain.accept()
+            with connection:
+                said.append(connection.recv(10_000))
+
+        hearing = threading.Thread(target=hear)
+        hearing.start()
+        assert _refused(tls.good.replace(str(tls.port), str(plain.getsockname()[1])))
+        hearing.join()
+    assert said[0][:1] == b"\x16", "the first record of TLS"
+    assert b"cret" not in said[0]
+    assert _refused(f"redis://127.0.0.1:{tls.port}/0")
+
+
+def _refused(url: str) -> str:
+    server = JobServer(url, "job", 60)
+    with pytest.raises(CannotKeepError) as raised:
+        server.join()
+    server.close()
+    return str(raised.value)
+
+
+class _Listener:
+    def __init__(self) -> None:
+        self.heard = Events()
+
+    def hear_stored_pause(self, key, pause) -> None:
+        self.heard("pause", key, pause)
+
+    def hear_all_stored(self, pauses, turns) -> None:
+        self.heard("all", dict(pauses))
