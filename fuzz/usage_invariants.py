@@ -13,7 +13,7 @@ from scrapy_mandelbot.robots.preferences import (
     words_of,
 )
 from scrapy_mandelbot.robots.preferences.ledger import (
-    Fetched,
+    FetchRecord,
     RulesInForce,
     digest_of,
     disagreements,
@@ -58,7 +58,7 @@ def usage(data: bytes) -> None:
                 assert (decided is None) == (whole[category] == "unknown")
                 assert str(decided).isprintable()
             rules = RulesInForce(robots, digest_of(body), 512_000, "rules")
-            line = line_of(Fetched(url, "", 200, agent, words, whole, rules, digest_of(tdmrep)))
+            line = line_of(FetchRecord(url, "", 200, agent, words, whole, rules, digest_of(tdmrep)))
             entry = read_line(line)
             assert entry is not None
             assert disagreements(entry, copies.get) == []

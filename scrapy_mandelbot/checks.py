@@ -70,7 +70,7 @@ class Project(NamedTuple):
         return any(order is None and _is_a(one, path) for one, order in own.items())
 
 
-class _Part(NamedTuple):
+class _ComponentPart(NamedTuple):
     """A component of the package, and what a crawl without it does not do."""
 
     setting: str
@@ -80,43 +80,43 @@ class _Part(NamedTuple):
 
 
 _PARTS = (
-    _Part(
+    _ComponentPart(
         "DOWNLOADER_MIDDLEWARES",
         "scrapy_mandelbot.RobotsTxtMiddleware",
         "robots.txt is not asked for",
         lambda project: project.config.obey,
     ),
-    _Part(
+    _ComponentPart(
         "DOWNLOADER_MIDDLEWARES",
         "scrapy_mandelbot.PauseMiddleware",
         "a site that answers 503 is not paused",
         lambda _: True,
     ),
-    _Part(
+    _ComponentPart(
         "SPIDER_MIDDLEWARES",
         "scrapy_mandelbot.RobotTagsMiddleware",
         "robot tags of pages are not read",
         lambda project: project.config.robot_tags != "off" or project.config.nofollow_links,
     ),
-    _Part(
+    _ComponentPart(
         "SPIDER_MIDDLEWARES",
         "scrapy_mandelbot.JobMiddleware",
         "what a page yields is not kept in one step with that it is done",
         lambda project: _is_a(project.settings["SCHEDULER"], "scrapy_mandelbot.JobScheduler"),
     ),
-    _Part(
+    _ComponentPart(
         "DOWNLOADER_MIDDLEWARES",
         "scrapy_mandelbot.purposes.UsageMiddleware",
         "what owners say of MANDELBOT_PURPOSE is not read",
         lambda project: bool(project.config.purposes) and project.config.usage != "off",
     ),
-    _Part(
+    _ComponentPart(
         "EXTENSIONS",
         "scrapy_mandelbot.SitemapFollower",
         "MANDELBOT_SITEMAPS = 'follow' does nothing",
         lambda project: project.config.sitemaps == "follow",
     ),
-    _Part(
+    _ComponentPart(
         "EXTENSIONS",
         "scrapy_mandelbot.SpiderHooks",
         "the spider's hook methods are not called",
@@ -240,7 +240,7 @@ def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
             yield Mistake(logging.WARNING, f"{text} forbids by itself. Set one of them to None.")
 
 
-class _Order(NamedTuple):
+class _ComponentOrder(NamedTuple):
     """A component of ours, and those of Scrapy's that have to stand on one side of it."""
 
     setting: str
@@ -252,7 +252,7 @@ class _Order(NamedTuple):
 
 
 _ORDERS = (
-    _Order(
+    _ComponentOrder(
         "DOWNLOADER_MIDDLEWARES",
         "scrapy_mandelbot.PauseMiddleware",
         is_before=False,
@@ -263,7 +263,7 @@ _ORDERS = (
         place="950",
         harm="a 503 is retried or cached before it is seen",
     ),
-    _Order(
+    _ComponentOrder(
         "DOWNLOADER_MIDDLEWARES",
         "scrapy_mandelbot.RobotsTxtMiddleware",
         is_before=True,
@@ -274,7 +274,7 @@ _ORDERS = (
         place="100",
         harm="a request is answered before its rules are asked for",
     ),
-    _Order(
+    _ComponentOrder(
         "SPIDER_MIDDLEWARES",
         "scrapy_mandelbot.RobotTagsMiddleware",
         is_before=True,

@@ -9,7 +9,7 @@ from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.fleet.changes import Answer
+    from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.job.job_store import KeptRequest
 
 LEASE = 60.0  # seconds; no test waits for it
@@ -21,12 +21,12 @@ class Worker(SharedJob):
     def __init__(self, url: str, name: str = "job", lease: float = LEASE) -> None:
         self.server = JobServer(url, name, lease)
         self.time = 1_000.0
-        self.answer: Answer | None = None
+        self.answer: Reply | None = None
         self.lost = None
         self.arrived = None
         super().__init__(self.server.join(), site_of_line, lambda: self.time)
 
-    def exchange(self, take: int = 0, idle: str = "") -> Answer:
+    def exchange(self, take: int = 0, idle: str = "") -> Reply:
         """Say all that there is to say, and ask for so many sites."""
         self.answer = self.server.exchange(self.next_exchange(take, idle))
         if self.answer.is_lost:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Callable, Iterator
 
-    from scrapy_mandelbot.commands.call import Job
-    from scrapy_mandelbot.commands.downloads import Fetched
+    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.downloads import FetchedFile
     from scrapy_mandelbot.robots.audit import LogFormat
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
 
@@ -132,7 +132,7 @@ class _Named(NamedTuple):
     since: float
 
 
-def audit(job: Job) -> Result:
+def audit(job: Invocation) -> Result:
     """Judge what a robot asked for, site by site."""
     remarks: list[str] = []
     agent = job.agent
@@ -159,7 +159,7 @@ def audit(job: Job) -> Result:
     law = Law(reading.how.clock.resolution, refusals, job.opts.retry_after, ttl)
     judged = {host: judge(visits, law) for host, visits in reading.sites.items()}
     report = reports.audit(
-        reports.Subject(
+        reports.AuditPageData(
             agent=agent if isinstance(agent, str) else ", ".join(agent),
             sources=sources,
             reading=reading,
@@ -179,11 +179,11 @@ def _page(report: dict[str, Any]) -> str:
 
 
 def _read(
-    job: Job, robot: Robot, make: Callable[[LogFormat], LogReading], remarks: list[str]
-) -> tuple[LogReading, list[reports.Source]]:
+    job: Invocation, robot: Robot, make: Callable[[LogFormat], LogReading], remarks: list[str]
+) -> tuple[LogReading, list[reports.LogSource]]:
     """Read all logs, as lines of one."""
     how, reading = _told_format(job.opts.log_format), None
-    sources: list[reports.Source] = []
+    sources: list[reports.LogSource] = []
     for source in job.args:
         for lines in pieces_of(source, remarks.append):
             if reading is None:
@@ -202,7 +202,9 @@ def _read(
             job.terminal.progress(f"{named(source)}: {reading.lines:,} lines")
             reading.read(lines)
         lines_before = sources[-1].last_line if sources else 0
-        sources.append(reports.Source(named(source), lines_before, reading.lines if reading else 0))
+        sources.append(
+            reports.LogSource(named(source), lines_before, reading.lines if reading else 0)
+        )
         if reading is not None:
             reading.begin()
     if reading is None:
@@ -243,13 +245,13 @@ def _is_from(addresses: list[str] | None) -> Callable[[str], bool] | None:
     return is_from
 
 
-def _copies(job: Job) -> list[tuple[_Named, CopyInForce]]:
+def _copies(job: Invocation) -> list[tuple[_Named, CopyInForce]]:
     """Return the robots.txt files that are named, in order."""
     told = [_told_copy(one) for one in job.opts.robots_txt or ()]
     asked = {one.source: url_to_check(one.source) for one in told if is_url(one.source)}
-    fetched: dict[str, Fetched] = {}
+    fetched: dict[str, FetchedFile] = {}
 
-    def visit(one: Fetched) -> tuple[()]:
+    def visit(one: FetchedFile) -> tuple[()]:
         fetched[one.wanted.url] = one
         return ()
 
@@ -258,7 +260,7 @@ def _copies(job: Job) -> list[tuple[_Named, CopyInForce]]:
     return [(one, _copy(job, one, fetched.get(asked.get(one.source, "")))) for one in told]
 
 
-def _copy(job: Job, one: _Named, fetched: Fetched | None) -> CopyInForce:
+def _copy(job: Invocation, one: _Named, fetched: FetchedFile | None) -> CopyInForce:
     if fetched is not None and fetched.failure is not None:
         raise CannotBeHadError(fetched.trouble)
     rules: Rules = rules_on_disk(one.source) if fetched is None else rules_from(fetched, None)

@@ -21,7 +21,7 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.commands.call import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
     from scrapy_mandelbot.store.contract import Copy, Store
 
@@ -95,7 +95,7 @@ def whole_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     return joined(lines)
 
 
-def look_at_copies(job: Job) -> Result:
+def look_at_copies(job: Invocation) -> Result:
     """List, show or drop copies."""
     setting = read_setting(job.settings, "store")
     place = setting if is_server(setting) else store_path(job.settings, setting)
@@ -118,7 +118,7 @@ def look_at_copies(job: Job) -> Result:
         return Result(0, {"copy": whole}, whole_text(whole, job.terminal.paint))
 
 
-def _drop(job: Job, store: Store | None) -> Result:
+def _drop(job: Invocation, store: Store | None) -> Result:
     if job.opts.all:
         gone = [site for site, _ in store.copies()] if store else []
     else:
@@ -148,7 +148,7 @@ def _opened(place: str | Path) -> Iterator[Store | None]:
     if not is_server(str(place)) and not Path(place).exists():
         yield None
         return
-    complaints = _Complaints()
+    complaints = _StoreWarnings()
     logger = logging.getLogger("scrapy_mandelbot.store")
     logger.addHandler(complaints)
     logger.propagate, propagated = False, logger.propagate
@@ -172,7 +172,7 @@ def _store(place: str | Path) -> Store:
     return RedisStore(str(place))
 
 
-class _Complaints(logging.Handler):
+class _StoreWarnings(logging.Handler):
     """Keeps what a store has to say."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.commands.downloads import Fetched
+    from scrapy_mandelbot.commands.downloads import FetchedFile
     from scrapy_mandelbot.commands.terminal import Terminal
 
 #: The version of what ``--format json`` prints: it grows when a name or a meaning changes.
@@ -28,7 +28,7 @@ VERSION = 1
 _MOST_BYTES = 16 * 1024 * 1024  # of a robots.txt that is checked; 500 KiB of it count
 
 
-class Job(NamedTuple):
+class Invocation(NamedTuple):
     """What one call is about."""
 
     verb: str
@@ -64,26 +64,26 @@ class Job(NamedTuple):
         """As much of a robots.txt is read."""
         return int(read_setting(self.settings, "robots_max_bytes"))
 
-    def wanted_robots(self, url: str) -> fetching.Wanted:
+    def wanted_robots(self, url: str) -> fetching.FetchPlan:
         """Return a robots.txt as it is asked for."""
         timeout = float(read_setting(self.settings, "robots_timeout"))
-        return fetching.Wanted(url, _MOST_BYTES, timeout)
+        return fetching.FetchPlan(url, _MOST_BYTES, timeout)
 
     def fetch(
         self,
-        wanted: Iterable[fetching.Wanted],
-        visit: Callable[[Fetched], Iterable[fetching.Wanted]],
+        wanted: Iterable[fetching.FetchPlan],
+        visit: Callable[[FetchedFile], Iterable[fetching.FetchPlan]],
     ) -> None:
         """Ask for URLs, which can be done once in a call."""
         if self.process is None:  # Scrapy makes one where robots.py asks for it
             raise CannotBeHadError("this takes a URL")
         fetching.fetch(self.process, wanted, visit, self.terminal.progress)
 
-    def fetch_one(self, url: str) -> Fetched:
+    def fetch_one(self, url: str) -> FetchedFile:
         """Ask for one robots.txt."""
-        found: list[Fetched] = []
+        found: list[FetchedFile] = []
 
-        def visit(fetched: Fetched) -> tuple[()]:
+        def visit(fetched: FetchedFile) -> tuple[()]:
             found.append(fetched)
             return ()
 
@@ -108,7 +108,7 @@ class Result:
     """Whether the text is a file: into a pipe go its very octets."""
 
 
-def body_of(fetched: Fetched) -> bytes:
+def body_of(fetched: FetchedFile) -> bytes:
     """Return the body of a success.
 
     Raises:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Mapping
 
-    from scrapy_mandelbot.commands.call import Job
-    from scrapy_mandelbot.commands.downloads import Fetched, Wanted
+    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.downloads import FetchedFile, FetchPlan
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
 
 FILE_NAME = ".robots-check.cfg"
@@ -124,7 +124,7 @@ _CANNOT_BE_HAD = 2
 _PATTERN = frozenset("*?[")
 
 
-def check(job: Job) -> Result:
+def check(job: Invocation) -> Result:
     """Check files and sites. One that cannot be had does not keep the others from being checked."""
     choices = read_choices(job.opts, Path.cwd())
     is_one = len(job.args) == 1 and not _is_pattern(job.args[0])
@@ -147,7 +147,7 @@ def check(job: Job) -> Result:
     return Result(code, data, text, page=page, remarks=failures)
 
 
-def _text(job: Job, reports: list[dict[str, Any]], choices: Choices, *, is_one: bool) -> str:
+def _text(job: Invocation, reports: list[dict[str, Any]], choices: Choices, *, is_one: bool) -> str:
     if job.opts.format == "csv":
         return findings.as_csv(reports)
     if job.opts.format == "github":
@@ -158,7 +158,9 @@ def _text(job: Job, reports: list[dict[str, Any]], choices: Choices, *, is_one: 
     return text if is_one else f"{text}\n{findings.total_text(reports, job.terminal.paint)}"
 
 
-def _page(job: Job, had: dict[str, Rules | CannotBeHadError], reports: list[dict[str, Any]]) -> str:
+def _page(
+    job: Invocation, had: dict[str, Rules | CannotBeHadError], reports: list[dict[str, Any]]
+) -> str:
     (rules,) = had.values()
     if isinstance(rules, CannotBeHadError):
         raise rules
@@ -188,7 +190,7 @@ def _expanded(sources: list[str]) -> Iterator[str]:
         yield from found
 
 
-def _had(job: Job, sources: list[str]) -> Iterator[tuple[str, Rules | CannotBeHadError]]:
+def _had(job: Invocation, sources: list[str]) -> Iterator[tuple[str, Rules | CannotBeHadError]]:
     """Yield the rules of each source, in order, each once; or why they cannot be had."""
     of_sites = _of_sites(job, list(dict.fromkeys(filter(is_url, sources))))
     for source in dict.fromkeys(sources):
@@ -202,16 +204,16 @@ def _on_disk(source: str) -> Rules | CannotBeHadError:
         return error
 
 
-def _of_sites(job: Job, urls: list[str]) -> dict[str, Rules | CannotBeHadError]:
+def _of_sites(job: Invocation, urls: list[str]) -> dict[str, Rules | CannotBeHadError]:
     """Ask for files; where one is not there, whether it is there in capitals.
 
     Raises:
         CannotBeHadError: a URL has no site.
     """
-    found: dict[str, Fetched] = {}
+    found: dict[str, FetchedFile] = {}
     in_capitals: set[str] = set()
 
-    def visit(fetched: Fetched) -> list[Wanted]:
+    def visit(fetched: FetchedFile) -> list[FetchPlan]:
         url: str = fetched.wanted.on_behalf_of
         if url in found:
             if fetched.status in SUCCESS:
@@ -230,7 +232,7 @@ def _of_sites(job: Job, urls: list[str]) -> dict[str, Rules | CannotBeHadError]:
     return {url: _rules(found[url], in_capitals=url in in_capitals) for url in urls}
 
 
-def _rules(fetched: Fetched, *, in_capitals: bool) -> Rules | CannotBeHadError:
+def _rules(fetched: FetchedFile, *, in_capitals: bool) -> Rules | CannotBeHadError:
     try:
         delivery = replace(delivery_of(fetched), in_capitals=in_capitals)
         return rules_from(fetched, delivery)

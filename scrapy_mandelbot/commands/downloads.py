@@ -34,7 +34,7 @@ _MOST_REDIRECTS = 10  # "up to 10 redirections" (Moderatobot, "File access")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FetchPlan:
     """A URL to be asked for."""
 
     url: str
@@ -47,10 +47,10 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedFile:
     """What came of a URL: an answer, or a failure."""
 
-    wanted: Wanted
+    wanted: FetchPlan
     final_url: str
     redirects: int
     seconds: float
@@ -82,8 +82,8 @@ class Fetched:
 
 def fetch(
     process: CrawlerProcessBase,
-    wanted: Iterable[Wanted],
-    visit: Callable[[Fetched], Iterable[Wanted]],
+    wanted: Iterable[FetchPlan],
+    visit: Callable[[FetchedFile], Iterable[FetchPlan]],
     progress: Callable[[str], None],
 ) -> None:
     """Ask for URLs one after the other, and for what `visit` wants then. Blocks to the end.
@@ -105,8 +105,8 @@ class _Session:
 
     def __init__(
         self,
-        wanted: deque[Wanted],
-        visit: Callable[[Fetched], Iterable[Wanted]],
+        wanted: deque[FetchPlan],
+        visit: Callable[[FetchedFile], Iterable[FetchPlan]],
         progress: Callable[[str], None],
     ) -> None:
         self._wanted = wanted
@@ -138,7 +138,7 @@ class _AskingSpider(Spider):
             yield request
 
 
-async def _get(limits: DownloadLimits, wanted: Wanted) -> Fetched:
+async def _get(limits: DownloadLimits, wanted: FetchPlan) -> FetchedFile:
     """Ask for one URL, following redirects. Nothing that goes wrong is raised."""
     began = time.monotonic()
 
@@ -161,7 +161,7 @@ async def _get(limits: DownloadLimits, wanted: Wanted) -> Fetched:
             error = None
     if response is None or error is not None:
         error = error or RuntimeError("no response")
-        return Fetched(
+        return FetchedFile(
             *(wanted, trail.url, redirects, seconds),
             failure=failure_of(error),
             detail=in_words(error),
@@ -170,7 +170,7 @@ async def _get(limits: DownloadLimits, wanted: Wanted) -> Fetched:
         is_incomplete = breaks_off(trail.response, trail.download)
         if trail.download.is_late:
             seconds = max(seconds, wanted.timeout)
-    return Fetched(
+    return FetchedFile(
         *(wanted, trail.url, redirects, seconds, response.status, body),
         (response.headers.get("Content-Type") or b"").decode("latin-1"),
         (response.headers.get("Content-Encoding") or b"").decode("latin-1"),

@@ -13,10 +13,10 @@ from scrapy_mandelbot.robots.reports import fix_report as correction
 from scrapy_mandelbot.robots.reports.terminal_text import is_url
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.commands.call import Invocation
 
 
-def fix(job: Job) -> Result:
+def fix(job: Invocation) -> Result:
     """Correct one file, and write it where that was asked for."""
     source = job.args[0]
     if is_url(source):
@@ -40,7 +40,7 @@ def fix(job: Job) -> Result:
     return Result(code, report, text, is_file=True, remarks=told, page=page)
 
 
-def _corrected(job: Job, report: dict[str, Any]) -> str:
+def _corrected(job: Invocation, report: dict[str, Any]) -> str:
     """Return the file or the diff: for a program as it is, for a person as it can be shown."""
     if job.terminal.is_screen:
         is_diff, paint = job.opts.diff, job.terminal.paint

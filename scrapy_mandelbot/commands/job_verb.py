@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
 
-    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.commands.call import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
     from scrapy_mandelbot.sites.pause import LeftPause
 
@@ -162,7 +162,7 @@ def _moment(seconds: float) -> str:
         return datetime.max.replace(tzinfo=timezone.utc).isoformat()
 
 
-def look_at_job(job: Job) -> Result:
+def look_at_job(job: Invocation) -> Result:
     """Tell what waits, or have sites asked again whose pauses a run has left."""
     if is_server(job.args[0]):
         return _look_at_shared(job)
@@ -195,7 +195,7 @@ def look_at_job(job: Job) -> Result:
     return Result(0, report, text(report, job.terminal.paint))
 
 
-def _look_at_shared(job: Job) -> Result:
+def _look_at_shared(job: Invocation) -> Result:
     """Tell what waits in a job on Redis, ``redis://…#NAME``."""
     url, _, name = job.args[0].partition("#")
     if not name or job.args[1:]:
@@ -216,7 +216,7 @@ def _look_at_shared(job: Job) -> Result:
     return Result(0, report, text(report, job.terminal.paint))
 
 
-class _Found(NamedTuple):
+class _JobContents(NamedTuple):
     """What there is in a job."""
 
     lines: Counter[str]
@@ -229,7 +229,7 @@ class _Found(NamedTuple):
     """Sites, and their pauses that were not over."""
 
 
-def _read(path: Path) -> _Found:
+def _read(path: Path) -> _JobContents:
     """Return what there is in the file of a job.
 
     Raises:
@@ -251,7 +251,7 @@ def _read(path: Path) -> _Found:
     left = [
         (name.removeprefix(IN_JOB), one) for name, state in kept.items() for one in read_left(state)
     ]
-    return _Found(_by_key(lines), _by_key(in_flight), aside, left)
+    return _JobContents(_by_key(lines), _by_key(in_flight), aside, left)
 
 
 def _by_key(lines: Counter[str]) -> Counter[str]:

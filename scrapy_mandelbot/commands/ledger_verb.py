@@ -17,13 +17,13 @@ from scrapy_mandelbot.store.memory import Recent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.commands.call import Job
+    from scrapy_mandelbot.commands.call import Invocation
 
 _COPIES_LIMIT = 32 * 1024 * 1024  # bytes of copies that are held while lines are decided again
 _MOST_TOLD = 50  # lines that do not agree, told one by one
 
 
-def look_at_ledger(job: Job) -> Result:
+def look_at_ledger(job: Invocation) -> Result:
     """Tell why a page was fetched, or decide every line again."""
     named = job.opts.file or read_setting(job.settings, "ledger")
     if not named:
@@ -35,7 +35,7 @@ def look_at_ledger(job: Job) -> Result:
         raise CannotBeHadError(f"{ledger}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _why(job: Job, ledger: Path) -> Result:
+def _why(job: Invocation, ledger: Path) -> Result:
     wanted = without_user(job.args[1])
     found = [
         entry
@@ -48,7 +48,7 @@ def _why(job: Job, ledger: Path) -> Result:
     return Result(0, report, reports.why_text(found, job.terminal.paint))
 
 
-def _verify(job: Job, ledger: Path) -> Result:
+def _verify(job: Invocation, ledger: Path) -> Result:
     copies = _Copies(ledger)
     lines = 0
     wrong: list[dict[str, Any]] = []
@@ -72,7 +72,7 @@ def _verify(job: Job, ledger: Path) -> Result:
     return Result(3 if different else 0, report, reports.verify_text(report, job.terminal.paint))
 
 
-def _entries(job: Job, ledger: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
+def _entries(job: Invocation, ledger: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """Yield the lines with their numbers; None: one that cannot be read."""
     for number, line in enumerate(lines_of(ledger), start=1):
         if number % 1_000 == 0:

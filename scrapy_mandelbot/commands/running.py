@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.audit_verb import audit
 from scrapy_mandelbot.commands.cache_verb import look_at_copies
-from scrapy_mandelbot.commands.call import Job, Result
+from scrapy_mandelbot.commands.call import Invocation, Result
 from scrapy_mandelbot.commands.check_verb import check
 from scrapy_mandelbot.commands.fix_verb import fix
 from scrapy_mandelbot.commands.job_verb import look_at_job
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
 
-VERBS: dict[str, Callable[[Job], Result]] = {
+VERBS: dict[str, Callable[[Invocation], Result]] = {
     "check": check,
     "fix": fix,
     "explain": explain,
@@ -53,7 +53,7 @@ def run(
     try:
         if opts.format == "html":
             check_for_jinja()
-        job = Job(args[0], args[1:], opts, settings, process, terminal)
+        job = Invocation(args[0], args[1:], opts, settings, process, terminal)
         result = VERBS[job.verb](job)
         _print(job, result)
     except (CannotBeHadError, SettingsError) as error:
@@ -65,7 +65,7 @@ def run(
     return result.exit_code
 
 
-def _print(job: Job, result: Result) -> None:
+def _print(job: Invocation, result: Result) -> None:
     """Print what came of it. Who reads may stop, as `head` does: that changes no exit code."""
     terminal, wanted = job.terminal, job.opts.format
     for line in result.remarks:

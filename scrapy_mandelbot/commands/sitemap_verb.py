@@ -18,20 +18,20 @@ from scrapy_mandelbot.rules.own_requests import http_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.commands.call import Job
-    from scrapy_mandelbot.commands.downloads import Fetched
+    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.downloads import FetchedFile
 
 _MOST_SITEMAPS = 100  # read in one call
 
 
-def list_sitemaps(job: Job) -> Result:
+def list_sitemaps(job: Invocation) -> Result:
     """List the sitemaps of a file, and read them if that was asked for."""
     source = job.args[0]
     report: dict[str, Any] = {}
     if is_url(source):
         source = url_to_check(source)
 
-        def visit(fetched: Fetched) -> Iterator[fetching.Wanted]:
+        def visit(fetched: FetchedFile) -> Iterator[fetching.FetchPlan]:
             if not report:
                 body = body_of(fetched)
                 report.update(_cited(source, body, fetched.wanted.url, job.max_bytes))
@@ -54,19 +54,19 @@ def _cited(source: str, body: bytes, base: str, max_bytes: int) -> dict[str, Any
     )
 
 
-def _to_read(job: Job, found: list[dict[str, Any]]) -> Iterator[fetching.Wanted]:
+def _to_read(job: Invocation, found: list[dict[str, Any]]) -> Iterator[fetching.FetchPlan]:
     if not job.opts.read:
         return
     most = int(read_setting(job.settings, "sitemap_max_bytes"))
     timeout = float(job.settings.getfloat("DOWNLOAD_TIMEOUT"))
     for sitemap in found:
         if is_url(sitemap["url"]):
-            yield fetching.Wanted(sitemap["url"], most, timeout, on_behalf_of=sitemap)
+            yield fetching.FetchPlan(sitemap["url"], most, timeout, on_behalf_of=sitemap)
         else:
             sitemap["failure"] = "this is no URL that can be read"
 
 
-def _read(job: Job, fetched: Fetched, report: dict[str, Any]) -> list[dict[str, Any]]:
+def _read(job: Invocation, fetched: FetchedFile, report: dict[str, Any]) -> list[dict[str, Any]]:
     """Note what is in a sitemap; return those that it lists and that are to be read."""
     sitemap: dict[str, Any] = fetched.wanted.on_behalf_of
     sitemap["status"] = fetched.status

@@ -11,12 +11,12 @@ from scrapy_mandelbot.robots.lint import Delivery
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.robots.reports import check_report as findings
 from scrapy_mandelbot.robots.reports import fix_report as correction
-from scrapy_mandelbot.robots.reports.robots_page import Subject, render
+from scrapy_mandelbot.robots.reports.robots_page import RobotsPageData, render
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS, Rules
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.call import Job
-    from scrapy_mandelbot.commands.downloads import Fetched
+    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.downloads import FetchedFile
 
 
 def check_for_jinja() -> None:
@@ -32,7 +32,7 @@ def check_for_jinja() -> None:
 
 
 def page_of(
-    job: Job,
+    job: Invocation,
     rules: Rules,
     *,
     checked: dict[str, Any] | None = None,
@@ -52,7 +52,7 @@ def page_of(
     dialect, max_bytes = job.dialect, job.max_bytes
     if corrected is None and rules.read(dialect, max_bytes)[0] is not None:
         corrected = correction.fix(rules.source, rules.body, dialect, max_bytes)
-    subject = Subject(
+    subject = RobotsPageData(
         rules=rules,
         checked=checked or findings.check_rules(rules, max_bytes),
         corrected=corrected,
@@ -76,12 +76,12 @@ def rules_on_disk(source: str) -> Rules:
     return Rules(named(source), read_source(source), delivery=delivery_of_file(source))
 
 
-def rules_from(fetched: Fetched, delivery: Delivery | None) -> Rules:
+def rules_from(fetched: FetchedFile, delivery: Delivery | None) -> Rules:
     """Return the rules that a site's answer means."""
     return Rules(fetched.wanted.url, fetched.body, fetched.answer, delivery)
 
 
-def delivery_of(fetched: Fetched) -> Delivery:
+def delivery_of(fetched: FetchedFile) -> Delivery:
     """Return how a file came. That it took longer than anyone waits is a finding.
 
     Raises:

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-    from scrapy_mandelbot.commands.call import Job
-    from scrapy_mandelbot.commands.downloads import Fetched
+    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.downloads import FetchedFile
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
 
 _STEPS = 100  # of what is shown while it is done
 
 
-def explain(job: Job) -> Result:
+def explain(job: Invocation) -> Result:
     """Say of each URL whether it may be fetched, and by which line."""
     questions = _questions(job)
     dialect, with_changes = job.dialect, job.opts.changes or len(questions) == 1
@@ -50,7 +50,7 @@ def explain(job: Job) -> Result:
     return _result(job, explanation, questions, reports)
 
 
-def compare(job: Job) -> Result:
+def compare(job: Invocation) -> Result:
     """Say of each URL how the robots of all dialects decide."""
     questions = _questions(job)
     reports = [comparison.compare(one, job.max_bytes) for one in _counted(job, questions)]
@@ -58,7 +58,7 @@ def compare(job: Job) -> Result:
 
 
 def _result(
-    job: Job, made_by: ModuleType, questions: list[Question], reports: list[dict[str, Any]]
+    job: Invocation, made_by: ModuleType, questions: list[Question], reports: list[dict[str, Any]]
 ) -> Result:
     wanted = job.opts.format or ("text" if len(questions) == 1 else "table")
     text = ""
@@ -83,13 +83,13 @@ def _result(
     )
 
 
-def _page_of_urls(job: Job, questions: list[Question], told: dict[str, list[str]]) -> str:
+def _page_of_urls(job: Invocation, questions: list[Question], told: dict[str, list[str]]) -> str:
     if not questions:
         raise CannotBeHadError("there is no URL, and so no robots.txt to make a page of")
     return page_of(job, questions[0].rules, told=told)
 
 
-def _counted(job: Job, questions: list[Question]) -> Iterator[Question]:
+def _counted(job: Invocation, questions: list[Question]) -> Iterator[Question]:
     """Iterate over the questions, and show how far it has come."""
     step = max(1, len(questions) // _STEPS)
     for number, question in enumerate(questions):
@@ -99,7 +99,7 @@ def _counted(job: Job, questions: list[Question]) -> Iterator[Question]:
         yield question
 
 
-def _questions(job: Job) -> list[Question]:
+def _questions(job: Invocation) -> list[Question]:
     """Return who asks for what."""
     asked = _rules_of(job)
     if not job.opts.robots:
@@ -123,7 +123,7 @@ def _left_out(questions: list[Question]) -> Iterator[str]:
             yield f"{rules.source} names {left:,} more robots, which are left out"
 
 
-def _rules_of(job: Job) -> list[tuple[AskedUrl, Rules]]:
+def _rules_of(job: Invocation) -> list[tuple[AskedUrl, Rules]]:
     """Return the URLs asked about, each with the rules of its site, or those of the file."""
     urls = read_urls(job.args, job.opts.urls)
     if job.opts.file:
@@ -139,7 +139,7 @@ def _rules_of(job: Job) -> list[tuple[AskedUrl, Rules]]:
         raise CannotBeHadError(f"a page is about one site, and these URLs are of {len(wanted)}")
     rules_of: dict[str, Rules] = {}
 
-    def visit(fetched: Fetched) -> tuple[()]:
+    def visit(fetched: FetchedFile) -> tuple[()]:
         url = fetched.wanted.url
         # Of several sites one that is not there is a line in the report, as one that is down is.
         if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER} and len(wanted) == 1:

@@ -49,7 +49,7 @@ class Claimed(NamedTuple):
     body: bytes
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What came of an exchange."""
 
     is_lost: bool
@@ -81,16 +81,16 @@ class Answer(NamedTuple):
 
 UNKNOWN = -1
 """In place of the number of a worker's last exchange: it is none of that job."""
-_LOST = Answer(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FBT003 -- fields
+_LOST = Reply(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FBT003 -- fields
 
 
-def read_answer(said: list[Any]) -> Answer:
+def read_answer(said: list[Any]) -> Reply:
     """Return what the script has returned."""
     if said[0] == b"lost":
         return _LOST._replace(last=int(said[1]))
     status, now, granted, claimed, dropped, passed_over, give_back, surplus = said[:8]
     run, outcome, next_due, waiting = said[8:]
-    return Answer(
+    return Reply(
         is_lost=False,
         is_again=status == b"again",
         now=now / 1000,

@@ -24,7 +24,7 @@ MOST_BYTES = 16 * 1024 * 1024
 _NUMBER = 4  # where the number of a request stands that is pushed
 
 
-class Said(NamedTuple):
+class UnackedRoots(NamedTuple):
     """A word that a worker has to say, or has said."""
 
     word: Word
@@ -42,7 +42,7 @@ class Said(NamedTuple):
         """Whether no request of the job would have it said again."""
         return self.word[0] in {"see", "keep"} or (self.is_push and self.parent in {None, START})
 
-    def moved(self, by: int) -> Said:
+    def moved(self, by: int) -> UnackedRoots:
         """Return it with another number of its request."""
         if not self.is_push:
             return self
@@ -68,12 +68,12 @@ class SaidAlone:
 
     def __init__(self, forgotten: int) -> None:
         self._forgotten = forgotten
-        self._exchanges: deque[tuple[int, float, list[Said]]] = deque()
+        self._exchanges: deque[tuple[int, float, list[UnackedRoots]]] = deque()
         self._count = self._size = 0
         self._rests: dict[bytes, tuple[int, float, bytes, str]] = {}
         """Sites, and by which exchange, when and what was said of them; the last of each."""
 
-    def add(self, number: int, now: float, words: Iterable[Said]) -> None:
+    def add(self, number: int, now: float, words: Iterable[UnackedRoots]) -> None:
         """Note what was said in an exchange that Redis has taken; now is in seconds."""
         alone = [one for one in words if one.is_alone]
         if alone:
@@ -91,7 +91,7 @@ class SaidAlone:
             if any(one.is_push for one in gone):
                 self._forgotten = number
 
-    def add_rests(self, number: int, now: float, words: Iterable[Said]) -> None:
+    def add_rests(self, number: int, now: float, words: Iterable[UnackedRoots]) -> None:
         """Note what is said of sites; now is in seconds."""
         rests = self._rests
         for one in words:
@@ -109,7 +109,7 @@ class SaidAlone:
                 left = max(0.0, float(milliseconds) - 1000 * (now - at))
                 yield site, state, milliseconds if left == inf else f"{left:.0f}"
 
-    def after(self, last: int) -> tuple[bool, list[Said]]:
+    def after(self, last: int) -> tuple[bool, list[UnackedRoots]]:
         """Return whether all is known that was said after an exchange, and what is."""
         words = [one for number, _, some in self._exchanges if number > last for one in some]
         return self._forgotten <= last, words

@@ -26,7 +26,7 @@ _MOST_GIVEN = 4  # sites at a time, to workers that have room for more
 _LOOKED_AT = 100  # sites, for those
 
 
-class Queue(Protocol):
+class SiteHolder(Protocol):
     """What is told of sites that come and go."""
 
     def rouse(self, name: str) -> None:
@@ -51,7 +51,12 @@ class OwnSites:
     """
 
     def __init__(
-        self, crawler: Crawler, crawl: Crawl, job: SharedJob, storage: SharedStorage, queue: Queue
+        self,
+        crawler: Crawler,
+        crawl: Crawl,
+        job: SharedJob,
+        storage: SharedStorage,
+        queue: SiteHolder,
     ) -> None:
         self._crawler = crawler
         self._crawl = crawl

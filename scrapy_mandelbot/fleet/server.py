@@ -9,7 +9,7 @@ from importlib.resources import files
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from scrapy_mandelbot.fleet.changes import Answer, Exchange, key, name, read_answer
+from scrapy_mandelbot.fleet.changes import Exchange, Reply, key, name, read_answer
 from scrapy_mandelbot.job.job_store import CannotKeepError
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class JobServer:
         worker, run, waiting, others, born = map(int, told)
         return Joined(worker, run, waiting, others, born, token)
 
-    def exchange(self, exchange: Exchange) -> Answer:
+    def exchange(self, exchange: Exchange) -> Reply:
         """Say and ask for all that an exchange has, at once or not at all.
 
         Raises:

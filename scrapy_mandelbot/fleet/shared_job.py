@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import UNKNOWN, Exchange, key, push
 from scrapy_mandelbot.fleet.changes import name as name_of
-from scrapy_mandelbot.fleet.holdings import FIRST, HeldLines, HeldSite, Lost, Said, SaidAlone
+from scrapy_mandelbot.fleet.holdings import (
+    FIRST,
+    HeldLines,
+    HeldSite,
+    Lost,
+    SaidAlone,
+    UnackedRoots,
+)
 from scrapy_mandelbot.job.job_store import START, ChildrenLeft, KeptRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from scrapy_mandelbot.fleet.changes import Answer, Word
+    from scrapy_mandelbot.fleet.changes import Reply, Word
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_store import Place
 
@@ -68,10 +75,10 @@ class SharedJob:
         """By parent, how often it gave a fingerprint that stops nothing."""
         self._recent: tuple[set[int], set[int]] = set(), set()
         """Fingerprints that this worker has said lately."""
-        self._words: list[Said] = []
+        self._words: list[UnackedRoots] = []
         self._size = 0
         self._sent: Exchange | None = None
-        self._sent_words: list[Said] = []
+        self._sent_words: list[UnackedRoots] = []
         self._claiming: list[str] = []
         """Sites of which requests are claimed by what was sent."""
         self._count = 0
@@ -273,7 +280,7 @@ class SharedJob:
         number = UNKNOWN if sent is None else sent.number
         return Exchange(self.worker, self.token, number, self.last, self.run, 0, 0, "", ())
 
-    def take_answer(self, answer: Answer) -> Arrived:
+    def take_answer(self, answer: Reply) -> Arrived:
         """Go by what an exchange was answered."""
         sent = self._sent
         assert sent is not None  # noqa: S101 -- an answer is to something
@@ -371,7 +378,7 @@ class SharedJob:
         return number
 
     def _add(self, word: Word, size: int = 0, parent: int | None = None) -> None:
-        self._words.append(Said(word, size, parent))
+        self._words.append(UnackedRoots(word, size, parent))
         self._size += size
 
     def _wait(

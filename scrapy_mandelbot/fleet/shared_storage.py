@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.fleet.shared_job import SharedJob
-    from scrapy_mandelbot.job.job_storage import Complaints
-    from scrapy_mandelbot.job.requests import Order, RequestForm
+    from scrapy_mandelbot.job.job_storage import StorageWarnings
+    from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 
 LOST = -1
 """Stands for the number of a request whose lease was lost: it comes back, to whoever has it now."""
@@ -37,9 +37,9 @@ class SharedStorage(JobStorage):
         self,
         job: SharedJob,
         form: RequestForm,
-        order: Order,
+        order: LineOrder,
         fingerprint: Callable[[Request], bytes],
-        complaints: Complaints,
+        complaints: StorageWarnings,
         site_of: Callable[[str], str],
     ) -> None:
         super().__init__(job, form, order, fingerprint, complaints)

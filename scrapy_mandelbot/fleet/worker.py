@@ -21,7 +21,7 @@ from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job import JobError, RunningJob
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.memory_job import MemoryJob
-from scrapy_mandelbot.job.requests import Order, RequestForm
+from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call
-    from scrapy_mandelbot.fleet.changes import Answer, Exchange
-    from scrapy_mandelbot.fleet.own_sites import Queue
+    from scrapy_mandelbot.fleet.changes import Exchange, Reply
+    from scrapy_mandelbot.fleet.own_sites import SiteHolder
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_storage import InHand
     from scrapy_mandelbot.sites.site import SiteState
@@ -118,7 +118,7 @@ class JobWorker(RunningJob):
     def begin(self, spider: Spider) -> SharedStorage:
         """Return where the requests are kept that this worker holds."""
         form = RequestForm(spider)
-        order = Order.of(self._crawler.settings)
+        order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
         self.storage = SharedStorage(self.job, form, order, fingerprint, self, site_of_line)
         self.storage.given_by = self._given.get
@@ -127,7 +127,7 @@ class JobWorker(RunningJob):
         connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         return self.storage
 
-    def serve(self, queue: Queue) -> None:
+    def serve(self, queue: SiteHolder) -> None:
         """Have requests come to a queue, from now on."""
         self._own = OwnSites(self._crawler, self._crawl, self.job, self.storage, queue)
         self._is_serving = True
@@ -230,7 +230,7 @@ class JobWorker(RunningJob):
             idle = "close" if self._closes_when_paused else "wait"
         return self.job.next_exchange(take, idle)
 
-    def _answered(self, answer: Answer | CannotKeepError) -> None:
+    def _answered(self, answer: Reply | CannotKeepError) -> None:
         self._is_asking = False
         if self._is_closed:
             return
@@ -257,7 +257,7 @@ class JobWorker(RunningJob):
         if brought or self._has_ended or not self.has_something_to_say:
             engine.wake(self._crawler)
 
-    def _go_by(self, answer: Answer) -> bool:
+    def _go_by(self, answer: Reply) -> bool:
         """Take what an answer has brought; return whether that is anything."""
         job, own = self.job, self._own
         own.server_time = answer.now - self.clock.now()
@@ -409,7 +409,7 @@ class JobWorker(RunningJob):
         if self._feeds is not None:
             self._feeds.flush()
 
-    def _count(self, said: int, answer: Answer) -> None:
+    def _count(self, said: int, answer: Reply) -> None:
         count = self._crawler.stats.inc_value
         kept = said - answer.dropped - answer.passed_over
         if kept > 0:

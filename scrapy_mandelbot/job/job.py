@@ -20,7 +20,7 @@ from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
 from scrapy_mandelbot.job.job_storage import InHand, JobStorage
 from scrapy_mandelbot.job.job_store import START, CannotKeepError
-from scrapy_mandelbot.job.requests import Order, RequestForm
+from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.site_states import KeptSites
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.job.takeover import take_over
@@ -156,7 +156,7 @@ class Job(RunningJob):
             JobError: what the last run has left cannot be taken up.
         """
         form = RequestForm(spider)
-        order = Order.of(self._crawler.settings)
+        order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
         self.storage = JobStorage(self.store, form, order, fingerprint, self)
         self.storage.given_by = self._given.get

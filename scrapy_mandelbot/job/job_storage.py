@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.job.job_store import JobStore, Place
-    from scrapy_mandelbot.job.requests import Order, RequestForm
+    from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 
 
 class InHand:
@@ -68,7 +68,7 @@ class InHand:
         self._left = ChildrenLeft()
 
 
-class Complaints(Protocol):
+class StorageWarnings(Protocol):
     """What is told of requests that cannot be kept as they should."""
 
     def unwritable(self, request: Request, error: Exception) -> None:
@@ -96,9 +96,9 @@ class JobStorage:
         self,
         store: JobStore,
         form: RequestForm,
-        order: Order,
+        order: LineOrder,
         fingerprint: Callable[[Request], bytes],
-        complaints: Complaints,
+        complaints: StorageWarnings,
     ) -> None:
         self._store = store
         self._form = form

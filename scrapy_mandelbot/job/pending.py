@@ -17,7 +17,7 @@ MOST_HIDDEN = 64
 """Claimed rows that a claim steps over; when there are more they are moved out of its way."""
 
 
-class Line:
+class LineIndex:
     """A line: what of it is in the file and may be claimed, and what is not written yet."""
 
     __slots__ = ("_fresh", "hidden", "in_file", "name", "number", "rows", "waiting")
@@ -39,7 +39,7 @@ class Line:
     def __repr__(self) -> str:
         return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
 
-    def add(self, row: Row) -> None:
+    def add(self, row: RequestRow) -> None:
         """Have a row wait that is not written."""
         heappush(self._fresh, (row.place, row.number))
         self.rows += 1
@@ -84,7 +84,7 @@ class Line:
         self.waiting -= 1
 
 
-class Row(NamedTuple):
+class RequestRow(NamedTuple):
     """A request as it is written: a row of the table."""
 
     number: int
@@ -104,7 +104,7 @@ class Row(NamedTuple):
 class Pending:
     """Rows, marks and state that wait for a commit."""
 
-    rows: dict[int, Row] = field(default_factory=dict)
+    rows: dict[int, RequestRow] = field(default_factory=dict)
     """To be written, by number: new ones, and those that were put back."""
     gone: set[int] = field(default_factory=set)
     """Numbers of rows that are to be deleted, before others are written."""
@@ -133,7 +133,7 @@ class Pending:
             + len(self.state)
         )
 
-    def add_row(self, row: Row) -> None:
+    def add_row(self, row: RequestRow) -> None:
         """Have a row written, in place of the one of that number."""
         self.rows[row.number] = row
         self.size += len(row.body)

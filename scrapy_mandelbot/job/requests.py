@@ -135,7 +135,7 @@ def are_scrapys_queues(settings: BaseSettings) -> bool:
     )
 
 
-class Order:
+class LineOrder:
     """In which order a line is asked for, as the settings choose Scrapy's queues.
 
     Args:
@@ -149,7 +149,7 @@ class Order:
         self._start_is_last_first = start_is_last_first
 
     @classmethod
-    def of(cls, settings: BaseSettings) -> Order:
+    def of(cls, settings: BaseSettings) -> LineOrder:
         """Return the order that the settings choose."""
         start = settings["SCHEDULER_START_DISK_QUEUE"]
         return cls(

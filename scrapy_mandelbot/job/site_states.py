@@ -29,7 +29,7 @@ ENDLESS = "inf"
 _MOST = 50  # pauses of a site, which chooses the paths of its sections
 
 
-class Left(NamedTuple):
+class SiteHandover(NamedTuple):
     """What an owner leaves of a site."""
 
     state: bytes
@@ -37,7 +37,7 @@ class Left(NamedTuple):
     """For which it is left alone from now on, or ``ENDLESS``."""
 
 
-NOTHING_LEFT = Left(b"", "0")
+NOTHING_LEFT = SiteHandover(b"", "0")
 
 
 def is_calm(site: SiteState) -> bool:
@@ -45,7 +45,7 @@ def is_calm(site: SiteState) -> bool:
     return site.is_plain or (site.scout is None and next(site.left(), None) is None)
 
 
-def left_of(site: SiteState, now: float, server_time: float, least: float) -> Left:
+def left_of(site: SiteState, now: float, server_time: float, least: float) -> SiteHandover:
     """Return what the next owner of a site has to know.
 
     Args:
@@ -61,7 +61,7 @@ def left_of(site: SiteState, now: float, server_time: float, least: float) -> Le
         rest = inf
     elif not isfinite(rest):  # probed just now
         rest = least
-    return Left(
+    return SiteHandover(
         written(pauses_of(site), server_time),
         ENDLESS if rest == inf else f"{rest * 1000:.0f}",
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.job.fingerprints import Fingerprints
 from scrapy_mandelbot.job.job_file import CorruptError, as_ours, connect, our_error, read_states
 from scrapy_mandelbot.job.job_store import ChildrenLeft, KeptRequest
-from scrapy_mandelbot.job.pending import MOST_HIDDEN, Line, Pending, Row
+from scrapy_mandelbot.job.pending import MOST_HIDDEN, LineIndex, Pending, RequestRow
 from scrapy_mandelbot.store.sqlite_file import transaction
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ class SqliteJob:
     def __init__(self, path: Path, *, is_synced: bool = False) -> None:
         self.path = path
         self._pending = Pending()
-        self._lines: dict[str, Line] = {}
-        self._claimed: dict[int, Line] = {}
-        self._unwritten: dict[int, Line] = {}
+        self._lines: dict[str, LineIndex] = {}
+        self._claimed: dict[int, LineIndex] = {}
+        self._unwritten: dict[int, LineIndex] = {}
         """By number, the lines of the rows that are pending."""
-        self._out: dict[int, Line] = {}
+        self._out: dict[int, LineIndex] = {}
         """By number, the lines of rows in the file that may not be claimed: they are claimed, or
         are not any more as the file has them."""
         self._parents: set[int] = set()
@@ -241,7 +241,7 @@ class SqliteJob:
             if number not in names:
                 raise CorruptError(f"{self.path}: {count} requests are in no line")
             name = names.pop(number)
-            self._lines[name] = Line(number, name, count)
+            self._lines[name] = LineIndex(number, name, count)
         self._pending.lines_gone.update(names)
         (self._last_line,) = database.execute("SELECT coalesce(max(line), 0) FROM lines").fetchone()
         (greatest,) = database.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
@@ -255,19 +255,19 @@ class SqliteJob:
             its = self._add_line(line)
         position = -self._count if place.is_last_first else self._count
         priority = max(-_LARGEST, min(place.priority, _LARGEST))
-        row = Row(number, its.number, priority, place.band, position, body)
+        row = RequestRow(number, its.number, priority, place.band, position, body)
         self._pending.add_row(row)
         self._unwritten[number] = its
         its.add(row)
 
-    def _add_line(self, name: str) -> Line:
+    def _add_line(self, name: str) -> LineIndex:
         self._last_line += 1
-        line = self._lines[name] = Line(self._last_line, name)
+        line = self._lines[name] = LineIndex(self._last_line, name)
         written = name.encode("utf-8", "backslashreplace").decode()
         self._pending.lines[self._last_line] = written
         return line
 
-    def _leave(self, number: int) -> Line:
+    def _leave(self, number: int) -> LineIndex:
         """Have a row that was claimed be no more, neither here nor in the file."""
         line = self._claimed.pop(number)
         if self._unwritten.pop(number, None) is not None:
@@ -278,7 +278,7 @@ class SqliteJob:
         line.rows -= 1
         return line
 
-    def _end_if_empty(self, line: Line) -> None:
+    def _end_if_empty(self, line: LineIndex) -> None:
         """Forget a line that has no rows: a crawl may come by a million sites."""
         if line.rows:
             return

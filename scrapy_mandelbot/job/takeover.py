@@ -35,7 +35,7 @@ _HEX_LINE = re.compile(rb"[0-9a-f]{2,}\r?\n")
 
 
 @dataclass
-class Left:
+class ScrapyJobDir:
     """What was found beside the requests."""
 
     was_closed: bool = True
@@ -44,7 +44,7 @@ class Left:
     """What could not be read: files, or parts of them."""
 
 
-def read_queues(folder: Path, left: Left) -> Iterator[bytes]:
+def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
     """Yield each request as Scrapy has written it, those of a queue in the order of their pushes.
 
     Args:
@@ -102,7 +102,7 @@ def read_seen(path: Path) -> Iterator[bytes]:
                 yield fingerprint
 
 
-def _read_last_first(path: Path, left: Left) -> Iterator[bytes]:
+def _read_last_first(path: Path, left: ScrapyJobDir) -> Iterator[bytes]:
     """Read a queue whose lengths stand behind the records: from its end."""
     if path.stat().st_size <= _SIZE:
         return
@@ -135,7 +135,7 @@ def _records_from_end(octets: mmap.mmap, end: int) -> list[tuple[int, int]] | No
     return records if end == _SIZE else None
 
 
-def _read_first_first(folder: Path, left: Left) -> Iterator[bytes]:
+def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
     """Read a queue of chunks, whose lengths stand before the records."""
     chunks = sorted(folder.glob("q*"))
     number, offset = 0, 0
@@ -210,7 +210,7 @@ def _take_over(
     while many := list(islice(seen, _MANY)):
         store.see_all(many)
         known += len(many)
-    left, number, taken = Left(), 0, 0
+    left, number, taken = ScrapyJobDir(), 0, 0
     for number, octets in enumerate(read_queues(folder / QUEUE, left), start=1):
         if number <= done:
             continue

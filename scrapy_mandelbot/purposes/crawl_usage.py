@@ -23,7 +23,7 @@ from scrapy_mandelbot.robots.preferences import (
     with_tdm_file,
     words_of,
 )
-from scrapy_mandelbot.robots.preferences.ledger import Fetched, RulesInForce, line_of
+from scrapy_mandelbot.robots.preferences.ledger import FetchRecord, RulesInForce, line_of
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sitemap_crawl.entry_files import is_own
@@ -61,7 +61,7 @@ class Before(NamedTuple):
     """What its site's tdmrep.json says."""
 
 
-class Refusal(NamedTuple):
+class UsageRefusal(NamedTuple):
     """Why a page may not be used for what it is wanted for."""
 
     statement: Statement | None
@@ -142,18 +142,18 @@ class CrawlUsage:
                 self._silent.put(site, now + _ASK_AGAIN_AFTER, _ENTRY_SIZE + len(site))
         return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
 
-    def refusal(self, usage: Usage, *, of_images: bool = False) -> Refusal | None:
+    def refusal(self, usage: Usage, *, of_images: bool = False) -> UsageRefusal | None:
         """Return why a page may not be used for all that it is wanted for; None: it may.
 
         What is unknown counts as ``MANDELBOT_USAGE_UNKNOWN`` says.
         """
         for purpose in self.purposes:
             if usage.answer(purpose, of_images=of_images) == "disallowed":
-                return Refusal(usage.decided_by(purpose, of_images=of_images))
+                return UsageRefusal(usage.decided_by(purpose, of_images=of_images))
         if self.crawl.config.usage_unknown == "drop" and any(
             usage.answer(purpose, of_images=of_images) == "unknown" for purpose in self.purposes
         ):
-            return Refusal(None)
+            return UsageRefusal(None)
         return None
 
     # When it is there.
@@ -206,7 +206,7 @@ class CrawlUsage:
         try:
             rules = None if before.rules is None else self._rules_in_force(before.rules)
             tdm = None if before.tdm is None else self._kept_tdm(request, before.tdm)
-            page = Fetched(
+            page = FetchRecord(
                 url=without_user(request.url),
                 time=moment(self.crawl.now()).isoformat(timespec="milliseconds"),
                 status=response.status,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.purposes.crawl_usage import Refusal
+    from scrapy_mandelbot.purposes.crawl_usage import UsageRefusal
 
 
 class UsageMiddleware:
@@ -124,7 +124,7 @@ class UsageObeyingMiddleware:
             if refusal is None or self._may_pass(output, response, refusal):
                 yield output
 
-    def _refusal(self, response: Response) -> Refusal | None:
+    def _refusal(self, response: Response) -> UsageRefusal | None:
         request = response.request
         if request is None or _is_exempt(self._usage, request):
             return None
@@ -134,7 +134,7 @@ class UsageObeyingMiddleware:
             return None
         return self._usage.refusal(known, of_images=is_image(response))
 
-    def _may_pass(self, output: Any, response: Response, refusal: Refusal) -> bool:
+    def _may_pass(self, output: Any, response: Response, refusal: UsageRefusal) -> bool:
         if output is None or isinstance(output, Request):
             return True
         self._usage.crawl.events.tell(

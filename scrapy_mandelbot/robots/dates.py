@@ -48,7 +48,7 @@ _OFFSET = re.compile(r"(?:gmt|utc|ut)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 _UNKNOWN_ZONE = re.compile(r"[a-z]{3,5}")
 
 
-class Parts(NamedTuple):
+class DateParts(NamedTuple):
     """What a text says of a date, each part as written; ``""``: nothing."""
 
     year: str
@@ -63,7 +63,7 @@ class Parts(NamedTuple):
     """In lower case."""
 
 
-Form = Callable[[str], Parts | None]
+Form = Callable[[str], DateParts | None]
 """Takes a text in lower case; returns its parts, if it is written so."""
 
 # ISO 8601, section 5.4: a T, hours and what there is of minutes and seconds, a zone. Seen as well,
@@ -83,7 +83,7 @@ _BASIC = re.compile(
 )
 
 
-def reduced(text: str) -> Parts | None:
+def reduced(text: str) -> DateParts | None:
     """A year, or a year and a month.
 
     Source: W3C note "Date and Time Formats", ``YYYY`` and ``YYYY-MM``.
@@ -91,7 +91,7 @@ def reduced(text: str) -> Parts | None:
     return _parts(_REDUCED.fullmatch(text))
 
 
-def extended(text: str) -> Parts | None:
+def extended(text: str) -> DateParts | None:
     """A day, and what there is of a time and a zone, with hyphens.
 
     Sources: W3C note "Date and Time Formats", ``YYYY-MM-DDThh:mm:ss.sTZD``, and RFC 3339, which is
@@ -100,13 +100,13 @@ def extended(text: str) -> Parts | None:
     return _parts(_EXTENDED.fullmatch(text))
 
 
-def basic(text: str) -> Parts | None:
+def basic(text: str) -> DateParts | None:
     """The same without hyphens. Source: ISO 8601, basic format."""
     return _parts(_BASIC.fullmatch(text))
 
 
-def _parts(found: re.Match[str] | None) -> Parts | None:
-    return None if found is None else Parts(**found.groupdict(default=""))
+def _parts(found: re.Match[str] | None) -> DateParts | None:
+    return None if found is None else DateParts(**found.groupdict(default=""))
 
 
 _DAY_MONTH_YEAR = re.compile(r"([0-9]{1,2})-([a-z]{3,9})-([0-9]{2,4})")  # RFC 850
@@ -129,7 +129,7 @@ _PARTS: tuple[tuple[str, Callable[[str], object]], ...] = (
 """What a word of a date may be, and how that is seen: the first that is not there yet."""
 
 
-def words(text: str) -> Parts | None:
+def words(text: str) -> DateParts | None:
     """A day with the name of its month, in any order, and what there is of a time and a zone.
 
     Sources: RFC 822, section 5, as amended by RFC 2822; RFC 850; asctime. Like the cookie-date of
@@ -155,7 +155,7 @@ def words(text: str) -> Parts | None:
         return None
     time, _, fraction = found.get("time", "").partition(".")
     hour, minute, second = (*time.split(":"), "", "")[:3]
-    return Parts(
+    return DateParts(
         _with_century(found["year"]),
         str(_MONTHS[found["month"]]),
         found["day"].rstrip("dhnrst"),

@@ -294,7 +294,7 @@ def _says(status: int) -> Callable[[Answer, Known, OutcomeLaw], bool]:
     return lambda answer, _known, _law: answer.status == status
 
 
-class _Row(NamedTuple):
+class _OutcomeRow(NamedTuple):
     case: str
     takes: Callable[[Answer, Known, OutcomeLaw], bool]
     kind: OutcomeKind | None
@@ -304,52 +304,60 @@ class _Row(NamedTuple):
 
 _TABLE = (
     # As with Scrapy's own middleware: someone else's component did not want it asked.
-    _Row("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
+    _OutcomeRow("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
     # A loop, more hops than anyone means, a target that cannot be asked: as 404.
-    _Row("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
-    _Row("revalidated", _confirms_the_copy, None, "has not changed"),
+    _OutcomeRow("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
+    _OutcomeRow("revalidated", _confirms_the_copy, None, "has not changed"),
     # "A message is considered complete when all of the octets indicated by its framing are
     # available." (RFC 9112, section 8). Of one that is not, no line can be relied on: cut after
     # "User-agent: *" it opens all, cut within a rule it closes what it does not name.
-    _Row(
+    _OutcomeRow(
         "stale_used",
         lambda *all_three: _breaks_off(*all_three) and _has_good_copy(*all_three),
         None,
         "breaks off; the last good copy serves on",
     ),
-    _Row("unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "breaks off; its rules are unknown"),
-    _Row("rules", _ends_there_each_time, OutcomeKind.RULES, "breaks off there each time"),
-    _Row("rules", _has_rules, OutcomeKind.RULES, "has rules"),
-    _Row("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
-    _Row("forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"),
+    _OutcomeRow(
+        "unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "breaks off; its rules are unknown"
+    ),
+    _OutcomeRow("rules", _ends_there_each_time, OutcomeKind.RULES, "breaks off there each time"),
+    _OutcomeRow("rules", _has_rules, OutcomeKind.RULES, "has rules"),
+    _OutcomeRow("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
+    _OutcomeRow("forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"),
     # "If Mandelbot determines a server is incorrectly returning 5xx status codes instead of 404
     # status codes, it will treat 5xx errors as 404 errors." Before the pauses: a server that says
     # 503 for 404 is not down. A good copy is believed rather than that the file has gone.
-    _Row(
+    _OutcomeRow(
         "stale_used",
         lambda *all_three: _is_misreported(*all_three) and _has_good_copy(*all_three),
         None,
         "said of every missing page; the last good copy serves on",
     ),
-    _Row("misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, "said of every missing page"),
+    _OutcomeRow(
+        "misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, "said of every missing page"
+    ),
     # Whatever was asked. The document lets every 4xx allow all; a 429 is waited for first.
-    _Row("unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"),
+    _OutcomeRow("unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"),
     # 401 and 403 too. (Mandelbot, "HTTP Status Codes")
-    _Row("allow_all", lambda answer, *_: _is_4xx(answer), OutcomeKind.ALLOW_ALL, "there is none"),
+    _OutcomeRow(
+        "allow_all", lambda answer, *_: _is_4xx(answer), OutcomeKind.ALLOW_ALL, "there is none"
+    ),
     # Whatever follows: no rules are more recent than those of the copy.
-    _Row("stale_used", _has_good_copy, None, "the last good copy serves on"),
+    _OutcomeRow("stale_used", _has_good_copy, None, "the last good copy serves on"),
     # As with Scrapy's own middleware: what the project's own code raises is no word of the site.
-    _Row("unasked", _failed(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
+    _OutcomeRow("unasked", _failed(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
     # No site has been found to be polite to, and it is not waited for as one that is known is.
-    _Row("unanswered", _is_tried_enough, OutcomeKind.FAILED, "its requests fail"),
-    _Row("unavailable", _never_answered, OutcomeKind.UNAVAILABLE, "is asked again soon"),
+    _OutcomeRow("unanswered", _is_tried_enough, OutcomeKind.FAILED, "its requests fail"),
+    _OutcomeRow("unavailable", _never_answered, OutcomeKind.UNAVAILABLE, "is asked again soon"),
     # "If the robots.txt file is unreachable due to server or network errors ... the crawler MUST
     # assume complete disallow" (RFC 9309, section 2.3.1.4, which names 500 to 599). Of these
     # Scrapy's RETRY_HTTP_CODES has 500, 502, 503, 504, 522 and 524. 502 and 504 are what a proxy
     # says of the server behind it (RFC 9110, sections 15.6.3 and 15.6.5), 520 to 524 what
     # Cloudflare says of it ("Cloudflare 5xx errors"): the site itself has said nothing.
     *(
-        _Row("unavailable", _says(status), OutcomeKind.UNAVAILABLE, f"{why}: its rules are unknown")
+        _OutcomeRow(
+            "unavailable", _says(status), OutcomeKind.UNAVAILABLE, f"{why}: its rules are unknown"
+        )
         for status, why in (
             (502, "the server behind it made no sense"),
             (504, "the server behind it did not answer in time"),
@@ -361,5 +369,7 @@ _TABLE = (
         )
     ),
     # What is left: 5xx, a status that no document speaks of, refused, lost, timed out, TLS.
-    _Row("unavailable", lambda *_: True, OutcomeKind.UNAVAILABLE, "nobody knows its rules now"),
+    _OutcomeRow(
+        "unavailable", lambda *_: True, OutcomeKind.UNAVAILABLE, "nobody knows its rules now"
+    ),
 )

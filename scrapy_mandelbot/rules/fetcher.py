@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.events import Events
-    from scrapy_mandelbot.rules.shared_fetches import Found, SharedFetches
+    from scrapy_mandelbot.rules.shared_fetches import SharedFetches, SharedResult
     from scrapy_mandelbot.store.contract import Store
 
 MOST_CITED = 5_000
@@ -333,7 +333,7 @@ class RobotsFetcher:
             self._shared.end(site, keep_for)
         return rules
 
-    async def _found(self, site: str, request: Request, found: Found) -> SiteRules | None:
+    async def _found(self, site: str, request: Request, found: SharedResult) -> SiteRules | None:
         """Return the rules that another crawl has found out, or lets serve while it does."""
         rules = self.known(site)
         copy = found.copy

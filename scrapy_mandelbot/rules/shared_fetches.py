@@ -42,7 +42,7 @@ class Whose(Enum):
 
 
 @dataclass(frozen=True)
-class Found:
+class SharedResult:
     """What was found of a file, and who fetches it."""
 
     whose: Whose
@@ -70,7 +70,9 @@ class SharedFetches:
         self._is_closing = is_closing
         self._lease_for = 10.0 + 2 * timeout
 
-    async def begin(self, key: str, fresh_for: float, may_serve: Callable[[Copy], bool]) -> Found:
+    async def begin(
+        self, key: str, fresh_for: float, may_serve: Callable[[Copy], bool]
+    ) -> SharedResult:
         """Return who fetches a file, having waited for it where another crawl does.
 
         Args:
@@ -82,11 +84,11 @@ class SharedFetches:
         look_after = _FIRST_LOOK
         while True:
             if copy is not None and is_fresh(self._clock.now(), copy.fetched_at, fresh_for):
-                return Found(Whose.NOBODYS, copy)
+                return SharedResult(Whose.NOBODYS, copy)
             if look_after == _FIRST_LOOK and not left:
-                return Found(Whose.OURS, copy)
+                return SharedResult(Whose.OURS, copy)
             if not left or self._is_closing() or (copy is not None and may_serve(copy)):
-                return Found(Whose.ANOTHERS, copy, left)
+                return SharedResult(Whose.ANOTHERS, copy, left)
             await self._sleep(min(look_after, left))
             look_after = min(2 * look_after, _LAST_LOOK)
             copy, left = await self._find(key, fresh_for, 0.0)

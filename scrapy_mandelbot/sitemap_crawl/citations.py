@@ -36,7 +36,7 @@ _MOST_OF_A_SITE = 20  # lines about what is wrong with the sitemaps of one site
 _SITES_LIMIT = 10_000  # of which it is known how many lines there were
 
 
-class Complaints:
+class SitemapWarnings:
     """Tells of sitemaps, and holds the warnings to a number; stats count all."""
 
     def __init__(self, events: Events) -> None:
@@ -97,7 +97,7 @@ class Citations:
         complaints: tells what is left out.
     """
 
-    def __init__(self, config: Config, complaints: Complaints) -> None:
+    def __init__(self, config: Config, complaints: SitemapWarnings) -> None:
         self._config = config
         self._complaints = complaints
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.sitemap_crawl.citations import Complaints
+    from scrapy_mandelbot.sitemap_crawl.citations import SitemapWarnings
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
     from scrapy_mandelbot.sitemap_crawl.progress import Progress
-    from scrapy_mandelbot.sitemap_crawl.sitemap_reading import Selection
+    from scrapy_mandelbot.sitemap_crawl.sitemap_reading import SitemapSelection
 
 MOST_STRANGERS = 100
 """Sites that are asked for the pages that one site's sitemaps list of them, and have not said yes.
@@ -62,7 +62,7 @@ class SitePages:
 
 
 def pages_by_site(
-    entries: Iterable[dict[str, Any]], selection: Selection, own: str
+    entries: Iterable[dict[str, Any]], selection: SitemapSelection, own: str
 ) -> dict[str, SitePages]:
     """Return what entries list of each site, as far as the spider wants it.
 
@@ -102,7 +102,7 @@ class CrossSubmits:
         crawler: Crawler,
         crawl: Crawl,
         progress: Progress,
-        complaints: Complaints,
+        complaints: SitemapWarnings,
         go_on: Callable[[str], None],
     ) -> None:
         self._crawler = crawler

@@ -16,7 +16,7 @@ from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import PAGE_FED, PAGE_FORBIDDEN, SITEMAPS_LEFT_TO_SPIDER
 from scrapy_mandelbot.rules.download_limits import DownloadLimits
-from scrapy_mandelbot.sitemap_crawl.citations import Citations, Complaints
+from scrapy_mandelbot.sitemap_crawl.citations import Citations, SitemapWarnings
 from scrapy_mandelbot.sitemap_crawl.cross_submits import CrossSubmits, pages_by_site
 from scrapy_mandelbot.sitemap_crawl.entry_files import (
     Cited,
@@ -32,7 +32,11 @@ from scrapy_mandelbot.sitemap_crawl.progress import (
     progress_folder,
 )
 from scrapy_mandelbot.sitemap_crawl.shared_follower import SharedFollower
-from scrapy_mandelbot.sitemap_crawl.sitemap_reading import Selection, SitemapReading, others_turn
+from scrapy_mandelbot.sitemap_crawl.sitemap_reading import (
+    SitemapReading,
+    SitemapSelection,
+    others_turn,
+)
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -68,7 +72,7 @@ class SitemapFollower:
         self._crawler = crawler
         self._crawl = crawl
         self._events = crawl.events
-        self._complaints = Complaints(self._events)
+        self._complaints = SitemapWarnings(self._events)
         self._citations = Citations(crawl.config, self._complaints)
         self._limits = DownloadLimits(crawler, crawl.now)
         self._hungry: set[str] = set()
@@ -96,7 +100,7 @@ class SitemapFollower:
             if folder is not None:
                 UnfollowedRequests(self._crawl, spider, folder)
             return
-        self._selection = Selection(spider)
+        self._selection = SitemapSelection(spider)
         since = self._crawl.config.sitemap_since
         if isinstance(since, str):
             since = self._crawl.store.get_run(spider.name)

@@ -21,7 +21,7 @@ from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.events import PAGE_FED, PAGE_FORBIDDEN, PAGES_FOREIGN, SITES_TOO_MANY
 from scrapy_mandelbot.rules.download_limits import DownloadLimits
-from scrapy_mandelbot.sitemap_crawl.citations import Citations, Complaints
+from scrapy_mandelbot.sitemap_crawl.citations import Citations, SitemapWarnings
 from scrapy_mandelbot.sitemap_crawl.cross_submits import MOST_STRANGERS
 from scrapy_mandelbot.sitemap_crawl.entry_files import (
     Cited,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from scrapy_mandelbot.sitemap_crawl.sitemap_reading import Selection
+    from scrapy_mandelbot.sitemap_crawl.sitemap_reading import SitemapSelection
 
 _SITES = 10_000
 """Sites of which it is known what they cite, so that it can be held to limits."""
@@ -59,12 +59,12 @@ class SharedFollower:
         since: entries that were last modified before are left out.
     """
 
-    def __init__(self, crawler: Crawler, selection: Selection, since: float | None) -> None:
+    def __init__(self, crawler: Crawler, selection: SitemapSelection, since: float | None) -> None:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self._config = self._crawl.config
         self._events = self._crawl.events
-        self._complaints = Complaints(self._events)
+        self._complaints = SitemapWarnings(self._events)
         self._citations = Citations(self._config, self._complaints)
         self._limits = DownloadLimits(crawler, self._crawl.now)
         self._selection = selection

@@ -51,7 +51,7 @@ def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:
     return {name: value for name, value in data.items() if value not in (None, "", [], {})}
 
 
-class Selection:
+class SitemapSelection:
     """Which entries a spider wants, and where their responses go.
 
     ``sitemap_rules``, ``sitemap_follow``, ``sitemap_filter`` and ``sitemap_alternate_links`` mean

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from math import inf
 from typing import NamedTuple
 
-from scrapy_mandelbot.sites.pause_table import ROWS, Fact, News, PauseState, Said
+from scrapy_mandelbot.sites.pause_table import ROWS, Fact, FactDetails, News, PauseState
 from scrapy_mandelbot.sites.recovery import Mode, Recovery
 
 _REMEMBERED = 60.0  # seconds; no pause begins with more
@@ -292,7 +292,7 @@ class Pause:
         Returns:
             What is to be told of it.
         """
-        said = Said(now, refusal, has_served)
+        said = FactDetails(now, refusal, has_served)
         for row in ROWS.get((self.state, fact), ()):
             if row.when(self, said):
                 self.state = row.to

@@ -69,7 +69,7 @@ class News(Enum):
 
 
 @dataclass(frozen=True)
-class Said:
+class FactDetails:
     """What a pause is told with a fact."""
 
     now: float
@@ -77,48 +77,48 @@ class Said:
     has_served: bool
 
 
-def _always(_pause: Pause, _said: Said) -> bool:
+def _always(_pause: Pause, _said: FactDetails) -> bool:
     return True
 
 
-def _nothing(_pause: Pause, _said: Said) -> None:
+def _nothing(_pause: Pause, _said: FactDetails) -> None:
     pass
 
 
 # Conditions of the table.
 
 
-def _asks_for_longer(_pause: Pause, said: Said) -> bool:
+def _asks_for_longer(_pause: Pause, said: FactDetails) -> bool:
     return said.refusal is not None and said.refusal.retry_after is not None
 
 
-def _tries_are_used_up(pause: Pause, _said: Said) -> bool:
+def _tries_are_used_up(pause: Pause, _said: FactDetails) -> bool:
     return pause.failed_probes + 1 >= pause.law.tries
 
 
-def _what_was_never_sent_goes_once(pause: Pause, said: Said) -> bool:
+def _what_was_never_sent_goes_once(pause: Pause, said: FactDetails) -> bool:
     return _tries_are_used_up(pause, said) and pause.law.asks_once and said.has_served
 
 
-def _enough_were_sent(pause: Pause, _said: Said) -> bool:
+def _enough_were_sent(pause: Pause, _said: FactDetails) -> bool:
     return pause.failed_probes + 1 >= pause.law.tries + _LAST_TRIES
 
 
-def _recovers(pause: Pause, _said: Said) -> bool:
+def _recovers(pause: Pause, _said: FactDetails) -> bool:
     return pause.recovery is not None
 
 
 # What the rows of the table do. False: it is no news.
 
 
-def _begin(pause: Pause, said: Said) -> None:
+def _begin(pause: Pause, said: FactDetails) -> None:
     if pause.recovery is None and pause.law.recovers:
         pause.recovery = Recovery()
     pause.since = said.now
     _stay_away(pause, said, pause.lengths.begin(said.now, pause.recovery))
 
 
-def _stay_away(pause: Pause, said: Said, seconds: float | None = None) -> None:
+def _stay_away(pause: Pause, said: FactDetails, seconds: float | None = None) -> None:
     refusal = said.refusal
     assert refusal is not None  # noqa: S101 -- the rows that come here are of refusals
     pause.reason = refusal.reason
@@ -127,7 +127,7 @@ def _stay_away(pause: Pause, said: Said, seconds: float | None = None) -> None:
     pause.until = refusal.now + seconds
 
 
-def _extend(pause: Pause, said: Said) -> bool:
+def _extend(pause: Pause, said: FactDetails) -> bool:
     refusal = said.refusal
     assert refusal is not None  # noqa: S101 -- as above
     before, until = pause.until, refusal.now + pause.law.pause(0, refusal)
@@ -136,29 +136,29 @@ def _extend(pause: Pause, said: Said) -> bool:
     return until - before >= _NEWS
 
 
-def _lengthen(pause: Pause, said: Said) -> None:
+def _lengthen(pause: Pause, said: FactDetails) -> None:
     pause.lengths.lengthen(pause.recovery)
     _stay_away(pause, said)
 
 
-def _give_up(pause: Pause, said: Said) -> None:
+def _give_up(pause: Pause, said: FactDetails) -> None:
     if said.refusal is not None:
         pause.reason = said.refusal.reason
 
 
-def _give_up_for_good(pause: Pause, said: Said) -> None:
+def _give_up_for_good(pause: Pause, said: FactDetails) -> None:
     pause.lengths.failed += 1
     _give_up(pause, said)
 
 
-def _send_once(pause: Pause, said: Said) -> None:
+def _send_once(pause: Pause, said: FactDetails) -> None:
     _give_up_for_good(pause, said)
     named = None if said.refusal is None else said.refusal.retry_after
     seconds = max(_APART, min(named or 0.0, pause.law.retry_after_longest))
     pause.until = max(pause.until, said.now + seconds)
 
 
-def _recover(pause: Pause, said: Said) -> None:
+def _recover(pause: Pause, said: FactDetails) -> None:
     lengths, recovery = pause.lengths, pause.recovery
     if recovery is not None:
         is_telling = lengths.is_telling(recovery)
@@ -166,20 +166,20 @@ def _recover(pause: Pause, said: Said) -> None:
     lengths.end(said.now, recovery)
 
 
-def _open(pause: Pause, said: Said) -> None:
+def _open(pause: Pause, said: FactDetails) -> None:
     pause.lengths.end(said.now, pause.recovery)
 
 
-def _count(pause: Pause, said: Said) -> None:
+def _count(pause: Pause, said: FactDetails) -> None:
     if pause.recovery is not None:
         pause.recovery.sent(said.now)
 
 
-def _has_recovered(pause: Pause, said: Said) -> bool:
+def _has_recovered(pause: Pause, said: FactDetails) -> bool:
     return pause.recovery is None or pause.recovery.answered(said.now)
 
 
-def _be_due(pause: Pause, said: Said) -> None:
+def _be_due(pause: Pause, said: FactDetails) -> None:
     pause.until = said.now
 
 

@@ -116,7 +116,7 @@ class _RefusedUrl:
         self.may_go_at = 0.0
 
 
-class Parts:
+class Sections:
     """The parts of one site that were refused. Ticks are those of its state."""
 
     __slots__ = ("_law", "_new_since_good", "_sections", "_since_good", "_urls", "good_at")

@@ -26,7 +26,7 @@ from scrapy_mandelbot.sites.flight import Turns
 from scrapy_mandelbot.sites.pause import Refusal, clock_time
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
 from scrapy_mandelbot.sites.routes import Routes
-from scrapy_mandelbot.sites.sections import Blame, Parts, sections_of
+from scrapy_mandelbot.sites.sections import Blame, Sections, sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -129,7 +129,7 @@ class SiteState:
         self._recent: deque[float] | None = None
         self._good_at = -1
         self._unanswered: set[bytes] | None = None
-        self._parts: Parts | None = None
+        self._parts: Sections | None = None
         self.well_url = ""
         """A page that it answered well in this run."""
         self.has_refused = False
@@ -697,9 +697,9 @@ class SiteState:
             if section.pause is not None and not section.is_over():
                 yield section.pause.left("", section.path)
 
-    def _use_parts(self) -> Parts:
+    def _use_parts(self) -> Sections:
         if self._parts is None:
-            self._parts = Parts(self._law)
+            self._parts = Sections(self._law)
             self._parts.good_at = self._good_at
             self.has_refused = True
         return self._parts

@@ -29,9 +29,9 @@ from scrapy_mandelbot.store.rows import (
 )
 from scrapy_mandelbot.store.sqlite_file import transaction
 from scrapy_mandelbot.store.sqlite_live import (
-    Claim,
+    ChangeFeed,
     FetchClaim,
-    News,
+    LeaseRequest,
     forget_ended,
     forget_old,
     lease_name,
@@ -93,12 +93,12 @@ class SqliteStore(LiveStore):
         self._save_timer: Timer | None = None
         self._saves_at = inf
         """When that timer is due."""
-        self._questions: list[Claim | FetchClaim] = []
+        self._questions: list[LeaseRequest | FetchClaim] = []
         """What is asked of the file, and not answered."""
         self._ask_timer: Timer | None = None
         self._held: set[str] = set()
         """Names of the leases that this crawl was given and has not given back."""
-        self._news: News | None = None
+        self._news: ChangeFeed | None = None
         self._look_timer: Timer | None = None
         self._forgets_at = -inf
         self._locked_since = inf
@@ -244,7 +244,7 @@ class SqliteStore(LiveStore):
         longest_wait: float = inf,
     ) -> None:
         """Ask for a lease, or to have it for longer."""
-        self._ask(Claim(lease, as_text(key), lease_for, then, longest_wait))
+        self._ask(LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
 
     def release(self, lease: Lease, key: str) -> None:
         """Give a lease back, if this crawl has it."""
@@ -254,7 +254,7 @@ class SqliteStore(LiveStore):
         """Have what other crawls write from now on be heard of, a quarter of a second later."""
         if self._later is None:
             return
-        self._news = News(listener, self._token, self._read_all)
+        self._news = ChangeFeed(listener, self._token, self._read_all)
         self._look()
 
     # Runs.
@@ -355,7 +355,7 @@ class SqliteStore(LiveStore):
             copy = self.get_copy(question.site) if isinstance(question, FetchClaim) else None
             _answer(question, question.unheard(copy))
 
-    def _ask(self, question: Claim | FetchClaim) -> None:
+    def _ask(self, question: LeaseRequest | FetchClaim) -> None:
         if self._is_closed:
             return
         self._questions.append(question)
@@ -457,5 +457,5 @@ class SqliteStore(LiveStore):
             )
 
 
-def _answer(question: Claim | FetchClaim, answer: tuple[Any, ...]) -> None:
+def _answer(question: LeaseRequest | FetchClaim, answer: tuple[Any, ...]) -> None:
     question.then(*answer)

@@ -45,7 +45,7 @@ def forget_old(database: sqlite3.Connection, now: float) -> None:
     )
 
 
-class News:
+class ChangeFeed:
     """Reads what other crawls have told since it was read last.
 
     Args:
@@ -128,7 +128,7 @@ def lease_name(kind: str, site: str) -> str:
 
 
 @dataclass(frozen=True)
-class Claim:
+class LeaseRequest:
     """A crawl asks for a lease, once no pause or turn is to be waited for."""
 
     lease: Lease

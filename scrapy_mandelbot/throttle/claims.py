@@ -32,7 +32,7 @@ _UNUSED_FOR = 2.0  # seconds that a lease is had without being used
 
 
 @dataclass(slots=True)
-class _Claim:
+class _AskedLease:
     """A lease that was asked for."""
 
     site: SiteState
@@ -74,8 +74,8 @@ class Claims:
         self._store = store
         self._clock = clock
         self._look_again = look_again
-        self._claims: dict[tuple[Lease, str], _Claim] = {}
-        self._asking: _Claim | None = None
+        self._claims: dict[tuple[Lease, str], _AskedLease] = {}
+        self._asking: _AskedLease | None = None
         """What is being asked for just now: a store may answer at once."""
         self._timer: Call | None = None
 
@@ -122,12 +122,12 @@ class Claims:
         claim = self._claims.get((lease, key))
         if claim is not None and (claim.ends_at > now or claim.not_before > now):
             return now if claim.ends_at > now else claim.not_before
-        claim = self._asking = _Claim(site, lease, key)
+        claim = self._asking = _AskedLease(site, lease, key)
         self._ask(claim)
         self._asking = None
         return now if claim.ends_at > now else claim.not_before
 
-    def _ask(self, claim: _Claim) -> None:
+    def _ask(self, claim: _AskedLease) -> None:
         now = self._clock.now()
         claim.renewed_at = claim.used_at = now
         self._claims[claim.lease, claim.key] = claim
@@ -140,7 +140,7 @@ class Claims:
         )
         self._set_timer()
 
-    def _answered(self, claim: _Claim, asked_at: float, seconds: float) -> None:
+    def _answered(self, claim: _AskedLease, asked_at: float, seconds: float) -> None:
         if self._is_over(claim, seconds):
             return
         now = self._clock.now()
@@ -154,14 +154,14 @@ class Claims:
         if claim is not self._asking:
             self._look_again(claim.site)
 
-    def _is_over(self, claim: _Claim, seconds: float) -> bool:
+    def _is_over(self, claim: _AskedLease, seconds: float) -> bool:
         """Return whether an answer comes too late; a lease that is of no use is given back."""
         current = self._claims.get((claim.lease, claim.key))
         if current is None and not seconds:
             self._store.release(claim.lease, claim.key)
         return current is not claim
 
-    def _release(self, claim: _Claim) -> None:
+    def _release(self, claim: _AskedLease) -> None:
         del self._claims[claim.lease, claim.key]
         if claim.ends_at:
             self._store.release(claim.lease, claim.key)
@@ -190,7 +190,7 @@ class Claims:
         if self._claims:
             self._set_timer()
 
-    def _renew(self, claim: _Claim, now: float) -> None:
+    def _renew(self, claim: _AskedLease, now: float) -> None:
         claim.renewed_at = now
 
         def renewed(seconds: float) -> None:
@@ -201,7 +201,7 @@ class Claims:
         self._store.claim(claim.lease, claim.key, LEASE_FOR, renewed, longest_wait)
 
     @staticmethod
-    def _longest_wait(claim: _Claim, now: float) -> float:
+    def _longest_wait(claim: _AskedLease, now: float) -> float:
         """Return seconds; a turn that is due later than that is of another pace, or clock."""
         if claim.lease is Lease.PROBE:
             return inf

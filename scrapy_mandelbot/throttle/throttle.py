@@ -56,7 +56,7 @@ class SitePausedError(Exception):
     """Ends the wait in a download slot of a request whose site was paused meanwhile."""
 
 
-class Queue(Protocol):
+class QueueListener(Protocol):
     """What is asked and told of a queue that hands out requests."""
 
     def __len__(self) -> int: ...
@@ -108,7 +108,7 @@ class Throttle:
         """What the pace of each site is."""
         self.is_simple = not (config.pause_per_proxy or self.is_paced)
         """Whether nothing is to be looked at of a request to a site that nothing is known of."""
-        self._queues: list[Queue] = []
+        self._queues: list[QueueListener] = []
         self._refusals = Refusals()
         self._neighbours = Neighbours(store, clock, self, by_proxy=config.pause_per_proxy)
         self._report = Reports(tell.tell, self._neighbours, self._waiting)
@@ -127,7 +127,7 @@ class Throttle:
         self.in_flight = InFlight(crawler, self._ended)
         """The requests outside of the queue."""
 
-    def listen(self, queue: Queue) -> None:
+    def listen(self, queue: QueueListener) -> None:
         """Have a queue hear when a site or slot that had to wait may be asked again."""
         if not self._queues:  # now there is a loop to set the alarm on
             self._restore()
@@ -244,7 +244,7 @@ class Throttle:
         return any(queue.rouse_some(most) for queue in self._queues)
 
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
-        """Yield site, route, section and number of what waits in the queues; see `Queue.lines`."""
+        """Yield site, route, section and number of what waits in the queues; see `QueueListener.lines`."""
         for queue in self._queues:
             yield from queue.lines()
 

@@ -10,7 +10,7 @@ import pytest
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile, copy_path
 from scrapy_mandelbot.robots.preferences import usage_in, words_of
-from scrapy_mandelbot.robots.preferences.ledger import Fetched, RulesInForce, line_of
+from scrapy_mandelbot.robots.preferences.ledger import FetchRecord, RulesInForce, line_of
 
 ROBOTS = b"User-agent: *\nAllow: /a\nDisallow: /\nContent-Usage: train-ai=n\n"
 AGENT = "Examplebot/1.0 (+https://example.com/bot)"
@@ -28,7 +28,9 @@ def ledger(tmp_path):
         words = words_of(headers, b"", AGENT)
         usage = robots.usage(url, AGENT).and_also(usage_in(words, AGENT))
         time = "2026-11-22T06:00:00.000+00:00"
-        file.write(line_of(Fetched(url, time, 200, AGENT, words, usage, rules, None, ("search",))))
+        file.write(
+            line_of(FetchRecord(url, time, 200, AGENT, words, usage, rules, None, ("search",)))
+        )
     file.close()
     return path
 
@@ -59,7 +61,7 @@ def test_why_tells_images_from_pages_and_where_terms_stood(robots, tmp_path):
     """What is said of images answers nothing for the page; each has its line."""
     headers, page = [("X-Robots-Tag", "noimageai")], b"<head>\n<link rel=license href=/l>"
     words = words_of(headers, page, AGENT)
-    line = Fetched("https://e.example/", "", 200, AGENT, words, usage_in(words, AGENT), None)
+    line = FetchRecord("https://e.example/", "", 200, AGENT, words, usage_in(words, AGENT), None)
     (tmp_path / "ledger.jsonl").write_bytes(line_of(line))
     text = robots("ledger", "why", "https://e.example/", "--file", "ledger.jsonl").stdout.decode()
     assert "  train-ai  unknown" in text

@@ -15,7 +15,7 @@ from scrapy.squeues import (
 
 from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.memory_job import MemoryJob
-from scrapy_mandelbot.job.requests import Order, RequestForm
+from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.queue.storage import Storage
 
@@ -65,7 +65,7 @@ def in_scrapys_queues(crawler: Crawler, directory: str) -> Storage:
 
 
 def in_job(crawler: Crawler, store) -> JobStorage:
-    order = Order(is_last_first=True, start_is_last_first=False)
+    order = LineOrder(is_last_first=True, start_is_last_first=False)
     form = RequestForm(crawler.spider)
     return JobStorage(store, form, order, lambda request: request.url.encode(), NoComplaints())
 

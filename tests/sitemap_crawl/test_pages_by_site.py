@@ -6,7 +6,7 @@ import pytest
 import scrapy
 
 from scrapy_mandelbot.sitemap_crawl.cross_submits import pages_by_site
-from scrapy_mandelbot.sitemap_crawl.sitemap_reading import Selection
+from scrapy_mandelbot.sitemap_crawl.sitemap_reading import SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 SITE = "https://example.com"
@@ -15,7 +15,7 @@ SITE = "https://example.com"
 def by_site(*entries, **attributes) -> dict[str, tuple[int, int]]:
     """Return how many entries and how many pages each site has."""
     spider = type("Spider", (scrapy.Spider,), {"name": "x", **attributes})()
-    found = pages_by_site(entries, Selection(spider), SITE)
+    found = pages_by_site(entries, SitemapSelection(spider), SITE)
     return {site: (len(listed.entries), listed.pages) for site, listed in found.items()}
 
 

@@ -10,7 +10,7 @@ import pytest
 import scrapy
 
 from scrapy_mandelbot import SitemapReader
-from scrapy_mandelbot.sitemap_crawl.sitemap_reading import Selection, entry_data
+from scrapy_mandelbot.sitemap_crawl.sitemap_reading import SitemapSelection, entry_data
 
 PAGE = "https://example.com/page"
 ENTRY = {"loc": PAGE, "alternate": ["https://example.com/de/page"]}
@@ -31,7 +31,7 @@ def spider(**attributes) -> Spider:
 def test_a_spider_that_says_nothing_has_all_in_parse():
     """Every sitemap is followed, every page goes to parse(), alternates are not crawled."""
     plain = spider()
-    selection = Selection(plain)
+    selection = SitemapSelection(plain)
     (request,) = selection.requests(ENTRY)
     assert (request.url, request.callback) == (PAGE, plain.parse)
     assert request.meta == {"sitemap_entry": ENTRY}
@@ -45,7 +45,7 @@ def test_the_first_rule_that_matches_decides():
     made.sitemap_rules = [(re.compile("/de/"), made.other), ("/page", "parse")]
     made.sitemap_alternate_links = True
     made.sitemap_follow = ["wanted"]
-    selection = Selection(made)
+    selection = SitemapSelection(made)
     callbacks = [request.callback for request in selection.requests(ENTRY)]
     assert callbacks == [made.parse, made.other]
     assert list(selection.requests({"loc": "https://example.com/"})) == []
@@ -56,13 +56,13 @@ def test_the_first_rule_that_matches_decides():
 @pytest.mark.parametrize("result", [iter(()), [], None])
 def test_a_filter_may_let_nothing_through(result):
     """An empty iterable, or None from a filter that forgot to return one."""
-    assert list(Selection(spider(sitemap_filter=lambda _: result)).chosen([ENTRY])) == []
+    assert list(SitemapSelection(spider(sitemap_filter=lambda _: result)).chosen([ENTRY])) == []
 
 
 def test_a_callback_that_is_not_there_is_an_error_at_start():
     """As it is for SitemapSpider."""
     with pytest.raises(AttributeError, match="missing"):
-        Selection(spider(sitemap_rules=[("", "missing")]))
+        SitemapSelection(spider(sitemap_rules=[("", "missing")]))
 
 
 SITEMAP = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"

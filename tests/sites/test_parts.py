@@ -13,7 +13,7 @@ from scrapy_mandelbot.sites.sections import (
     MOST_REFUSED_URLS,
     MOST_SECTIONS,
     Blame,
-    Parts,
+    Sections,
     sections_of,
 )
 from scrapy_mandelbot.sites.site import SiteState
@@ -27,8 +27,8 @@ ONE, OTHER = "/one", "/other"
 
 
 @pytest.fixture
-def parts() -> Parts:
-    return Parts(LAW)
+def parts() -> Sections:
+    return Sections(LAW)
 
 
 def sent(path: str, tick: int) -> Flight:
@@ -38,7 +38,7 @@ def sent(path: str, tick: int) -> Flight:
 
 
 def refused(
-    parts: Parts,
+    parts: Sections,
     path: str,
     tick: int,
     *,
@@ -50,21 +50,21 @@ def refused(
     return parts.refused(sent(path, tick), path.encode(), refusal, has_limit=has_limit)
 
 
-def answered(parts: Parts, path: str, tick: int, now: float = 1000.0) -> list[str]:
+def answered(parts: Sections, path: str, tick: int, now: float = 1000.0) -> list[str]:
     return [section.path for section in parts.answered(sent(path, tick), path.encode(), now)]
 
 
-def suspects(parts: Parts, share: float = 0.0) -> list[str]:
+def suspects(parts: Sections, share: float = 0.0) -> list[str]:
     return [section.path for section in parts.suspects(share)]
 
 
-def set_aside(parts: Parts, path: str, now: float = 1000.0) -> None:
+def set_aside(parts: Sections, path: str, now: float = 1000.0) -> None:
     """Set the section with this path aside, which is suspected."""
     (section,) = (one for one in parts.suspects(0.0) if one.path == path)
     parts.put_aside(section, Refusal(now, "503"))
 
 
-def refuse_shelf(parts: Parts, begin: int = 0, path: str = "/shelf/") -> None:
+def refuse_shelf(parts: Sections, begin: int = 0, path: str = "/shelf/") -> None:
     for tick in range(begin, begin + 3):
         refused(parts, f"{path}{tick}", tick)
 

@@ -64,7 +64,7 @@ class Instance(NamedTuple):
 
 
 @dataclass
-class Found:
+class Offence:
     """One thing that was found."""
 
     code: str
@@ -123,7 +123,7 @@ class Judged:
     """From the first refusal of a pause to the next request that was not in flight then."""
     median_return: float | None = None
     broken: list[Broken] = field(default_factory=list)
-    findings: list[Found] = field(default_factory=list)
+    findings: list[Offence] = field(default_factory=list)
 
 
 def judge(visits: Visits, law: Law) -> Judged:
@@ -136,7 +136,7 @@ class _Judging:
 
     def __init__(self, visits: Visits, law: Law) -> None:
         self._visits, self._law, self._copies = visits, law, visits.copies
-        self._found = {code: Found(code) for code in SEVERITIES}
+        self._found = {code: Offence(code) for code in SEVERITIES}
         self._judged = Judged(requests=len(visits))
         # robots.txt
         self._read_at: float | None = None

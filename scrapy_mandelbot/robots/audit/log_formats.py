@@ -24,7 +24,7 @@ _MINUTES_KEPT = 4096
 _LONGEST_MOMENTS = 60  # characters
 
 
-class Clock(NamedTuple):
+class LogTimestamps(NamedTuple):
     """How a log tells the time."""
 
     read: Callable[[str], float]
@@ -33,7 +33,7 @@ class Clock(NamedTuple):
     """Seconds between two times that it can tell apart."""
 
 
-def local_clock() -> Clock:
+def local_clock() -> LogTimestamps:
     """Return what reads ``22/Nov/2026:08:46:13 +0000``; a log repeats its minutes."""
     minutes: dict[str, float] = {}
 
@@ -49,7 +49,7 @@ def local_clock() -> Clock:
             raise ValueError(text)
         return began + int(second)
 
-    return Clock(read, 1.0)
+    return LogTimestamps(read, 1.0)
 
 
 def _minute(text: str) -> float:
@@ -85,13 +85,13 @@ def _iso(text: str) -> float:
     return date.timestamp()
 
 
-CLOCKS: dict[str, Callable[[], Clock]] = {
+CLOCKS: dict[str, Callable[[], LogTimestamps]] = {
     "local": local_clock,
-    "iso": lambda: Clock(_iso, 1.0),
-    "seconds": lambda: Clock(_number_of(1.0), 1.0),
-    "seconds.milliseconds": lambda: Clock(_number_of(1.0), 1e-3),
-    "milliseconds": lambda: Clock(_number_of(1e-3), 1e-3),
-    "microseconds": lambda: Clock(_number_of(1e-6), 1e-6),
+    "iso": lambda: LogTimestamps(_iso, 1.0),
+    "seconds": lambda: LogTimestamps(_number_of(1.0), 1.0),
+    "seconds.milliseconds": lambda: LogTimestamps(_number_of(1.0), 1e-3),
+    "milliseconds": lambda: LogTimestamps(_number_of(1e-3), 1e-3),
+    "microseconds": lambda: LogTimestamps(_number_of(1e-6), 1e-6),
 }
 """How each kind of time is read."""
 
@@ -122,7 +122,7 @@ class FormatError(ValueError):
     """A format that cannot be read, or does not say what an audit needs."""
 
 
-class _Part(NamedTuple):
+class _FormatPart(NamedTuple):
     """A variable of a format; or a text between two, which has no pattern."""
 
     text: str
@@ -201,7 +201,7 @@ class LogFormat:
     line: re.Pattern[str]
     fields: frozenset[str]
     """What the lines say."""
-    clock: Clock
+    clock: LogTimestamps
     time: str
     """The field that is the time."""
 
@@ -260,42 +260,42 @@ def detect(lines: Iterable[str]) -> LogFormat | None:
     return tried[best] if counts[best] else None
 
 
-def _parts(text: str) -> Iterator[_Part]:
+def _parts(text: str) -> Iterator[_FormatPart]:
     """Yield the variables of a format, and the texts between them."""
     for found in _DIRECTIVE.finditer(text):
         written = found[0]
         if found["text"] is not None:
             if written in "%$":
                 raise FormatError(f"{written} stands alone")
-            yield _Part(written.replace('\\"', '"'))
+            yield _FormatPart(written.replace('\\"', '"'))
         elif found["letter"] == "%":
-            yield _Part("%")
+            yield _FormatPart("%")
         elif found["letter"]:
             yield from _apaches(written, found["letter"], found["argument"])
         else:
             field, looks = _VARIABLES.get(found["braced"] or found["name"], ("", _UNTIL))
-            yield _Part(written, field, looks)
+            yield _FormatPart(written, field, looks)
 
 
-def _apaches(written: str, letter: str, argument: str | None) -> Iterator[_Part]:
+def _apaches(written: str, letter: str, argument: str | None) -> Iterator[_FormatPart]:
     if letter == "t":
         told = (argument or "").removeprefix("begin:")
         if argument and told not in _TIMES:
             known = ", ".join(f"%{{{one}}}t" for one in _TIMES)
             raise FormatError(f"{written} is no time that is read here; those are %t, {known}")
         if argument:
-            yield _Part(written, *_TIMES[told])
+            yield _FormatPart(written, *_TIMES[told])
             return
-        yield _Part("[")
-        yield _Part(written, *_LETTERS["t"])
-        yield _Part("]")
+        yield _FormatPart("[")
+        yield _FormatPart(written, *_LETTERS["t"])
+        yield _FormatPart("]")
     elif argument is None:
-        yield _Part(written, *_LETTERS.get(letter, ("", _UNTIL)))
+        yield _FormatPart(written, *_LETTERS.get(letter, ("", _UNTIL)))
     else:
-        yield _Part(written, *_WITH_ARGUMENT.get((letter, argument.lower()), ("", _UNTIL)))
+        yield _FormatPart(written, *_WITH_ARGUMENT.get((letter, argument.lower()), ("", _UNTIL)))
 
 
-def _until(following: _Part | None) -> str:
+def _until(following: _FormatPart | None) -> str:
     """Return how a variable looks that ends where the next text begins."""
     if following is None:
         return ".*"

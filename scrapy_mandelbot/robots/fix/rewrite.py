@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robots.robotstxt.records import Group, Outline, Record, Run
+    from scrapy_mandelbot.robots.robotstxt.records import AgentRun, Group, Outline, Record
     from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 
 _GROWTH = 3  # times as many lines as before: more and groups are left apart
@@ -116,7 +116,7 @@ class _Membership:
 
     __slots__ = ("own", "places")
 
-    def __init__(self, places: Iterable[int], own: Iterable[Run] | None) -> None:
+    def __init__(self, places: Iterable[int], own: Iterable[AgentRun] | None) -> None:
         self.places = dict.fromkeys(places)
         """Of its groups."""
         self.own = None if own is None else {record.number for run in own for record in run.own}
@@ -126,7 +126,7 @@ class _Membership:
 def _memberships(outline: Outline, grammar: Grammar) -> dict[str, _Membership]:
     """Return what is about each name."""
     counts_first = grammar.dialect.repeated_agent == "first"
-    found: dict[str, dict[int, dict[int, Run]]] = {}
+    found: dict[str, dict[int, dict[int, AgentRun]]] = {}
     for place, group in enumerate(outline.groups):
         for run in group.runs:
             own = {id(run): run} if run.own else {}

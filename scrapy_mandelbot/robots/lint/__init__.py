@@ -26,7 +26,7 @@ from scrapy_mandelbot.robots.lint.delivery import (
 )
 from scrapy_mandelbot.robots.lint.managed import check_managed, managed_block, without_excused
 from scrapy_mandelbot.robots.lint.rule_checks import check_clashes, check_path, check_priority
-from scrapy_mandelbot.robots.lint.source import Found, Source, read_source
+from scrapy_mandelbot.robots.lint.source import LintHit, LintInput, read_source
 from scrapy_mandelbot.robots.lint.structure import check_structure
 from scrapy_mandelbot.robots.lint.syntax import check_agent, check_syntax
 from scrapy_mandelbot.robots.lint.values import check_usage, check_value
@@ -55,7 +55,7 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
     """
     kind = kind_of_binary(body)
     if kind is not None:  # of its lines there is nothing to say
-        return _sorted([Found("binary-file", None, f"The file is {kind}.")])
+        return _sorted([LintHit("binary-file", None, f"The file is {kind}.")])
     source = read_source(body, max_bytes)
     groups = (check_structure(source), check_clashes(source), check_priority(source))
     found = chain(check_octets(source), *groups, check_usage(source), _check_lines(source))
@@ -68,7 +68,7 @@ def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:
     return _sorted(check_delivery(delivery))
 
 
-def _check_lines(source: Source) -> Check:
+def _check_lines(source: LintInput) -> Check:
     for record in source.outline.records:
         yield from check_characters(record, source)
         yield from check_syntax(record, source)
@@ -80,16 +80,16 @@ def _check_lines(source: Source) -> Check:
             yield from check_value(record)
 
 
-def _sorted(found: Iterable[Found]) -> tuple[Finding, ...]:
+def _sorted(found: Iterable[LintHit]) -> tuple[Finding, ...]:
     """Make findings of what the checks found, no more of a kind than the table says."""
-    by_code: defaultdict[str, list[Found]] = defaultdict(list)
+    by_code: defaultdict[str, list[LintHit]] = defaultdict(list)
     for one in found:
         by_code[one.code].append(one)
     findings = chain.from_iterable(_listed(FINDINGS[code], by_code[code]) for code in by_code)
     return tuple(sorted(findings, key=lambda one: (one.line or 0, -one.severity, one.code)))
 
 
-def _listed(kind: FindingKind, found: list[Found]) -> Iterator[Finding]:
+def _listed(kind: FindingKind, found: list[LintHit]) -> Iterator[Finding]:
     found.sort(key=lambda one: one.line or 0)
     more = max(0, len(found) - kind.most)
     for place, one in enumerate(found[: kind.most], start=1):

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_mandelbot.robots.lint.source import Found, quoted
+from scrapy_mandelbot.robots.lint.source import LintHit, quoted
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robots.robotstxt.records import RecordProblem
 from scrapy_mandelbot.robots.shown import shown
@@ -19,7 +19,7 @@ from scrapy_mandelbot.robots.shown import shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.lint.source import Check, LintInput
     from scrapy_mandelbot.robots.robotstxt.records import Record
 
 GOOGLES_LINE = 16_663
@@ -63,7 +63,7 @@ def kind_of_binary(octets: bytes) -> str | None:
     return "no text" if len(_NO_TEXT.findall(sample)) * _TOO_MANY > len(sample) else None
 
 
-def _check_end(source: Source) -> Check:
+def _check_end(source: LintInput) -> Check:
     """Whether the file breaks off within the name of a field."""
     last = source.outline.records[-1] if source.outline.records else None
     if (
@@ -75,25 +75,25 @@ def _check_end(source: Source) -> Check:
     word = last.raw.strip().lower()
     if word and last.number > 1 and any(field.startswith(word) for field in FIELDS):
         message = f"The file breaks off after {quoted(last.raw.strip())}."
-        yield Found("broken-off", last.number, message)
+        yield LintHit("broken-off", last.number, message)
 
 
-def check_octets(source: Source) -> Check:
+def check_octets(source: LintInput) -> Check:
     """What is wrong with the file as a whole."""
     octets, body = source.octets, source.body
     yield from _check_end(source)
     if source.is_html:
-        yield Found("html-page", 1, f"The file is a web page, it begins with {_beginning(body)}.")
+        yield LintHit("html-page", 1, f"The file is a web page, it begins with {_beginning(body)}.")
     elif not any(record.field for record in source.outline.records):
-        yield Found("empty-file", None, "There is no directive in the file.")
+        yield LintHit("empty-file", None, "There is no directive in the file.")
     if octets.startswith(b"\xef\xbb\xbf"):
-        yield Found("byte-order-mark", 1, "The file begins with the byte-order mark of UTF-8.")
+        yield LintHit("byte-order-mark", 1, "The file begins with the byte-order mark of UTF-8.")
     elif octets.startswith((b"\xff\xfe", b"\xfe\xff")):
-        yield Found("utf-16", 1, "The file begins with the byte-order mark of UTF-16.")
+        yield LintHit("utf-16", 1, "The file begins with the byte-order mark of UTF-16.")
     if source.max_bytes is not None and len(octets) > source.max_bytes:
         read = len(source.outline.records)
         message = f"Of {len(octets)} bytes {source.max_bytes} are read: nothing after line {read}."
-        yield Found("too-large", read or None, message)
+        yield LintHit("too-large", read or None, message)
     yield from _check_line_ends(body)
 
 
@@ -110,31 +110,31 @@ def _check_line_ends(body: bytes) -> Check:
     }
     used = [f"{count} with {end}" for end, count in counts.items() if count]
     if len(used) > 1:
-        yield Found("mixed-line-ends", None, f"Lines end in several ways: {', '.join(used)}.")
+        yield LintHit("mixed-line-ends", None, f"Lines end in several ways: {', '.join(used)}.")
     elif counts["CR"]:
-        yield Found("carriage-returns", None, "All lines end with CR alone.")
+        yield LintHit("carriage-returns", None, "All lines end with CR alone.")
 
 
-def check_characters(record: Record, source: Source) -> Check:
+def check_characters(record: Record, source: LintInput) -> Check:
     """What is wrong with the characters of a line."""
     number, raw = record.number, record.raw
     if len(raw) > GOOGLES_LINE // 4:  # a character has up to four octets, an escape has three
         size = len(raw.encode("utf-8", "surrogatepass"))
         if size > GOOGLES_LINE:
-            yield Found("long-line", number, f"The line has {size} bytes.")
+            yield LintHit("long-line", number, f"The line has {size} bytes.")
     if RecordProblem.NOT_UTF8 in record.problems:
-        yield Found(
+        yield LintHit(
             "not-utf-8", number, f"The line holds octets that are not UTF-8: {quoted(raw)}."
         )
     if raw.isprintable() or source.is_html:
         return
     control = _CONTROL.search(raw)
     if control:
-        yield Found("control-character", number, f"There is a character {quoted(control[0])}.")
+        yield LintHit("control-character", number, f"There is a character {quoted(control[0])}.")
     separator = _SEPARATOR.search(raw.strip("\v\f"))
     if separator:
         message = f"There is {quoted(separator[0])} in the line, which ends no line."
-        yield Found("odd-line-end", number, message)
+        yield LintHit("odd-line-end", number, message)
 
 
 _MANY_REDIRECTS, _FOLLOWED = 5, 10  # "makes up to 10 redirections" (Moderatobot)
@@ -172,24 +172,24 @@ def check_delivery(delivery: Delivery) -> Check:
     redirects, seconds = delivery.redirects, delivery.seconds
     is_redirect = delivery.status is not None and delivery.status // 100 == 3  # noqa: PLR2004
     if redirects > _FOLLOWED or (redirects == _FOLLOWED and is_redirect):
-        yield Found("too-many-redirects", None, f"There are {redirects} redirects.")
+        yield LintHit("too-many-redirects", None, f"There are {redirects} redirects.")
     elif redirects >= _MANY_REDIRECTS:
-        yield Found("many-redirects", None, f"There are {redirects} redirects.")
+        yield LintHit("many-redirects", None, f"There are {redirects} redirects.")
     if delivery.in_capitals:
-        yield Found("only-in-capitals", None, "There is a /ROBOTS.TXT, and no /robots.txt.")
+        yield LintHit("only-in-capitals", None, "There is a /ROBOTS.TXT, and no /robots.txt.")
     if delivery.status is not None:
         yield from _check_status(delivery.status)
     if seconds is not None and seconds >= _SLOW:
         code = "slow" if seconds < _TOO_SLOW else "too-slow"
-        yield Found(code, None, f"The file took {seconds:.1f} seconds.")
+        yield LintHit(code, None, f"The file took {seconds:.1f} seconds.")
     if delivery.incomplete:
-        yield Found("incomplete", None, "The file broke off before its end.")
+        yield LintHit("incomplete", None, "The file broke off before its end.")
     if delivery.content_type is not None:
         yield from _check_type(delivery.content_type)
     for coding in (delivery.content_encoding or "").split(","):
         if coding.strip() and coding.strip().lower() not in _CODINGS:
             message = f"The Content-Encoding is {quoted(coding.strip())}."
-            yield Found("unknown-content-encoding", None, message)
+            yield LintHit("unknown-content-encoding", None, message)
 
 
 def _check_place(delivery: Delivery) -> Check:
@@ -197,24 +197,24 @@ def _check_place(delivery: Delivery) -> Check:
         return
     asked = _split(delivery.url)
     if asked is None:
-        yield Found("wrong-location", None, f"{quoted(delivery.url)} is no URL.")
+        yield LintHit("wrong-location", None, f"{quoted(delivery.url)} is no URL.")
         return
     site, path = asked
     directory, _, name = path.rpartition("/")
     if name.lower() != "robots.txt":
-        yield Found("wrong-location", None, f"The file's name is {quoted(name)}, not robots.txt.")
+        yield LintHit("wrong-location", None, f"The file's name is {quoted(name)}, not robots.txt.")
     elif site and directory:
         message = f"The file is in {quoted(directory)}, not in the root directory."
-        yield Found("wrong-location", None, message)
+        yield LintHit("wrong-location", None, message)
     elif site and urlsplit(delivery.url).query:
         message = f"{quoted(delivery.url)} has a query, which no robot asks for."
-        yield Found("wrong-location", None, message)
+        yield LintHit("wrong-location", None, message)
     elif name != "robots.txt":
-        yield Found("name-in-capitals", None, f"The file's name is {quoted(name)}.")
+        yield LintHit("name-in-capitals", None, f"The file's name is {quoted(name)}.")
     final = _split(delivery.final_url) if delivery.final_url else None
     if site and final and final[0] != site:
         message = f"The file of {shown(site)} comes from {shown(final[0])}."
-        yield Found("other-site", None, message)
+        yield LintHit("other-site", None, message)
 
 
 def _split(url: str) -> tuple[str, str] | None:
@@ -235,7 +235,7 @@ def _check_status(status: int) -> Check:
             words = f"{status} {HTTPStatus(status).phrase}"
         except ValueError:
             words = str(status)
-        yield Found(row, None, f"The status is {words}.")
+        yield LintHit(row, None, f"The status is {words}.")
 
 
 _STATUSES: tuple[tuple[str | None, Callable[[int], bool]], ...] = (
@@ -254,12 +254,12 @@ _STATUSES: tuple[tuple[str | None, Callable[[int], bool]], ...] = (
 def _check_type(content_type: str) -> Check:
     kind, *parameters = (part.strip() for part in content_type.split(";"))
     if not kind:
-        yield Found("no-content-type", None, "The answer has no Content-Type.")
+        yield LintHit("no-content-type", None, "The answer has no Content-Type.")
     elif kind.lower() != "text/plain":
-        yield Found("not-text-plain", None, f"The Content-Type is {quoted(kind)}.")
+        yield LintHit("not-text-plain", None, f"The Content-Type is {quoted(kind)}.")
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         charset = value.strip().strip("\"'")
         if name.strip().lower() == "charset" and charset.lower() not in _CHARSETS:
             message = f"The Content-Type says that the file is {quoted(charset)}."
-            yield Found("charset-not-utf-8", None, message)
+            yield LintHit("charset-not-utf-8", None, message)

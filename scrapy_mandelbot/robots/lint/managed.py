@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robots.lint.source import Found
+from scrapy_mandelbot.robots.lint.source import LintHit
 from scrapy_mandelbot.robots.robotstxt.records import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.lint.source import Check, LintInput
 
 _BEGIN = re.compile(r"\s*BEGIN Cloudflare Managed content\s*", re.IGNORECASE)
 _END = re.compile(r"\s*END Cloudflare Managed content\s*", re.IGNORECASE)
@@ -42,7 +42,7 @@ class ManagedBlock(NamedTuple):
     robots_by_line: dict[int, str]
     """The names in all User-agent lines of the file."""
 
-    def excuses(self, found: Found) -> bool:
+    def excuses(self, found: LintHit) -> bool:
         """Return whether a finding is about how the block is written, or is named in it first."""
         if found.line is None:
             return False
@@ -51,7 +51,7 @@ class ManagedBlock(NamedTuple):
         return found.code in _EXCUSED and self.first <= found.line <= self.last
 
 
-def managed_block(source: Source) -> ManagedBlock | None:
+def managed_block(source: LintInput) -> ManagedBlock | None:
     """Return the managed block of a file; None: there is none."""
     first = last = None
     for record in source.outline.records:
@@ -72,7 +72,7 @@ def managed_block(source: Source) -> ManagedBlock | None:
     return ManagedBlock(first, last, named, robots)
 
 
-def without_excused(found: Iterable[Found], block: ManagedBlock | None) -> Iterator[Found]:
+def without_excused(found: Iterable[LintHit], block: ManagedBlock | None) -> Iterator[LintHit]:
     """Yield the findings that are not only about how the block is written."""
     for one in found:
         if block is None or not block.excuses(one):
@@ -94,4 +94,4 @@ def check_managed(block: ManagedBlock | None) -> Check:
             f"Cloudflare's managed block ends in line {block.last}; the owner goes on with a group"
             f" that it has as well, in line {again[0]}."
         )
-    yield Found("managed-block", block.first, message)
+    yield LintHit("managed-block", block.first, message)

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robots.lint.source import STANDARD, Found, quoted
+from scrapy_mandelbot.robots.lint.source import STANDARD, LintHit, quoted
 from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, normalise
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 from scrapy_mandelbot.robots.robotstxt.records import name_of
@@ -16,7 +16,7 @@ from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.lint.source import Check, LintInput
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
 
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
@@ -34,10 +34,10 @@ def check_path(record: Record) -> Check:
     field = record.field.capitalize()
     if not path:
         if record.field == "allow":
-            yield Found("empty-allow", number, "Allow has no path.")
+            yield LintHit("empty-allow", number, "Allow has no path.")
         return
     if record.field == "allow" and not path.strip("/*"):
-        yield Found(
+        yield LintHit(
             "allow-all", number, f"{field}: {_shown(path)} allows what is allowed by default."
         )
     yield from _check_beginning(path, field, number)
@@ -45,9 +45,9 @@ def check_path(record: Record) -> Check:
     yield from _check_characters(path, field, number)
     if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
         message = f"{field}: {_shown(path)} is about an index page."
-        yield Found("index-page", number, message)
+        yield LintHit("index-page", number, message)
     if path.rstrip("*$").lower() == "/robots.txt":
-        yield Found(
+        yield LintHit(
             "robots-txt-in-rule", number, f"{field}: {_shown(path)} is about the file itself."
         )
 
@@ -56,11 +56,11 @@ def _check_beginning(path: str, field: str, number: int) -> Check:
     if path[0] == "*":
         if path.strip("*"):
             message = f"{field}: {_shown(path)} does not begin with a slash."
-            yield Found("leading-star", number, message)
+            yield LintHit("leading-star", number, message)
     elif _SCHEME.match(path):
-        yield Found("full-url", number, f"{quoted(path)} is a whole URL, not a path.")
+        yield LintHit("full-url", number, f"{quoted(path)} is a whole URL, not a path.")
     elif path[0] != "/":
-        yield Found("no-leading-slash", number, f"{quoted(path)} does not begin with a slash.")
+        yield LintHit("no-leading-slash", number, f"{quoted(path)} does not begin with a slash.")
 
 
 def _check_wildcards(path: str, field: str, number: int) -> Check:
@@ -68,32 +68,36 @@ def _check_wildcards(path: str, field: str, number: int) -> Check:
         return
     if "*" in path or path[-1] == "$":
         message = f"{field}: {_shown(path)} has wildcards."
-        yield Found("wildcard", number, message)
+        yield LintHit("wildcard", number, message)
     if len(path) > 1 and path.endswith(("*", "*$")) and not path.rstrip("*").endswith("$"):
-        yield Found("redundant-star", number, f"The * at the end of {quoted(path)} adds no match.")
+        yield LintHit(
+            "redundant-star", number, f"The * at the end of {quoted(path)} adds no match."
+        )
     elif path.endswith("*$"):
-        yield Found("redundant-star", number, f"The *$ at the end of {quoted(path)} adds nothing.")
+        yield LintHit(
+            "redundant-star", number, f"The *$ at the end of {quoted(path)} adds nothing."
+        )
     if _DOLLAR_INSIDE.search(path):
         message = f"The $ within {quoted(path)} is a dollar, not the end."
-        yield Found("dollar-inside", number, message)
+        yield LintHit("dollar-inside", number, message)
 
 
 def _check_characters(path: str, field: str, number: int) -> Check:  # noqa: ARG001 - one shape
     if _REGULAR_EXPRESSION.search(path):
         message = f"{quoted(path)} looks like a regular expression."
-        yield Found("regular-expression", number, message)
+        yield LintHit("regular-expression", number, message)
     if " " in path or "\t" in path:
-        yield Found("space-in-path", number, f"There is a space in {quoted(path)}.")
+        yield LintHit("space-in-path", number, f"There is a space in {quoted(path)}.")
     if not path.isascii():
         message = f"There are characters outside ASCII in {quoted(path)}."
-        yield Found("unescaped-character", number, message)
+        yield LintHit("unescaped-character", number, message)
     if "%" in path:
         bad = _BAD_ESCAPE.search(path)
         if bad:
-            yield Found("bad-escape", number, f"{quoted(bad[0])} is no escape.")
+            yield LintHit("bad-escape", number, f"{quoted(bad[0])} is no escape.")
     if path.isupper() and len(_NO_LETTER.sub("", path)) > 1:
         message = f"{quoted(path)} matches paths in capitals only."
-        yield Found("capitals-in-path", number, message)
+        yield LintHit("capitals-in-path", number, message)
 
 
 def _shown(path: str) -> str:
@@ -107,7 +111,7 @@ _EFFORT_CLASHES = (
 )
 
 
-class _Rule(NamedTuple):
+class _RuleAt(NamedTuple):
     weight: int
     """The smaller the stronger."""
     line: int
@@ -118,28 +122,28 @@ class _Rule(NamedTuple):
         return f"line {self.line} ({self.record.field.capitalize()})"
 
 
-def check_clashes(source: Source) -> Check:
+def check_clashes(source: LintInput) -> Check:
     """Which rules of a group get in each other's way."""
     effort = _EFFORT_CLASHES
     for group in source.outline.groups:
         rules = list(_rules_of(group))
         yield from _check_order(rules)
-        wildcards = _Wildcards(rules, effort)
+        wildcards = _WildcardRules(rules, effort)
         yield from _check_reach(sorted(rules), wildcards)
         effort = wildcards.effort
 
 
-def _rules_of(group: Group) -> Iterator[_Rule]:
+def _rules_of(group: Group) -> Iterator[_RuleAt]:
     for record in group.rules():
         path = path_of(record.value, 1, STANDARD)
         if path:
             length = len(path) if path.isascii() else len(escape_non_ascii(path))
             weight = -2 * length - (record.field == "allow")
-            yield _Rule(weight, record.number, record, wildcard_pattern(path, normalise))
+            yield _RuleAt(weight, record.number, record, wildcard_pattern(path, normalise))
 
 
-def _check_reach(strongest_first: list[_Rule], wildcards: _Wildcards) -> Check:
-    same: dict[Pattern, _Rule] = {}
+def _check_reach(strongest_first: list[_RuleAt], wildcards: _WildcardRules) -> Check:
+    same: dict[Pattern, _RuleAt] = {}
     for rule in strongest_first:
         first = same.setdefault(rule.pattern, rule)
         if first is rule:
@@ -150,19 +154,19 @@ def _check_reach(strongest_first: list[_Rule], wildcards: _Wildcards) -> Check:
         elif first.record.value != rule.record.value:
             yield _unreachable(rule, first)
         elif first.record.field == rule.record.field:
-            yield Found("duplicate-rule", rule.line, f"The rule is in line {first.line} already.")
+            yield LintHit("duplicate-rule", rule.line, f"The rule is in line {first.line} already.")
         else:
-            yield Found("tie", rule.line, f"The Allow of line {first.line} has the same path.")
+            yield LintHit("tie", rule.line, f"The Allow of line {first.line} has the same path.")
 
 
-def _unreachable(rule: _Rule, stronger: _Rule) -> Found:
+def _unreachable(rule: _RuleAt, stronger: _RuleAt) -> LintHit:
     message = f"The rule never decides: {stronger} matches all that it matches, and goes first."
-    return Found("unreachable-rule", rule.line, message)
+    return LintHit("unreachable-rule", rule.line, message)
 
 
-def _check_order(rules: list[_Rule]) -> Check:
+def _check_order(rules: list[_RuleAt]) -> Check:
     """Moderatobot, "Disallow vs. Allow": some robots take the first rule that matches."""
-    disallowed: dict[str, _Rule] = {}
+    disallowed: dict[str, _RuleAt] = {}
     lengths: list[int] = []
     for rule in rules:
         head = rule.pattern.head
@@ -176,23 +180,23 @@ def _check_order(rules: list[_Rule]) -> Check:
             earlier = disallowed.get(head[:length]) if length <= len(head) else None
             if earlier and earlier.pattern != rule.pattern:
                 message = f"The Disallow of line {earlier.line} covers this Allow and comes first."
-                yield Found("allow-after-disallow", rule.line, message)
+                yield LintHit("allow-after-disallow", rule.line, message)
                 break
 
 
-class _Wildcards:
+class _WildcardRules:
     """Rules with wildcards, by a rare piece of what their matches must hold."""
 
-    def __init__(self, rules: list[_Rule], effort: int) -> None:
+    def __init__(self, rules: list[_RuleAt], effort: int) -> None:
         self.effort = effort
         self._counts = Counter(
             key for rule in rules if not rule.pattern.is_prefix for key in _keys(rule.pattern.guard)
         )
-        self._by_key: defaultdict[str, list[_Rule]] = defaultdict(list)
+        self._by_key: defaultdict[str, list[_RuleAt]] = defaultdict(list)
         self._sizes: set[int] = set()
         """Lengths of the keys in use: the usual one, and of guards that are shorter."""
 
-    def add(self, rule: _Rule) -> None:
+    def add(self, rule: _RuleAt) -> None:
         """Take a rule into account; one without wildcards covers none but its equals."""
         pattern = rule.pattern
         if pattern.exact or pattern.is_prefix:
@@ -201,7 +205,7 @@ class _Wildcards:
         self._by_key[key].append(rule)
         self._sizes.add(len(key))
 
-    def covering(self, rule: _Rule) -> _Rule | None:
+    def covering(self, rule: _RuleAt) -> _RuleAt | None:
         """Return one of the rules added that matches all that this one matches."""
         if not self._by_key:
             return None
@@ -234,7 +238,7 @@ _EFFORT = 300_000  # rules for * that are looked up in other groups
 _SIGNS = frozenset("*?[\\")
 
 
-def check_priority(source: Source) -> Check:
+def check_priority(source: LintInput) -> Check:
     """Which rules count otherwise for some robots than for others."""
     groups = source.outline.groups
     for group in groups:
@@ -266,7 +270,7 @@ def _check_covered(rules: list[tuple[Record, str, Pattern]]) -> Check:
             earlier = allowed.get(head[:length])
             if earlier and earlier.value != path:
                 message = f"The Allow of line {earlier.number} covers this Disallow, and is first."
-                yield Found("allow-before-disallow", rule.number, message)
+                yield LintHit("allow-before-disallow", rule.number, message)
                 break
 
 
@@ -297,7 +301,7 @@ def _check_lengths(rules: list[tuple[Record, str, Pattern]]) -> Check:
         if found and found[0] >= _length(path):
             does = "is as long as" if found[0] == _length(path) else "is longer than"
             message = f"The Disallow of line {found[1].number}, with wildcards, {does} this Allow."
-            yield Found("allow-loses", rule.number, message)
+            yield LintHit("allow-loses", rule.number, message)
 
 
 def _length(path: str) -> int:
@@ -312,7 +316,7 @@ def _check_explicit(group: Group) -> Check:
     for rule in group.rules():
         if rule.value and not _SIGNS & set(rule.value):
             message = f"{quoted(rule.value)} is a single page to robots of the extended standard."
-            yield Found("explicit-match", rule.number, message)
+            yield LintHit("explicit-match", rule.number, message)
 
 
 def _check_dropped(groups: list[Group]) -> Check:
@@ -349,7 +353,7 @@ def _check_dropped(groups: list[Group]) -> Check:
                     f"{quoted(name)}."
                 )
                 line = groups[places[0]].agents[0].number
-                yield Found("own-group-drops-rules", line, message)
+                yield LintHit("own-group-drops-rules", line, message)
                 break
             if effort < 0:
                 break

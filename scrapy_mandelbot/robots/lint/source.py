@@ -19,7 +19,7 @@ STANDARD = DIALECTS["mandelbot"]
 ABSOLUTE_URL = re.compile(r"https?://[^/?#\s]+(?:[/?#]\S*)?", re.IGNORECASE)
 
 
-class Found(NamedTuple):
+class LintHit(NamedTuple):
     """What a check yields: a row of the table, where, and the specifics."""
 
     code: str
@@ -27,10 +27,10 @@ class Found(NamedTuple):
     message: str
 
 
-Check = Iterator[Found]
+Check = Iterator[LintHit]
 
 
-class Source(NamedTuple):
+class LintInput(NamedTuple):
     """A robots.txt to be checked."""
 
     octets: bytes
@@ -42,11 +42,11 @@ class Source(NamedTuple):
     is_html: bool
 
 
-def read_source(octets: bytes, max_bytes: int | None) -> Source:
+def read_source(octets: bytes, max_bytes: int | None) -> LintInput:
     """Read a file for the checks."""
     body = clean_bytes(octets, STANDARD, max_bytes)
     outline = read_outline(read_records(body, STANDARD), STANDARD)
-    return Source(octets, body, outline, max_bytes, _is_html(body))
+    return LintInput(octets, body, outline, max_bytes, _is_html(body))
 
 
 _HTML_SEEN = 2048  # bytes at the beginning that are searched for tags

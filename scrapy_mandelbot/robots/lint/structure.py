@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.lint.source import Found, field_of, quoted
+from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
 from scrapy_mandelbot.robots.lint.values import STATEMENT_FIELDS
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.lint.source import Check, LintInput
     from scrapy_mandelbot.robots.robotstxt.records import Group, Outline, Record
 
 _SHORTEST = 3  # characters: no robot's name is shorter
@@ -35,10 +35,10 @@ def check_wide_names(first_line: Mapping[str, int]) -> Check:
                 continue
             if wide_line < line:
                 message = f"{quoted(wide)} comes before {quoted(name)}, line {line}."
-                yield Found("wide-name-first", wide_line, message)
+                yield LintHit("wide-name-first", wide_line, message)
             elif wide_line > line:
                 message = f"{quoted(wide)} comes after {quoted(name)}, line {line}."
-                yield Found("wide-name-last", wide_line, message)
+                yield LintHit("wide-name-last", wide_line, message)
             break  # the longest
 
 
@@ -56,13 +56,13 @@ _VERSION_2 = frozenset({"request-rate", "visit-time", "comment"})
 _NONSTANDARD = _GROUP_FIELDS - {"allow", "disallow"}
 
 
-def check_structure(source: Source) -> Check:
+def check_structure(source: LintInput) -> Check:
     """What is wrong with the groups of the file."""
     outline = source.outline
     for record in outline.outside:
         if record.field in _GROUP_FIELDS | STATEMENT_FIELDS:
             message = f"{field_of(record)} stands before any User-agent."
-            yield Found("directive-outside-group", record.number, message)
+            yield LintHit("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
     yield from _check_between_agents(outline)
     yield from _check_names(outline)
@@ -83,12 +83,12 @@ def _check_blank_lines(outline: Outline) -> Check:
         elif record.field == "user-agent":
             if part == _DIRECTIVES:
                 message = "There is no blank line before this User-agent."
-                yield Found("no-blank-line-before-group", record.number, message)
+                yield LintHit("no-blank-line-before-group", record.number, message)
             part = _AGENTS
         elif record.field in _GROUP_FIELDS and part == _CLOSED:
             if not is_told:
                 message = f"{field_of(record)} follows a blank line within its group."
-                yield Found("blank-line-in-group", record.number, message)
+                yield LintHit("blank-line-in-group", record.number, message)
             is_told = True
         elif record.field and part == _AGENTS:
             part = _DIRECTIVES
@@ -101,7 +101,7 @@ def _check_between_agents(outline: Outline) -> Check:
         for one, other in pairwise(group.agents):
             if any(number in blank for number in range(one.number + 1, other.number)):
                 message = f"There is a blank line between this User-agent and line {one.number}."
-                yield Found("blank-line-between-agents", other.number, message)
+                yield LintHit("blank-line-between-agents", other.number, message)
     for group in outline.groups:
         others = {record.number: record for record in group.directives}
         for one, other in pairwise(group.agents):
@@ -111,7 +111,7 @@ def _check_between_agents(outline: Outline) -> Check:
                     f"{field_of(between)} of line {between.number} stands between this User-agent "
                     f"and line {one.number}."
                 )
-                yield Found("agents-apart", other.number, message)
+                yield LintHit("agents-apart", other.number, message)
 
 
 # Where the strict reader of blank lines is: before any group, in the two parts of one, or after a
@@ -130,11 +130,11 @@ def _check_names(outline: Outline) -> Check:
                 continue
             if name in first_line:
                 message = f"{quoted(name)} is named in line {first_line[name]} already."
-                yield Found("repeated-agent", agent.number, message)
+                yield LintHit("repeated-agent", agent.number, message)
             elif star is not None and name != "*" and not is_told:
                 is_told = True
                 message = f"The group for * comes before {quoted(name)}, line {agent.number}."
-                yield Found("star-before-robots", star, message)
+                yield LintHit("star-before-robots", star, message)
             first_line.setdefault(name, agent.number)
         if star is None:
             star = next((a.number for a in group.agents if name_of(a) == "*"), None)
@@ -146,18 +146,18 @@ def _check_group(group: Group) -> Check:
     rules = group.rules()
     name = quoted(name_of(group.agents[0]))
     if not rules:
-        yield Found("group-without-rules", number, f"The group for {name} has no rules.")
+        yield LintHit("group-without-rules", number, f"The group for {name} has no rules.")
     elif not any(rule.field == "disallow" for rule in rules):
-        yield Found("group-without-disallow", number, f"The group for {name} has no Disallow.")
+        yield LintHit("group-without-disallow", number, f"The group for {name} has no Disallow.")
     delays = [record for record in group.directives if record.field == "crawl-delay"]
     for delay in delays[1:]:
         message = f"The group has a Crawl-delay in line {delays[0].number} already."
-        yield Found("several-crawl-delays", delay.number, message)
+        yield LintHit("several-crawl-delays", delay.number, message)
     if any(agent.value == "*" for agent in group.agents):
         for record in group.directives:
             if record.field in _NONSTANDARD:
                 message = f"{field_of(record)} stands in the group for *."
-                yield Found("nonstandard-for-all", record.number, message)
+                yield LintHit("nonstandard-for-all", record.number, message)
 
 
 def _check_version(group: Group) -> Check:
@@ -165,18 +165,18 @@ def _check_version(group: Group) -> Check:
     versions = [record for record in group.directives if record.field == "robot-version"]
     for version in versions[1:]:
         message = f"The group has a Robot-version in line {versions[0].number} already."
-        yield Found("repeated-robot-version", version.number, message)
+        yield LintHit("repeated-robot-version", version.number, message)
     if versions and group.directives[0] is not versions[0]:
         message = f"Robot-version comes after line {group.directives[0].number}."
-        yield Found("misplaced-robot-version", versions[0].number, message)
+        yield LintHit("misplaced-robot-version", versions[0].number, message)
     elif versions and versions[0].number < group.agents[-1].number:
         message = f"Robot-version comes before the User-agent of line {group.agents[-1].number}."
-        yield Found("misplaced-robot-version", versions[0].number, message)
+        yield LintHit("misplaced-robot-version", versions[0].number, message)
     if not any(version.value.startswith("2") for version in versions):
         for record in group.directives:
             if record.field in _VERSION_2:
                 message = f"{field_of(record)} stands in a group without Robot-version: 2.0."
-                yield Found("version-2-undeclared", record.number, message)
+                yield LintHit("version-2-undeclared", record.number, message)
 
 
 def _check_about_all(outline: Outline) -> Check:
@@ -188,7 +188,7 @@ def _check_about_all(outline: Outline) -> Check:
     hosts = [record for record in outline.records if record.field == "host" and record.value]
     for host in hosts[1:]:
         message = f"There is a Host in line {hosts[0].number} already."
-        yield Found("several-hosts", host.number, message)
+        yield LintHit("several-hosts", host.number, message)
     sitemaps: dict[str, int] = {}
     for record in outline.records:
         if record.field not in ABOUT_ALL or not record.value:
@@ -196,11 +196,11 @@ def _check_about_all(outline: Outline) -> Check:
         if record.field == "sitemap":
             if record.value in sitemaps:
                 message = f"{quoted(record.value)} is in line {sitemaps[record.value]} already."
-                yield Found("repeated-sitemap", record.number, message)
+                yield LintHit("repeated-sitemap", record.number, message)
             sitemaps.setdefault(record.value, record.number)
         elif record.field != "license" and record.number not in yandexs:
             message = f"{field_of(record)} does not stand in the group for Yandex."
-            yield Found(f"{record.field}-not-for-yandex", record.number, message)
+            yield LintHit(f"{record.field}-not-for-yandex", record.number, message)
     yield from _check_sitemaps_place(outline)
 
 
@@ -210,7 +210,7 @@ def _check_yandexs(group: Group) -> Check:
     for record in group.directives:
         if record.field in {"host", "clean-param"} and record.number < last:
             message = f"{field_of(record)} comes before line {last} of Yandex's group."
-            yield Found("yandex-field-not-last", record.number, message)
+            yield LintHit("yandex-field-not-last", record.number, message)
 
 
 def _check_sitemaps_place(outline: Outline) -> Check:
@@ -229,5 +229,5 @@ def _check_sitemaps_place(outline: Outline) -> Check:
                 message = (
                     f"The Sitemap stands within the group that goes on in line {record.number}."
                 )
-                yield Found("sitemap-in-group", sitemap.number, message)
+                yield LintHit("sitemap-in-group", sitemap.number, message)
             held = []

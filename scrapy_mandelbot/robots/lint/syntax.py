@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.lint.source import Found, field_of, quoted
+from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, documented
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
@@ -14,7 +14,7 @@ from scrapy_mandelbot.robots.robotstxt.records import RecordProblem, name_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.lint.source import Check, LintInput
     from scrapy_mandelbot.robots.robotstxt.records import Record
 
 _OTHERS = """
@@ -111,30 +111,30 @@ def check_agent(record: Record) -> Check:
     value, number = record.value, record.number
     name = name_of(record)
     if not value:
-        yield Found("empty-agent", number, "The User-agent has no name.")
+        yield LintHit("empty-agent", number, "The User-agent has no name.")
     elif value == "*":
         return
     elif "(" in value or "://" in value or value.lower().startswith("mozilla/"):
         message = f"{quoted(value)} is a whole header; what is read is {quoted(name)}."
-        yield Found("agent-is-header", number, message)
+        yield LintHit("agent-is-header", number, message)
     elif _is_several(value):
         message = f"{quoted(value)} are several robots; what is read is {quoted(name)}."
-        yield Found("several-names", number, message)
+        yield LintHit("several-names", number, message)
     elif "*" in value:
         message = f"{quoted(value)} mixes * with other signs: what is read is {quoted(name)}."
-        yield Found("star-in-agent", number, message)
+        yield LintHit("star-in-agent", number, message)
     elif "/" in value:
         message = f"{quoted(value)} has a version; what is read is {quoted(name)}."
-        yield Found("agent-with-version", number, message)
+        yield LintHit("agent-with-version", number, message)
     elif len(value.split()) > 1:
         message = f"There is a space in {quoted(value)}; what is read is {quoted(name)}."
-        yield Found("space-in-agent", number, message)
+        yield LintHit("space-in-agent", number, message)
     else:
         yield from _check_spelling(name, number)
     read = _GOOGLES_NAME.match(name)
     if read and read[0] != name and name != "*":
         message = f"Of {quoted(name)} Google's parser reads {quoted(read[0])}."
-        yield Found("agent-characters", number, message)
+        yield LintHit("agent-characters", number, message)
 
 
 def _is_several(value: str) -> bool:
@@ -149,7 +149,7 @@ def _check_spelling(name: str, number: int) -> Check:
     meant = None if name.lower() in _KNOWN else _SPELLING.surely_corrected(name)
     if meant:
         message = f"No robot is known as {quoted(name)}: {quoted(meant)} is meant, most likely."
-        yield Found("misspelt-agent", number, message)
+        yield LintHit("misspelt-agent", number, message)
 
 
 _FIELDS = Spelling(FIELDS, shortest=4)
@@ -162,7 +162,7 @@ _NEXT_DIRECTIVE = re.compile(
 )
 
 
-def check_syntax(record: Record, source: Source) -> Check:
+def check_syntax(record: Record, source: LintInput) -> Check:
     """What is wrong with a line, whatever its field means."""
     number = record.number
     for problem in record.problems:
@@ -171,19 +171,21 @@ def check_syntax(record: Record, source: Source) -> Check:
     if not record.field:
         return
     if record.raw.partition(":")[0][-1:] in WHITE_SPACE:
-        yield Found("space-before-colon", number, f"There is a space after {quoted(record.name)}.")
+        yield LintHit(
+            "space-before-colon", number, f"There is a space after {quoted(record.name)}."
+        )
     following = _NEXT_DIRECTIVE.search(record.value) if record.field != "comment" else None
     if following:
         message = f"{documented(following[1].lower())} is in the line of another directive."
-        yield Found("several-directives", number, message)
+        yield LintHit("several-directives", number, message)
     if record.comment is None:
         return
     if record.value and record.raw[: -len(record.comment) - 1][-1:] not in WHITE_SPACE:
         message = f"The value ends before the #: it is {quoted(record.value)}."
-        yield Found("hash-without-space", number, message)
+        yield LintHit("hash-without-space", number, message)
     else:
         message = f"A comment follows {field_of(record)} in the same line."
-        yield Found("comment-after-directive", number, message)
+        yield LintHit("comment-after-directive", number, message)
 
 
 def _no_colon(record: Record) -> Check:
@@ -192,13 +194,13 @@ def _no_colon(record: Record) -> Check:
     field = _field_in(word[0]) if word else None
     if not word or field is None:
         message = f"{quoted(text)} is neither a directive nor a comment."
-        yield Found("not-a-directive", record.number, message)
+        yield LintHit("not-a-directive", record.number, message)
     elif _WRONG_COLON.match(text, len(field[0])):
         sign = text[len(field[0]) :].lstrip()[0]
         message = f"There is {quoted(sign)} instead of a colon after {field[0]}."
-        yield Found("semicolon-for-colon", record.number, message)
+        yield LintHit("semicolon-for-colon", record.number, message)
     else:
-        yield Found("missing-colon", record.number, f"There is no colon after {field[0]}.")
+        yield LintHit("missing-colon", record.number, f"There is no colon after {field[0]}.")
 
 
 def _field_in(words: str) -> tuple[str, str] | None:
@@ -211,28 +213,28 @@ def _field_in(words: str) -> tuple[str, str] | None:
 
 
 def _no_field(record: Record) -> Check:
-    yield Found("no-field", record.number, f"There is no field in {quoted(record.raw)}.")
+    yield LintHit("no-field", record.number, f"There is no field in {quoted(record.raw)}.")
 
 
 def _unknown_field(record: Record) -> Check:
     meant = _FIELDS.corrected(record.name)
     if record.field in _SCHEMES and record.value.startswith("//"):
         message = f"There is a URL without a field: {quoted(record.raw.strip())}."
-        yield Found("not-a-directive", record.number, message)
+        yield LintHit("not-a-directive", record.number, message)
     elif record.field in _TAGS:
         message = f"{field_of(record)} has no effect in robots.txt."
-        yield Found("noindex", record.number, message)
+        yield LintHit("noindex", record.number, message)
     elif meant:
         message = f"{quoted(record.name)} is no field: {documented(meant)} is meant, most likely."
-        yield Found("misspelt-field", record.number, message)
+        yield LintHit("misspelt-field", record.number, message)
     else:
         message = f"No robot known here reads {quoted(record.name)}."
-        yield Found("unknown-field", record.number, message)
+        yield LintHit("unknown-field", record.number, message)
 
 
 def _no_value(record: Record) -> Check:
     if record.field not in {"allow", "user-agent"}:  # these have rows of their own
-        yield Found("no-value", record.number, f"{field_of(record)} has no value.")
+        yield LintHit("no-value", record.number, f"{field_of(record)} has no value.")
 
 
 _PROBLEMS: dict[RecordProblem, Callable[[Record], Check]] = {

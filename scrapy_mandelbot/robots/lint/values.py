@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, STANDARD, Found, quoted
+from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, STANDARD, LintHit, quoted
 from scrapy_mandelbot.robots.preferences.in_robots_txt import split_path
 from scrapy_mandelbot.robots.preferences.statements import statements_of
 from scrapy_mandelbot.robots.preferences.vocabulary import (
@@ -22,7 +22,7 @@ from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_mandelbot.robots.lint.source import Check, Source
+    from scrapy_mandelbot.robots.lint.source import Check, LintInput
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
 
 STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
@@ -40,36 +40,36 @@ def _check_content_usage(record: Record) -> Check:
     said = read_content_usage(value)
     if not said.is_readable or (not said.words and not said.unknown):
         message = f"{quoted(record.value)} is no Dictionary of RFC 9651, as train-ai=n is."
-        yield Found("bad-content-usage", record.number, message)
+        yield LintHit("bad-content-usage", record.number, message)
         return
     for key in said.unknown:
         if key in _KEYS["content-usage"]:
             message = f"{quoted(key)} has another value than y or n."
-            yield Found("bad-content-usage", record.number, message)
+            yield LintHit("bad-content-usage", record.number, message)
         else:
             message = f"{quoted(key)} is no category of use: train-ai and search are."
-            yield Found("unknown-usage", record.number, message)
+            yield LintHit("unknown-usage", record.number, message)
 
 
 def _check_content_signal(record: Record) -> Check:
     said = read_content_signal(record.value)
     if not said.is_readable and not said.unknown:
         message = f"{quoted(record.value)} is too long to be read."
-        yield Found("bad-content-signal", record.number, message)
+        yield LintHit("bad-content-signal", record.number, message)
     for part in said.unknown:
         key = part.partition("=")[0].strip().lower()
         if key in _KEYS["content-signal"] or "=" not in part:
             message = f"{quoted(part)} is no signal, as search=yes, ai-train=no are."
-            yield Found("bad-content-signal", record.number, message)
+            yield LintHit("bad-content-signal", record.number, message)
         else:
             message = f"{quoted(key)} is no signal: search, ai-input, ai-train and use are."
-            yield Found("unknown-usage", record.number, message)
+            yield LintHit("unknown-usage", record.number, message)
 
 
 def _check_license(record: Record) -> Check:
     if not ABSOLUTE_URL.fullmatch(record.value):
         message = f"{quoted(record.value)} is not an absolute URL."
-        yield Found("relative-license", record.number, message)
+        yield LintHit("relative-license", record.number, message)
 
 
 #: Checks of values, by field.
@@ -83,7 +83,7 @@ VALUES_OF_USE: dict[str, Callable[[Record], Check]] = {
 # Lines against each other.
 
 
-class _Said(NamedTuple):
+class _UsageStatement(NamedTuple):
     """A statement of a group."""
 
     category: str
@@ -96,8 +96,8 @@ class _Said(NamedTuple):
 class _Facts(NamedTuple):
     """What of a group can be contradicted: the first lines that say so."""
 
-    allowed: dict[tuple[str, str | None], _Said]
-    refused: dict[tuple[str, str | None], _Said]
+    allowed: dict[tuple[str, str | None], _UsageStatement]
+    refused: dict[tuple[str, str | None], _UsageStatement]
     rules: dict[tuple[str, bool], int]
     """Paths, and whether they are allowed."""
 
@@ -115,11 +115,11 @@ class _Facts(NamedTuple):
             self.rules.setdefault(rule, line)
 
 
-def check_usage(source: Source) -> Check:
+def check_usage(source: LintInput) -> Check:
     """Which statements and groups contradict each other."""
     groups = source.outline.groups
     facts = [_facts_of(group) for group in groups]
-    told: set[Found] = set()
+    told: set[LintHit] = set()
     for found in (*_contradicted(groups, facts), *_shut_out(groups, facts)):
         if found not in told:
             told.add(found)
@@ -140,12 +140,12 @@ def _facts_of(group: Group) -> _Facts:
     return facts
 
 
-def _statements(record: Record) -> Iterator[tuple[bool, _Said]]:
+def _statements(record: Record) -> Iterator[tuple[bool, _UsageStatement]]:
     is_signal = record.field == "content-signal"
     path, value = (None, record.value) if is_signal else split_path(record.value)
     words = read_content_signal(value).words if is_signal else read_content_usage(value).words
     for one in statements_of(record.field, words, "robots.txt", record.value, record.number):
-        yield one.allowed, _Said(one.category, path, record.number, is_signal)
+        yield one.allowed, _UsageStatement(one.category, path, record.number, is_signal)
 
 
 def _contradicted(groups: list[Group], facts: list[_Facts]) -> Check:
@@ -184,7 +184,7 @@ def _against(allowing: _Facts, refusing: _Facts) -> Check:
         if refused is not None:
             at = f"of line {refused.line}" if refused.line != allowed.line else "in the same line"
             message = f"{category} is allowed here in vain: the refusal {at} wins."
-            yield Found("usage-contradiction", allowed.line, message)
+            yield LintHit("usage-contradiction", allowed.line, message)
 
 
 def _ties(name: str, first: _Facts, other: _Facts) -> Check:
@@ -197,7 +197,7 @@ def _ties(name: str, first: _Facts, other: _Facts) -> Check:
                 f"{kinds[0]}: {quoted(path)} for {quoted(name)} is {kinds[1]} in line {opposite},"
                 " in another group; Allow wins."
             )
-            yield Found("groups-contradict", line, message)
+            yield LintHit("groups-contradict", line, message)
 
 
 def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
@@ -218,7 +218,7 @@ def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
                         f"{category} is allowed to all, and {name}, which stands for it, is shut"
                         f" out in line {line}."
                     )
-                    yield Found("usage-contradiction", allowed.line, message)
+                    yield LintHit("usage-contradiction", allowed.line, message)
 
 
 _LONGEST_DELAY = 30  # Moderatobot, "Crawl-delay directive"
@@ -231,57 +231,57 @@ def _check_delay(record: Record) -> Check:
     seconds = read_delay(record.value)
     if seconds is None:
         message = f"{quoted(record.value)} is no number of seconds."
-        yield Found("bad-crawl-delay", record.number, message)
+        yield LintHit("bad-crawl-delay", record.number, message)
     elif seconds > _LONGEST_DELAY:
         message = f"{quoted(record.value)} is longer than {_LONGEST_DELAY} seconds."
-        yield Found("long-crawl-delay", record.number, message)
+        yield LintHit("long-crawl-delay", record.number, message)
     elif not record.value.isdigit() or not seconds:
         message = f"{quoted(record.value)} is not a positive whole number."
-        yield Found("crawl-delay-not-whole", record.number, message)
+        yield LintHit("crawl-delay-not-whole", record.number, message)
 
 
 def _check_sitemap(record: Record) -> Check:
     value, number = record.value, record.number
     if not ABSOLUTE_URL.fullmatch(value):
-        yield Found("relative-sitemap", number, f"{quoted(value)} is not an absolute URL.")
+        yield LintHit("relative-sitemap", number, f"{quoted(value)} is not an absolute URL.")
         return
     path = re.split("[?#]", value, maxsplit=1)[0].lower()
     if path.endswith("/"):
-        yield Found("sitemap-is-directory", number, f"{quoted(value)} ends with a slash.")
+        yield LintHit("sitemap-is-directory", number, f"{quoted(value)} ends with a slash.")
     elif not path.endswith((".xml", ".xml.gz")):
         message = f"{quoted(value)} ends neither with .xml nor with .xml.gz."
-        yield Found("sitemap-extension", number, message)
+        yield LintHit("sitemap-extension", number, message)
 
 
 def _check_host(record: Record) -> Check:
     if not _HOST.fullmatch(record.value):
         message = f"{quoted(record.value)} is more than a host name."
-        yield Found("host-not-a-name", record.number, message)
+        yield LintHit("host-not-a-name", record.number, message)
 
 
 def _check_clean_param(record: Record) -> Check:
     length = len(record.value)
     if length > _LONGEST_CLEAN_PARAM:
         message = f"The Clean-param has {length} characters."
-        yield Found("long-clean-param", record.number, message)
+        yield LintHit("long-clean-param", record.number, message)
 
 
 def _check_version(record: Record) -> Check:
     if not _VERSION.fullmatch(record.value):
         message = f"{quoted(record.value)} is neither 1.0 nor 2.0."
-        yield Found("bad-robot-version", record.number, message)
+        yield LintHit("bad-robot-version", record.number, message)
 
 
 def _check_rate(record: Record) -> Check:
     if RecordProblem.BAD_VALUE in record.problems:
         message = f"{quoted(record.value)} is no rate of documents."
-        yield Found("bad-request-rate", record.number, message)
+        yield LintHit("bad-request-rate", record.number, message)
 
 
 def _check_time(record: Record) -> Check:
     if RecordProblem.BAD_VALUE in record.problems:
         message = f"{quoted(record.value)} is no time of the day."
-        yield Found("bad-visit-time", record.number, message)
+        yield LintHit("bad-visit-time", record.number, message)
 
 
 _CHECKS: dict[str, Callable[[Record], Check]] = {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robots.robotstxt.groups import Selection
+    from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
     from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 MOST_LICENSES = 20
@@ -69,7 +69,7 @@ class AgentPreferences:
 
     __slots__ = ("_rules", "_said", "_signals", "lines")
 
-    def __init__(self, text: str, selection: Selection, grammar: Grammar) -> None:
+    def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
         self.lines = tuple(_lines_about(text, selection, grammar))
         comparable = COMPARABLE[grammar.dialect.escapes]
         self._signals: list[Preference] = []
@@ -109,7 +109,7 @@ class AgentPreferences:
         return self._said[one.line]
 
 
-def _lines_about(text: str, selection: Selection, grammar: Grammar) -> Iterator[Preference]:
+def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Preference]:
     """Yield the lines about a robot, in order."""
     if selection.agent is None:
         return

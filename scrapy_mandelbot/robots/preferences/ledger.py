@@ -44,7 +44,7 @@ class RulesInForce(NamedTuple):
     """False: another parser decided whether the page might be fetched."""
 
 
-class Fetched(NamedTuple):
+class FetchRecord(NamedTuple):
     """A page, and all that was said of its use when it was fetched."""
 
     url: str
@@ -69,7 +69,7 @@ def digest_of(body: bytes) -> str:
     return sha256(body).hexdigest()
 
 
-def line_of(page: Fetched) -> bytes:
+def line_of(page: FetchRecord) -> bytes:
     """Return the line of a page, with its end."""
     entry = {
         "version": VERSION,

@@ -103,7 +103,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CategoryRow:
     source: str
     word: str
     meaning: Meaning
@@ -121,31 +121,31 @@ _NOAI = "DeviantArt, 'Tell AI datasets they can't use your content', 11 November
 _NOML = "noml.info, 2023"
 
 _ROWS = (
-    _Row("content-usage", "train-ai=y", Meaning(allows=("train-ai",)), _VOCAB),
-    _Row("content-usage", "train-ai=n", Meaning(refuses=("train-ai",)), _VOCAB),
-    _Row("content-usage", "search=y", Meaning(allows=("search",)), _VOCAB),
-    _Row("content-usage", "search=n", Meaning(refuses=("search",)), _VOCAB),
-    _Row("content-signal", "search=yes", Meaning(allows=("search",)), _SIGNALS),
-    _Row("content-signal", "search=no", Meaning(refuses=("search",)), _SIGNALS),
-    _Row("content-signal", "ai-input=yes", Meaning(allows=("ai-input",)), _SIGNALS),
-    _Row("content-signal", "ai-input=no", Meaning(refuses=("ai-input",)), _SIGNALS),
-    _Row("content-signal", "ai-train=yes", Meaning(allows=("train-ai",)), _SIGNALS),
-    _Row("content-signal", "ai-train=no", Meaning(refuses=("train-ai",)), _SIGNALS),
+    _CategoryRow("content-usage", "train-ai=y", Meaning(allows=("train-ai",)), _VOCAB),
+    _CategoryRow("content-usage", "train-ai=n", Meaning(refuses=("train-ai",)), _VOCAB),
+    _CategoryRow("content-usage", "search=y", Meaning(allows=("search",)), _VOCAB),
+    _CategoryRow("content-usage", "search=n", Meaning(refuses=("search",)), _VOCAB),
+    _CategoryRow("content-signal", "search=yes", Meaning(allows=("search",)), _SIGNALS),
+    _CategoryRow("content-signal", "search=no", Meaning(refuses=("search",)), _SIGNALS),
+    _CategoryRow("content-signal", "ai-input=yes", Meaning(allows=("ai-input",)), _SIGNALS),
+    _CategoryRow("content-signal", "ai-input=no", Meaning(refuses=("ai-input",)), _SIGNALS),
+    _CategoryRow("content-signal", "ai-train=yes", Meaning(allows=("train-ai",)), _SIGNALS),
+    _CategoryRow("content-signal", "ai-train=no", Meaning(refuses=("train-ai",)), _SIGNALS),
     # The most that may be made of a page: nothing is stored; it is indexed, quoted and linked to;
     # it is summarised and reproduced. A most allows nothing by itself.
-    _Row(
+    _CategoryRow(
         "content-signal",
         "use=immediate",
         Meaning(refuses=("search", "train-ai", "tdm")),
         _USE,
     ),
-    _Row("content-signal", "use=reference", Meaning(refuses=("train-ai",)), _USE),
-    _Row("content-signal", "use=full", Meaning(), _USE),
-    _Row("tdmrep", "tdm-reservation: 1", Meaning(refuses=("tdm", "train-ai")), _TDMREP),
-    _Row("tdmrep", "tdm-reservation: 0", Meaning(allows=("tdm",)), _TDMREP),
-    _Row("robot-tag", "noai", Meaning(refuses=("train-ai",)), _NOAI),
-    _Row("robot-tag", "noimageai", Meaning(refuses=("train-ai",), images_only=True), _NOAI),
-    _Row("robot-tag", "noml", Meaning(refuses=("train-ai",)), _NOML),
+    _CategoryRow("content-signal", "use=reference", Meaning(refuses=("train-ai",)), _USE),
+    _CategoryRow("content-signal", "use=full", Meaning(), _USE),
+    _CategoryRow("tdmrep", "tdm-reservation: 1", Meaning(refuses=("tdm", "train-ai")), _TDMREP),
+    _CategoryRow("tdmrep", "tdm-reservation: 0", Meaning(allows=("tdm",)), _TDMREP),
+    _CategoryRow("robot-tag", "noai", Meaning(refuses=("train-ai",)), _NOAI),
+    _CategoryRow("robot-tag", "noimageai", Meaning(refuses=("train-ai",), images_only=True), _NOAI),
+    _CategoryRow("robot-tag", "noml", Meaning(refuses=("train-ai",)), _NOML),
 )
 
 #: What each word of each source means, by source and word.

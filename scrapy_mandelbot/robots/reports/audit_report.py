@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from scrapy_mandelbot.robots.audit import Law, LogReading
-    from scrapy_mandelbot.robots.audit.judging import Found, Instance, Judged
+    from scrapy_mandelbot.robots.audit.judging import Instance, Judged, Offence
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
 
 _SITES_TOLD = 20  # for a terminal
@@ -38,7 +38,7 @@ _MEANINGS = {
 }
 
 
-class Source(NamedTuple):
+class LogSource(NamedTuple):
     """A log, and which of all lines are its own."""
 
     name: str
@@ -48,18 +48,18 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Subject:
+class AuditPageData:
     """What an audit is of."""
 
     agent: str
-    sources: Sequence[Source]
+    sources: Sequence[LogSource]
     reading: LogReading
     law: Law
     robots: Sequence[tuple[str, str | None, float]]
     """Each robots.txt: its source, its host, and since when it holds."""
 
 
-def audit(subject: Subject, judged: Mapping[str, Judged]) -> dict[str, Any]:
+def audit(subject: AuditPageData, judged: Mapping[str, Judged]) -> dict[str, Any]:
     """Return what was found, the site with most requests first."""
     reading = subject.reading
     by_size = sorted(judged.items(), key=lambda item: (-item[1].requests, item[0]))
@@ -91,7 +91,7 @@ def audit(subject: Subject, judged: Mapping[str, Judged]) -> dict[str, Any]:
     }
 
 
-def _site(host: str, judged: Judged, sources: Sequence[Source]) -> dict[str, Any]:
+def _site(host: str, judged: Judged, sources: Sequence[LogSource]) -> dict[str, Any]:
     return {
         "host": host or None,
         "requests": judged.requests,
@@ -130,7 +130,7 @@ def _counts(by_status: dict[int, int]) -> list[dict[str, int]]:
     return [{"status": status, "count": count} for status, count in sorted(by_status.items())]
 
 
-def _finding(found: Found, sources: Sequence[Source]) -> dict[str, Any]:
+def _finding(found: Offence, sources: Sequence[LogSource]) -> dict[str, Any]:
     return {
         "code": found.code,
         "severity": SEVERITIES[found.code],
@@ -140,12 +140,12 @@ def _finding(found: Found, sources: Sequence[Source]) -> dict[str, Any]:
     }
 
 
-def _message(found: Found) -> str:
+def _message(found: Offence) -> str:
     meaning, noun = _MEANINGS[found.code]
     return f"{counted(found.count, noun)} {meaning}." if noun else f"{meaning.capitalize()}."
 
 
-def _example(instance: Instance, sources: Sequence[Source]) -> dict[str, Any]:
+def _example(instance: Instance, sources: Sequence[LogSource]) -> dict[str, Any]:
     place = bisect_left(sources, instance.line, key=lambda source: source.last_line)
     source = sources[place]
     return {

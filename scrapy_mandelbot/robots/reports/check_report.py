@@ -33,7 +33,7 @@ STANDARD_INPUT = "standard input"
 _INDENT = 17
 
 
-class Wanted(Protocol):
+class SeverityFilter(Protocol):
     """Which findings count, and which fail."""
 
     @property
@@ -61,7 +61,7 @@ def check(
     source: str,
     robots: RobotsTxt | None,
     delivery: Delivery | None,
-    wanted: Wanted = EVERYTHING,
+    wanted: SeverityFilter = EVERYTHING,
 ) -> dict[str, Any]:
     """Return what is wrong.
 
@@ -90,7 +90,9 @@ def check(
     }
 
 
-def check_rules(rules: Rules, max_bytes: int, wanted: Wanted = EVERYTHING) -> dict[str, Any]:
+def check_rules(
+    rules: Rules, max_bytes: int, wanted: SeverityFilter = EVERYTHING
+) -> dict[str, Any]:
     """Return what is wrong with a file as it came, and with how it came."""
     robots = RobotsTxt.parse(rules.body, max_bytes=max_bytes) if rules.is_there else None
     return check(rules.source, robots, rules.delivery, wanted)
@@ -137,7 +139,7 @@ def _delivery(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def exit_code(reports: list[dict[str, Any]], wanted: Wanted = EVERYTHING) -> int:
+def exit_code(reports: list[dict[str, Any]], wanted: SeverityFilter = EVERYTHING) -> int:
     """Return 3 for errors, 1 for warnings if they fail, else 0."""
     counts = _sums(reports)
     fails = wanted.fail_on <= Severity.WARNING and counts["warning"]

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robots.robotstxt.groups import Selection
+    from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
 
 
 class DecidingRules:
     """Tells which rule decides. Ranks are places in the dialect's precedence, 0 the strongest."""
 
-    def __init__(self, text: str, selection: Selection, grammar: Grammar) -> None:
+    def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
         dialect = grammar.dialect
         ends = line_ends(text)
         found: list[tuple[int, int, bool, Pattern | Glob, Rule]] = []

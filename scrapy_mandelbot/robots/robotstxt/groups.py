@@ -36,7 +36,7 @@ class Span(NamedTuple):
     """2 for a group of the extended standard 2.0, else 1."""
 
 
-class Selection(NamedTuple):
+class GroupMatch(NamedTuple):
     """What of a file is about one robot."""
 
     agent: str | None
@@ -66,7 +66,7 @@ def read_groups(text: str, grammar: Grammar) -> Iterator[Group]:
         names = []
 
 
-def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> Selection:
+def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> GroupMatch:
     """Return the groups for a robot known by these names, in lower case, the preferred first."""
     dialect = grammar.dialect
     place_of = NAMES[dialect.agent_match]
@@ -87,12 +87,12 @@ def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> Select
         if found and dialect.star_stops:
             break
     if not found:
-        return Selection(None, [])
+        return GroupMatch(None, [])
     agent, spans = found[min(found, key=itemgetter(0))]
-    return Selection(agent, spans[:1] if dialect.repeated_agent == "first" else spans)
+    return GroupMatch(agent, spans[:1] if dialect.repeated_agent == "first" else spans)
 
 
-def own_spans(text: str, selection: Selection, grammar: Grammar) -> Iterator[Span]:
+def own_spans(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Span]:
     """Yield the parts of a robot's groups in which delays and rates are about the robot.
 
     Rules may follow several runs of User-agent lines, with delays between them. A delay belongs to

@@ -30,7 +30,7 @@ ABOUT_ALL = frozenset({"sitemap", "host", "clean-param", "license"})
 
 
 @dataclass(slots=True)
-class Run:
+class AgentRun:
     """User-agent lines with nothing of a group between them, and the delays right after them."""
 
     agents: list[Record] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Group:
     agents: list[Record] = field(default_factory=list)
     directives: list[Record] = field(default_factory=list)
     """All lines with a field in it but the User-agent lines, in order; unknown fields too."""
-    runs: list[Run] = field(default_factory=list)
+    runs: list[AgentRun] = field(default_factory=list)
     """One, where all that the group says is about all its agents."""
 
     def rules(self) -> list[Record]:
@@ -78,7 +78,7 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
                 outline.groups.append(group)
                 names_are_open = False
             if not names_are_open:
-                group.runs.append(Run())
+                group.runs.append(AgentRun())
                 names_are_open = True
             group.agents.append(record)
             group.runs[-1].agents.append(record)

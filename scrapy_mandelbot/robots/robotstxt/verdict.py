@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robots.robotstxt.groups import Selection
+    from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
 
 A_RULE = "a rule matches"
 NO_RULE = "no rule matches"
@@ -111,7 +111,7 @@ _PRECEDENCE: dict[str, Callable[[int, bool, bool], int]] = {
 }
 
 
-def read_rules(text: str, selection: Selection, grammar: Grammar) -> list[Matcher]:
+def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> list[Matcher]:
     """Read all the rules that are about a robot."""
     dialect = grammar.dialect
     weigh = _PRECEDENCE[dialect.precedence]
@@ -128,7 +128,7 @@ def read_rules(text: str, selection: Selection, grammar: Grammar) -> list[Matche
 
 
 def scan(
-    text: str, selection: Selection, grammar: Grammar, target: str
+    text: str, selection: GroupMatch, grammar: Grammar, target: str
 ) -> tuple[bool, re.Match[str]] | None:
     """Return whether the rule that decides allows, and its line; None: no rule matches."""
     dialect = grammar.dialect
@@ -173,7 +173,7 @@ def rule_of(line: re.Match[str]) -> Rule:
     return Rule(not line[1], path, line_number(line.string, line.start()))
 
 
-def default_of(text: str, selection: Selection, grammar: Grammar) -> bool:
+def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
     """Whether what no rule matches is allowed.
 
     Yes, but in the older text of the extended standard: there, Allow lines alone forbid the rest,

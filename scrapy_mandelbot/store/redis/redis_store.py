@@ -34,7 +34,7 @@ from scrapy_mandelbot.store.redis.scripts import (
     run_key,
     text_of,
 )
-from scrapy_mandelbot.store.redis.wire import Command, Hearing, Wire
+from scrapy_mandelbot.store.redis.wire import Hearing, RedisOp, Wire
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class RedisStore(LiveStore):
         def unheard() -> None:
             self._have_called(lambda: then(self._memory.get_copy(site), 0.0))
 
-        self._ask(name, Command(scripts.FIND_COPY, arguments, heard, unheard))
+        self._ask(name, RedisOp(scripts.FIND_COPY, arguments, heard, unheard))
 
     def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
         """Give the lease of a fetch back, or keep it for some seconds more."""
@@ -227,7 +227,7 @@ class RedisStore(LiveStore):
     def tell_waiting(self, site: str) -> None:
         """Have other crawls know that this one waits for turns of a site with a pace."""
         message = news(self._token, "waits", name_of(site))
-        self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, message)))
+        self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, message)))
 
     def claim(
         self,
@@ -247,7 +247,7 @@ class RedisStore(LiveStore):
 
         self._ask(
             name,
-            Command(
+            RedisOp(
                 scripts.CLAIM,
                 lambda: (
                     *keys,
@@ -304,7 +304,7 @@ class RedisStore(LiveStore):
         if self._hearing is not None:
             self._hearing.end()
             bye = news(self._token, "bye", b"")  # which its thread waits for
-            self._wire.ask(Command(b"PUBLISH", lambda: (scripts.NEWS, bye)))
+            self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, bye)))
         left = self._wire.close()
         if self._hearing is not None:
             self._hearing.close()
@@ -342,7 +342,7 @@ class RedisStore(LiveStore):
                 self._have_heard(lambda listener: listener.hear_all_stored(pauses, turns))
 
             self._wire.ask(
-                Command(
+                RedisOp(
                     b"ZRANGEBYSCORE",
                     lambda: (scripts.TURNS, now() + self._ahead, "+inf", b"WITHSCORES"),
                     turns_heard,
@@ -350,7 +350,7 @@ class RedisStore(LiveStore):
             )
 
         self._wire.ask(
-            Command(
+            RedisOp(
                 scripts.GET_PAUSES,
                 lambda: (scripts.PAUSES, scripts.PAUSE, now() + self._ahead),
                 pauses_heard,
@@ -359,7 +359,7 @@ class RedisStore(LiveStore):
 
     # The rest is for the above.
 
-    def _ask(self, name: bytes, command: Command) -> None:
+    def _ask(self, name: bytes, command: RedisOp) -> None:
         self._join_loop()
         if len(name) <= LONGEST_NAME:
             self._wire.ask(command)
@@ -376,12 +376,12 @@ class RedisStore(LiveStore):
         size: int = 0,
     ) -> None:
         if len(name) <= LONGEST_NAME:
-            command = Command(what, arguments, key=(kind, name), value=value, size=size)
+            command = RedisOp(what, arguments, key=(kind, name), value=value, size=size)
             self._wire.tell(command)
 
     def _release(self, key: bytes, keep_for: float) -> None:
         arguments = (key, self._token, _milliseconds(keep_for))
-        self._wire.ask(Command(scripts.RELEASE, lambda: arguments))
+        self._wire.ask(RedisOp(scripts.RELEASE, lambda: arguments))
 
     def _join_loop(self) -> None:
         """Note which loop runs the crawl; whoever listens and asks does so in it."""

@@ -129,7 +129,7 @@ _TAKES_NO_MORE = ("OOM", "OUTOFMEMORY", "MISCONF", "NOREPLICAS")
 
 
 @dataclass(frozen=True)
-class Command:
+class RedisOp:
     """Something that the server is asked or told."""
 
     what: Script | bytes
@@ -173,8 +173,8 @@ class Wire:
         self._found = found
         self._client: Redis | None = None
         self._condition = threading.Condition()
-        self._queue: deque[Command] = deque()
-        self._kept: OrderedDict[Hashable, Command] = OrderedDict()
+        self._queue: deque[RedisOp] = deque()
+        self._kept: OrderedDict[Hashable, RedisOp] = OrderedDict()
         self._kept_bytes = 0
         self._thread: threading.Thread | None = None
         self._is_closing = False
@@ -182,7 +182,7 @@ class Wire:
         self._is_full = False
         self._try_again_at = 0.0
 
-    def ask(self, command: Command) -> None:
+    def ask(self, command: RedisOp) -> None:
         """Ask the server. Where it cannot be reached, that is heard of at once."""
         with self._condition:
             is_vain = self._is_down or self._is_closing
@@ -192,7 +192,7 @@ class Wire:
         if is_vain and command.unheard is not None:
             command.unheard()
 
-    def tell(self, command: Command) -> None:
+    def tell(self, command: RedisOp) -> None:
         """Have the server know something, as soon as it can be reached."""
         with self._condition:
             if self._is_closing:
@@ -216,7 +216,7 @@ class Wire:
             answers.append(answer)
             done.set()
 
-        self.ask(Command(what, arguments, heard, done.set))
+        self.ask(RedisOp(what, arguments, heard, done.set))
         done.wait(_WAITS_FOR)
         return answers[0] if answers else None
 
@@ -263,7 +263,7 @@ class Wire:
         if self._client is not None:
             self._client.close()
 
-    def _next_batch(self) -> deque[Command] | None:
+    def _next_batch(self) -> deque[RedisOp] | None:
         """Wait for something to do, which may be no more than to connect; None: it is over."""
         with self._condition:
             while True:
@@ -280,7 +280,7 @@ class Wire:
                     return deque(self._queue.popleft() for _ in range(count))
                 self._condition.wait(left)
 
-    def _send(self, batch: deque[Command]) -> None:
+    def _send(self, batch: deque[RedisOp]) -> None:
         client = self._client
         if client is None:
             client = self._connect()
@@ -299,7 +299,7 @@ class Wire:
                 self._heard(batch[0], answer)
             batch.popleft()  # nobody else answers it
 
-    def _heard(self, command: Command, answer: Any) -> None:
+    def _heard(self, command: RedisOp, answer: Any) -> None:
         self._done(command)
         if command.key is not None and self._is_full:
             self._is_full = False
@@ -307,7 +307,7 @@ class Wire:
         if command.heard is not None:
             command.heard(answer)
 
-    def _refused(self, command: Command, error: Exception) -> None:
+    def _refused(self, command: RedisOp, error: Exception) -> None:
         """Take an error for an answer."""
         self._lost(error)
         if not _is_of(error, _TAKES_NO_MORE):
@@ -318,7 +318,7 @@ class Wire:
         if command.unheard is not None:
             command.unheard()
 
-    def _answers(self, client: Redis, batch: Sequence[Command]) -> list[Any]:
+    def _answers(self, client: Redis, batch: Sequence[RedisOp]) -> list[Any]:
         if not batch:
             return []
         pipe = client.pipeline(transaction=False)
@@ -351,7 +351,7 @@ class Wire:
         for script in self._scripts:
             client.script_load(script.text)
 
-    def _done(self, command: Command) -> None:
+    def _done(self, command: RedisOp) -> None:
         if command.key is None:
             return
         with self._condition:
@@ -359,7 +359,7 @@ class Wire:
                 del self._kept[command.key]
                 self._kept_bytes -= command.size
 
-    def _go_down(self, error: Exception, batch: deque[Command]) -> None:
+    def _go_down(self, error: Exception, batch: deque[RedisOp]) -> None:
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -375,14 +375,14 @@ class Wire:
                 command.unheard()
 
 
-def _line(command: Command) -> tuple[Any, ...]:
+def _line(command: RedisOp) -> tuple[Any, ...]:
     what = command.what
     if isinstance(what, bytes):
         return (what, *command.arguments())
     return ("EVALSHA", what.digest, what.keys, *command.arguments())
 
 
-def _answer(client: Redis, command: Command) -> Any:
+def _answer(client: Redis, command: RedisOp) -> Any:
     try:
         return client.execute_command(*_line(command))
     except ResponseError as error:

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_mandelbot.robots.reports import check_report as findings
 from scrapy_mandelbot.robots.reports import fix_report as correction
-from scrapy_mandelbot.robots.reports.robots_page import Subject, render
+from scrapy_mandelbot.robots.reports.robots_page import RobotsPageData, render
 from scrapy_mandelbot.robots.reports.rules_in_force import Rules
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
@@ -23,7 +23,7 @@ def page():
         corrected = None
         if rules.read(reads, max_bytes)[0] is not None:
             corrected = correction.fix(rules.source, body, reads, max_bytes)
-        subject = Subject(
+        subject = RobotsPageData(
             rules=rules,
             checked=findings.check_rules(rules, max_bytes),
             corrected=corrected,

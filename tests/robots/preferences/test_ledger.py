@@ -17,7 +17,7 @@ from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile, copy_path, kept_copy, lines_of
 from scrapy_mandelbot.robots.preferences import TdmFile, usage_in, with_tdm_file, words_of
 from scrapy_mandelbot.robots.preferences.ledger import (
-    Fetched,
+    FetchRecord,
     RulesInForce,
     digest_of,
     disagreements,
@@ -40,7 +40,7 @@ def fetched(case):
         page = with_tdm_file(page, TdmFile.parse(body).usage(case.url))
     usage = robots.usage(case.url, case.agent).and_also(page)
     rules = RulesInForce(robots, digest_of(case.file), 512_000, "rules")
-    line = Fetched(
+    line = FetchRecord(
         *(case.url, "2026-11-22T06:00:00.000+00:00", 200, case.agent),
         *(words, usage, rules, tdm, ("train-ai",)),
     )

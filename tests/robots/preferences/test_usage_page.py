@@ -12,7 +12,7 @@ import docutils.utils
 import pytest
 
 from scrapy_mandelbot.robots.preferences import PageWords, Usage
-from scrapy_mandelbot.robots.preferences.ledger import Fetched, line_of, read_line
+from scrapy_mandelbot.robots.preferences.ledger import FetchRecord, line_of, read_line
 from scrapy_mandelbot.robots.preferences.vocabulary import (
     CATEGORY_TEXTS,
     CONTROL_TOKENS,
@@ -63,7 +63,7 @@ def test_the_tokens_are_those_of_the_code():
 
 def test_the_fields_of_a_line_are_those_of_the_code():
     """All of them, in their order."""
-    page = Fetched("https://example.com/", "", 200, "a", PageWords(), Usage(), None)
+    page = FetchRecord("https://example.com/", "", 200, "a", PageWords(), Usage(), None)
     assert [row[0] for row in BY_HEAD["field"]] == list(read_line(line_of(page)))
 
 

@@ -98,7 +98,9 @@ _TRIED = 2  # paths of the file that are in the box at first
 _LONG = 200  # characters of a path that is not
 
 
-def tester_data(subject: Subject, before: ShownFile, after: ShownFile | None) -> dict[str, Any]:
+def tester_data(
+    subject: RobotsPageData, before: ShownFile, after: ShownFile | None
+) -> dict[str, Any]:
     """Return all that the page's scripts have to know, but for the files, which it shows."""
     dialects = {**DIALECTS, subject.dialect.name: subject.dialect}
     site = _site_of(subject.rules)
@@ -148,7 +150,7 @@ def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
     return [*([("In the file", of_file)] if of_file else ()), *known]
 
 
-def _meaning(subject: Subject, dialect: Dialect) -> dict[str, Any] | None:
+def _meaning(subject: RobotsPageData, dialect: Dialect) -> dict[str, Any] | None:
     """Return what a dialect makes of an answer without a file; None: there is one."""
     robots, _ = subject.rules.read(dialect, subject.max_bytes)
     if robots is not None:
@@ -230,7 +232,7 @@ _SCRIPTS = ("decide.js", "read.js", "lines.js", "page.js")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class RobotsPageData:
     """What a page is about."""
 
     rules: Rules
@@ -247,7 +249,7 @@ class Subject:
     of which the file says something."""
 
 
-def render(subject: Subject, made: datetime) -> str:
+def render(subject: RobotsPageData, made: datetime) -> str:
     """Return the page.
 
     Raises:
