@@ -58,9 +58,11 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 CRAWL = HERE / "without_network.py"
 SIZES = FEW, MANY = 100, 350
-# Order of sets, names of temporary files: the same each time. No site packages of the user.
+# Order of sets, names of temporary files: the same each time. No site packages of the user, and
+# the package that stands beside this file, whichever is installed.
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
+    "PYTHONPATH": str(HERE.parent),
     "PYTHONHASHSEED": "0",
     "PYTHONNOUSERSITE": "1",
     "LC_ALL": "C.UTF-8",

@@ -53,7 +53,7 @@ def sizes(server: RedisServer) -> None:
     from scrapy_mandelbot.store.contract import (  # noqa: PLC0415 -- of a process that takes it
         Copy,
         KeptPause,
-        Lease,  # noqa: PLC0415 -- of a process that takes it
+        Lease,
     )
     from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415 -- of a process that takes it
 

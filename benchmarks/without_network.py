@@ -12,8 +12,9 @@ SHAPE    page: so many pages of one site; links: the same, each with twenty new 
          these wait in the end; site: three pages each of so many sites; refusal: one that refuses
          its first page once, with 503
 COUNT    full: collect garbage as Python does, else no full collections; calls: print, as JSON, how
-         often each function of the package was called; trace: print what was called from the 503
-         until the scheduler has the request again
+         often each function of the package was called; modules: print how many modules of the
+         package are loaded; trace: print what was called from the 503 until the scheduler has the
+         request again
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ class WatchedScheduler(Scheduler):
         return taken
 
 
-def main(variant: str, shape: str, pages: str, count: str = "") -> None:
+def main(variant: str, shape: str, pages: str, count: str = "") -> None:  # noqa: C901
     """Crawl, and print what was counted."""
     settings = {**SETTINGS, **VARIANTS[variant]}
     folder = tempfile.TemporaryDirectory()
@@ -241,6 +242,8 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
         sys.exit(f"{got} pages, not {asked}: {stats.get_stats()}")
     if count == "calls":
         print(json.dumps(Counter(name for name, _ in recorder.calls)))
+    elif count == "modules":
+        print(sum(name.partition(".")[0] == PACKAGE for name in sys.modules))
     elif count == "trace":
         print(json.dumps(recorder.calls))
 

@@ -1,4 +1,4 @@
-"""Paths that the documents named before the package was laid out anew: they still work, and say so."""
+"""Paths of modules that had another one before: they still import, with a warning."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def new_path(fullname: str) -> str | None:
 
 class _Moved(MetaPathFinder, Loader):
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 -- as the import system calls it
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
         if new_path(fullname) is None:
             return None
@@ -58,6 +61,6 @@ class _Moved(MetaPathFinder, Loader):
 
 
 def put_up_signs() -> None:
-    """Have old paths lead to the new ones; first, as the path of a moved package leads to its files."""
+    """Have old paths lead to the new ones."""
     if not any(isinstance(one, _Moved) for one in sys.meta_path):
         sys.meta_path.insert(0, _Moved())

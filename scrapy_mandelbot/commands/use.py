@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.exceptions import UsageError
 
-from scrapy_mandelbot.robots.reports.terminal_text import is_url
-
 if TYPE_CHECKING:
     from argparse import Namespace
 
@@ -111,4 +109,10 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
         return not opts.file
     if args[0] == "audit":
         return any("://" in one for one in opts.robots_txt or ())
-    return args[0] not in {"cache", "job", "ledger"} and any(map(is_url, args[1:]))
+    if args[0] in {"cache", "job", "ledger"}:
+        return False
+    from scrapy_mandelbot.robots.reports.terminal_text import (  # noqa: PLC0415 - not cheap enough
+        is_url,
+    )
+
+    return any(map(is_url, args[1:]))

@@ -155,7 +155,10 @@ class JobServer:
     """
 
     def __init__(self, url: str, job: str, lease: float) -> None:
-        from scrapy_mandelbot.store.redis.address import connect, shown_address
+        from scrapy_mandelbot.store.redis.address import (  # noqa: PLC0415 -- not everyone needs it
+            connect,
+            shown_address,
+        )
 
         self.url = shown_address(url)
         self._redis: Redis = connect(url)

@@ -1,7 +1,8 @@
 """What pages are wanted for, and what their owners say of that: in a crawl.
 
-``MANDELBOT_PURPOSE`` says what for. What owners say is read by :mod:`scrapy_mandelbot.robots.preferences`; here
-it is found out for each page, obeyed, and noted in a ledger.
+``MANDELBOT_PURPOSE`` says what for. What owners say is read by
+:mod:`scrapy_mandelbot.robots.preferences`; here it is found out for each page, obeyed, and noted in
+a ledger.
 """
 
 from scrapy_mandelbot.purposes.middlewares import (

@@ -244,7 +244,7 @@ class Throttle:
         return any(queue.rouse_some(most) for queue in self._queues)
 
     def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
-        """Yield site, route, section and number of what waits in the queues; see `QueueListener.lines`."""
+        """Yield site, route, section and number of what waits: see `QueueListener.lines`."""
         for queue in self._queues:
             yield from queue.lines()
 

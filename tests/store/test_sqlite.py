@@ -103,7 +103,9 @@ def test_closing_saves_and_stops_the_timer(path, stores):
 def test_a_kill_9_loses_at_most_the_last_second(path):
     """What was saved before is there, and the file is whole."""
     code = (
-        "import os, sys; from scrapy_mandelbot.store.contract import Copy, KeptPause; from scrapy_mandelbot.store.sqlite import SqliteStore\n"
+        "import os, sys\n"
+        "from scrapy_mandelbot.store.contract import Copy, KeptPause\n"
+        "from scrapy_mandelbot.store.sqlite import SqliteStore\n"
         "store = SqliteStore(sys.argv[1])\n"
         "for number in range(500):\n"
         "    store.put_copy(f'http://{number}', Copy(b'x' * 5000, 200, 1000.0))\n"

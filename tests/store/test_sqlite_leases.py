@@ -78,7 +78,9 @@ def find(store, fresh_since, lease_for=10.0):
 def test_the_lease_of_a_process_that_was_killed_ends(open_store, path, clock):
     """Nobody gives it back, and others have it when its time is over, by the machine's clock."""
     code = (
-        "import os, sys; from scrapy_mandelbot.store.contract import Lease; from scrapy_mandelbot.store.sqlite import SqliteStore\n"
+        "import os, sys\n"
+        "from scrapy_mandelbot.store.contract import Lease\n"
+        "from scrapy_mandelbot.store.sqlite import SqliteStore\n"
         "store = SqliteStore(sys.argv[1], now=lambda: float(sys.argv[2]))\n"
         "die = lambda seconds: os.kill(os.getpid(), 9)\n"
         "store.claim(Lease.PROBE, 'https://example.com', 15.0, die)\n"

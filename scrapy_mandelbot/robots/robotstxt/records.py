@@ -183,11 +183,11 @@ def _split(text: str, dialect: Dialect) -> tuple[str, str]:
 
 def _meant(name: str, dialect: Dialect) -> str:
     """Return the field that a name in lower case stands for: itself when it is unknown."""
-    for field in FIELDS if name else ():
-        spellings = (field, *dict(dialect.spellings).get(field, ()))
-        by_prefix = dialect.field_by_prefix and field not in FIELDS_OF_USE
+    for known in FIELDS if name else ():
+        spellings = (known, *dict(dialect.spellings).get(known, ()))
+        by_prefix = dialect.field_by_prefix and known not in FIELDS_OF_USE
         if name in spellings or (by_prefix and name.startswith(spellings)):
-            return field
+            return known
     return name
 
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import (
     BusyLoadingError,
-    ConnectionError,
+    ConnectionError,  # noqa: A004 -- Redis' own
     ReadOnlyError,
     RedisError,
     ResponseError,
-    TimeoutError,
+    TimeoutError,  # noqa: A004 -- Redis' own
 )
 
 if TYPE_CHECKING:

@@ -65,31 +65,43 @@ def _statements(size):
 
 
 ROWS = (
-    Row("usage.page_usage", lambda page: usage.page_usage([], page, "bot"), _PAGES, "pages"),
+    Row("preferences.page_usage", lambda page: usage.page_usage([], page, "bot"), _PAGES, "pages"),
     Row(
-        "usage.page_usage",
+        "preferences.page_usage",
         lambda lines: usage.page_usage(lines, b"", "bot"),
         _VALUES,
         "headers",
         _in_lines,
     ),
-    Row("usage.words_of", _words, _PAGES),
-    Row("usage.usage_in", lambda words: usage.usage_in(words, "bot"), _PAGES, prepare=_words),
-    Row("usage.stated_terms", lambda lines: usage.stated_terms(403, lines), _VALUES, "", _in_lines),
-    Row("usage.TdmFile.parse", usage.TdmFile.parse, _FILES),
+    Row("preferences.words_of", _words, _PAGES),
+    Row("preferences.usage_in", lambda words: usage.usage_in(words, "bot"), _PAGES, prepare=_words),
     Row(
-        "usage.TdmFile.usage",
+        "preferences.stated_terms",
+        lambda lines: usage.stated_terms(403, lines),
+        _VALUES,
+        "",
+        _in_lines,
+    ),
+    Row("preferences.TdmFile.parse", usage.TdmFile.parse, _FILES),
+    Row(
+        "preferences.TdmFile.usage",
         lambda file: file.usage("/a" * 1_000),
         _FILES,
         prepare=usage.TdmFile.parse,
     ),
-    Row("usage.Usage.answer", lambda said: said.answer("tdm"), {"statements": _statements}),
-    Row("usage.Usage.answers", lambda said: said.answers, {"statements": _statements}),
-    Row("usage.Usage.decided_by", lambda said: said.decided_by("tdm"), {"statements": _statements}),
-    Row("usage.Usage.and_also", lambda said: said.and_also(said), {"statements": _statements}),
+    Row("preferences.Usage.answer", lambda said: said.answer("tdm"), {"statements": _statements}),
+    Row("preferences.Usage.answers", lambda said: said.answers, {"statements": _statements}),
+    Row(
+        "preferences.Usage.decided_by",
+        lambda said: said.decided_by("tdm"),
+        {"statements": _statements},
+    ),
+    Row(
+        "preferences.Usage.and_also", lambda said: said.and_also(said), {"statements": _statements}
+    ),
 )
 
 NOT_FROM_OUTSIDE = {
-    "usage.with_tdm_file": "two answers whose statements were measured before",
-    "usage.PageWords": "what was read before",
+    "preferences.with_tdm_file": "two answers whose statements were measured before",
+    "preferences.PageWords": "what was read before",
 }

@@ -1,0 +1,119 @@
+"""What the package costs, as far as it can be counted in seconds, held to what it was.
+
+Usage::
+
+    python benchmarks/gates.py
+
+Prints each figure beside its gate, and exits with 1 if one is above it: by more than 3 % for
+calls, at all for the rest. A figure that fell by more than 3 % is told too, and its gate is to be
+lowered to it in the same change: what was won is held from then on.
+
+calls     of functions of the package for one page more, by what is switched on
+refusal   a 503 from the download handler until the scheduler has the request again
+modules   of the package that are loaded: by a crawl with nothing but the add-on, and by the command
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+
+from instructions import ENVIRONMENT, FEW, MANY, crawl
+
+GATES = {
+    "calls: a page": 43.0,
+    "calls: a page, purpose, annotate": 106.0,
+    "calls: a page, purpose, obey": 123.0,
+    "calls: a page, purpose, ledger": 153.0,
+    "calls: a page, report": 67.0,
+    "calls: a page, metrics": 67.0,
+    "calls: a page, job": 103.0,
+    "calls: a page with twenty new links, job": 714.0,
+    "calls: a new site with three pages": 523.0,
+    "refusal: calls": 201,
+    "refusal: stops": 129,
+    "refusal: modules": 29,
+    "modules: a crawl": 147,
+    "modules: scrapy robots check": 163,
+}
+SHAPES = {
+    "calls: a page": ("package", "page"),
+    "calls: a page, purpose, annotate": ("annotate", "page"),
+    "calls: a page, purpose, obey": ("obey", "page"),
+    "calls: a page, purpose, ledger": ("ledger", "page"),
+    "calls: a page, report": ("watched", "page"),
+    "calls: a page, metrics": ("metrics", "page"),
+    "calls: a page, job": ("package-job", "page"),
+    "calls: a page with twenty new links, job": ("package-job", "links"),
+    "calls: a new site with three pages": ("package", "site"),
+}
+SLACK = 0.03
+LOADED = "import sys; print(sum(name.startswith('scrapy_mandelbot') for name in sys.modules))"
+
+
+def calls(variant: str, shape: str) -> float:
+    """Return the calls of functions of the package for one page, or site, more."""
+    few, many = (sum(json.loads(crawl(variant, shape, n, "calls")).values()) for n in (FEW, MANY))
+    return (many - few) / (MANY - FEW)
+
+
+def refusal() -> dict[str, float]:
+    """Return what the way of a 503 back to the scheduler takes."""
+    called = [
+        name.partition(":")[0] for name, _ in json.loads(crawl("package", "refusal", 1, "trace"))
+    ]
+    stops = 1 + sum(one != other for one, other in pairwise(called))
+    return {
+        "refusal: calls": len(called),
+        "refusal: stops": stops,
+        "refusal: modules": len(Counter(called)),
+    }
+
+
+def modules() -> dict[str, float]:
+    """Return how many modules are loaded by a crawl, and by the command."""
+    check = f"""
+import sys
+from scrapy.cmdline import execute
+try:
+    execute(["scrapy", "robots", "check", "-"])
+except SystemExit:
+    {LOADED}
+"""
+    command = [sys.executable, "-c", check]
+    run = subprocess.run(
+        command,
+        input="User-agent: *\nDisallow: /x\n",
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {
+        "modules: a crawl": int(crawl("package", "page", 3, "modules")),
+        "modules: scrapy robots check": int(run.stdout.split()[-1]),
+    }
+
+
+def main() -> None:
+    """Count all of it, and hold it to the gates."""
+    figures = {name: calls(*shape) for name, shape in SHAPES.items()} | refusal() | modules()
+    above = []
+    for name, figure in figures.items():
+        gate = GATES[name]
+        slack = SLACK if name.startswith("calls") else 0
+        if figure > gate * (1 + slack):
+            above.append(name)
+            word = "ABOVE"
+        else:
+            word = "lower the gate" if figure < gate * (1 - SLACK) else ""
+        print(f"{name:<44}{figure:>8.1f}  gate {gate:>7.1f}  {word}")
+    if above:
+        sys.exit(f"above the gate: {', '.join(above)}")
+
+
+if __name__ == "__main__":
+    main()

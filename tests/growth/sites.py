@@ -1,0 +1,177 @@
+"""Headers and URLs of answers, as long as anyone likes."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from growth import Row, numbered, repeated
+from scrapy_mandelbot.robots import origins, pace, retry_after
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.sites import sections
+
+_RATE_LIMITS = {
+    "policies": repeated(b'"a";r=0;t=1, '),
+    "quotes": repeated(b'"'),
+    "letters": repeated(b"t"),
+    "no end of a parameter": repeated(b"t ="),
+}
+_HEADERS = {
+    "digits": repeated(b"9"),
+    "digits and a dot": repeated(b"9", b"3."),
+    "dots": repeated(b".", b"3"),
+    "spaces": repeated(b" ", b"3", b"x"),
+    "a date and spaces": repeated(b" ", b"Sun, 06 Nov 1994 08:50:37", b"GMT"),
+    "a date and words": repeated(b"x ", b"Sun, 06 Nov 1994 08:50:37 "),
+    "commas": repeated(b","),
+    "hyphens": repeated(b"-", b"Sun, 06"),
+    "colons": repeated(b":", b"Sun, 06 Nov 1994 08"),
+    "plus signs": repeated(b"+", b"Sun, 06 Nov 1994 08:50:37 "),
+    "brackets": repeated(b"(", b"Sun, 06 Nov 1994 08:50:37 GMT "),
+    "letters": repeated(b"a"),
+    "octets": repeated(b"\xff"),
+}
+_HOSTS = {
+    "letters": repeated(b"a"),
+    "labels": repeated(b"a."),
+    "digits": repeated(b"1"),
+    "numbers": repeated(b"1."),
+    "hex": repeated(b"f", b"0x"),
+    "colons": repeated(b":"),
+    "zeros": repeated(b"0:"),
+    "escapes": repeated(b"%31"),
+    "combining signs": repeated("\u0316\u0300".encode(), b"a"),
+    "what grows when it is normalised": repeated("\ufdfa".encode()),
+}
+_URLS = {
+    "a long host": repeated(b"a", b"https://", b".example/"),
+    "labels": repeated(b"a.", b"https://", b"example/"),
+    "dots": repeated(b".", b"https://example", b"/"),
+    "users": repeated(b"u@", b"https://", b"example/"),
+    "colons": repeated(b":", b"https://example", b"/"),
+    "a long port": repeated(b"1", b"https://example:", b"/"),
+}
+
+
+def _windows(template):
+    """Return the shape of a line for one part of the day after another, no two alike."""
+
+    def make(size):
+        lines = [b"User-agent: *\nRobot-version: 2.0\n"]
+        for number in range(size // len(template)):
+            length, start = divmod(number, 1440)
+            end = (start + length + 600) % 1440
+            lines.append(template % (number + 1, *divmod(start, 60), *divmod(end, 60)))
+        return b"".join(lines)
+
+    return make
+
+
+_PACES = {
+    "delays": numbered(b"Crawl-delay: %d\n", b"User-agent: *\n"),
+    "rates": numbered(b"Request-rate: 1/%d\n", b"User-agent: *\nRobot-version: 2.0\n"),
+    "rates at times": repeated(
+        b"Request-rate: 1/10m 1300-1659\n", b"User-agent: *\nRobot-version: 2.0\n"
+    ),
+    "visits": repeated(b"Visit-time: 0600-0845\n", b"User-agent: *\nRobot-version: 2.0\n"),
+    "what cannot be read": repeated(
+        b"Visit-time: x\nRequest-rate: 5/0\n", b"User-agent: *\nRobot-version: 2.0\n"
+    ),
+    "rates at other times": _windows(b"Request-rate: 1/%d %02d%02d-%02d%02d\n"),
+    "digits": repeated(b"9", b"User-agent: *\nCrawl-delay: "),
+}
+
+
+def _file(body):
+    return RobotsTxt.parse(body, dialect="extended2")
+
+
+def _pace(body):
+    return pace.pace_of_file(_file(body), "bot", pace.PaceLaw())
+
+
+def _wait(value):
+    quota = {"RateLimit-Reset": value, "RateLimit-Remaining": value}
+    return [retry_after.wait_asked_for(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
+
+
+def _site(url):
+    return origins.site_of(_split(url))
+
+
+def _split(url):
+    return urlsplit(url.decode())
+
+
+ROWS = (
+    Row("sites.parse_retry_after", lambda it: retry_after.parse_retry_after(it, 1e9), _HEADERS),
+    Row("sites.wait_asked_for", _wait, _HEADERS | _RATE_LIMITS),
+    Row("sites.site_of", origins.site_of, _URLS, prepare=_split),
+    Row("sites.host_of", origins.host_of, _URLS, prepare=_site),
+    Row(
+        "sites.value_for",
+        lambda site: origins.value_for(site, {"*.example.com": 1}),
+        _URLS,
+        prepare=_site,
+    ),
+    Row(
+        "sites.sections_of",
+        lambda url: list(sections.sections_of(url)),
+        _URLS,
+        prepare=bytes.decode,
+    ),
+    Row("sites.without_user", origins.without_user, _URLS, prepare=bytes.decode),
+    Row(
+        "sites.leads_inside",
+        lambda url: origins.leads_inside("https://example.com", url),
+        _URLS,
+        prepare=bytes.decode,
+    ),
+    Row("sites.is_inside", origins.is_inside, _HOSTS, prepare=bytes.decode),
+    Row("sites.robots_url", origins.robots_url, _URLS, prepare=_site),
+    Row(
+        "sites.pace_of_file",
+        lambda robots: pace.pace_of_file(robots, "bot", pace.PaceLaw()),
+        _PACES,
+        prepare=_file,
+    ),
+    Row(
+        "sites.unreadable_lines",
+        lambda robots: pace.unreadable_lines(robots, "bot"),
+        _PACES,
+        prepare=_file,
+    ),
+)
+ROWS += tuple(
+    Row(f"sites.Pace.{name}", run, _PACES, prepare=_pace)
+    for name, run in (
+        ("due", lambda one: one.due(1e9)),
+        ("is_free", lambda one: one.is_free),
+        ("is_free_at", lambda one: one.is_free_at(1e9)),
+        ("opens", lambda one: one.opens(1e9)),
+        ("visits_in_words", lambda one: (one.visits_in_words, str(one))),
+    )
+)
+
+_NUMBERS = "numbers, times and words of ours"
+
+NOT_FROM_OUTSIDE = {
+    "sites.conditions": "hands on a copy's validators, each as it is",
+    "sites.is_fresh": _NUMBERS,
+    "sites.kept_outcome": "a status",
+    "sites.may_be_misreported": "a status, a number, a yes or no",
+    "sites.counted_as": "a status, a failure, a digest",
+    "sites.outcome_of": "a status, a number, a yes or no",
+    "sites.pace_by_hand": "from the settings",
+    "sites.clock_time": _NUMBERS,
+    "sites.LeftPause": _NUMBERS,
+    "sites.Lengths": _NUMBERS,
+    "sites.Metronome": _NUMBERS,
+    "sites.Outcome": "a status",
+    "sites.Pause": _NUMBERS,
+    "sites.PauseLaw": _NUMBERS,
+    "sites.Recovery": _NUMBERS,
+    "sites.Sections": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
+    "sites.Section": "numbers and fingerprints, sixteen at most",
+    "sites.Tally": _NUMBERS,
+    "sites.SiteState": "numbers, fingerprints, and paces, which are measured",
+}
