@@ -409,8 +409,7 @@ class SiteState:
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
         parts, routes = self._use_parts(), self.use_routes()
-        has_limit = routes.has_limit(flight.route)
-        blame = parts.refused(flight, fingerprint, refusal, has_limit=has_limit)
+        blame = parts.refused(flight, fingerprint, refusal)
         if blame is Blame.SITE or refusal.retry_after is not None:
             has_served = self._good_at >= 0
             news = routes.refused(flight, refusal, self._recent or (), has_served=has_served)
@@ -477,7 +476,7 @@ class SiteState:
         at, pause = self._parts.may_go_at(fingerprint), self.pause(route)
         if self._parts.times_alone(fingerprint) or pause is None:
             return at
-        return max(at, max(pause.until, pause.lengths.resumed_at) + self._law.first)
+        return max(at, pause.others_go_until)
 
     def times_alone(self, fingerprint: bytes) -> int:
         """Return how often a request was refused, where its page is to blame."""

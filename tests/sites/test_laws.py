@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from laws import Result, results
-from simulated_servers import SCENARIOS
+from simulated_scenarios import SCENARIOS
 
 FEW = range(1000, 1003)
 MANY = range(1100, 1120)
