@@ -7,6 +7,7 @@ has to fall with it; it may not rise.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -116,6 +117,15 @@ def test_no_module_overrides_a_private_name_of_another(where):
             }
             mine = {part.name for part in one.body if isinstance(part, ast.FunctionDef)}
             assert private & mine == OVERRIDES.get(one.name, set())
+
+
+def test_a_file_that_is_named_is_there():
+    """In a docstring or comment, so that who follows it arrives."""
+    rooms = PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "benchmarks"
+    there = [path.as_posix() for room in rooms for path in room.rglob("*.*")]
+    for where in TREES:
+        named = re.findall(r"`+([\w/]+\.(?:py|lua|js|css))`+", (PACKAGE / where).read_text("utf-8"))
+        assert [one for one in named if not any(its.endswith(f"/{one}") for its in there)] == []
 
 
 def test_tests_go_by_what_is_public():

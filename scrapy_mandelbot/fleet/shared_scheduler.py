@@ -1,4 +1,4 @@
-"""The schedulers: of a job that outlasts its process, and around one that is not Scrapy's."""
+"""The scheduler of a job that workers share on Redis."""
 
 from __future__ import annotations
 
