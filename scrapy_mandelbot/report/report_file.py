@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Call
 
-_EVERY = 45.0  # seconds from one report to the next while the crawl runs
+EVERY = 45.0
+"""Seconds from one report to the next while the crawl runs."""
 _AT_A_TIME = 100  # sites that are looked at without a break: some 15 ms
 
 
@@ -140,7 +141,7 @@ class CrawlReport:
         if report and (self._writer is None or not self._writer.is_alive()):
             self._writer = Thread(target=write, name="mandelbot-report", daemon=True)
             self._writer.start()
-        self._next = self._crawl.clock.call_later(_EVERY, self._begin_draft)
+        self._next = self._crawl.clock.call_later(EVERY, self._begin_draft)
 
     # Either way.
 

@@ -72,7 +72,7 @@ def main():
     if HOW == "running":
         from scrapy_mandelbot.report import report_file
 
-        report_file._EVERY = 0.05
+        report_file.EVERY = 0.05
     process = CrawlerProcess(settings)
     process.crawl(LinksSpider, start_urls=[f"http://127.0.0.1:{server.server_port}/"])
     process.start()
