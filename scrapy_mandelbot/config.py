@@ -20,7 +20,8 @@ from w3lib.url import safe_url_string
 
 from scrapy_mandelbot.robots import html as pages
 from scrapy_mandelbot.robots.dates import read_date
-from scrapy_mandelbot.robots.origins import leads_inside, site_of, value_for
+from scrapy_mandelbot.robots.inside import leads_inside
+from scrapy_mandelbot.robots.origins import site_of, value_for
 from scrapy_mandelbot.robots.outcome import OutcomeLaw
 from scrapy_mandelbot.robots.pace import PaceLaw
 from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
