@@ -565,9 +565,7 @@ class Config:
         )
 
     def may_send(self, site: str, url: str) -> bool:
-        """Return whether a site's files may send us to a URL: from the public internet to none
-        that is on this machine or in its network.
-        """  # noqa: D205 -- one sentence
+        """Return whether a site's files may send us to a URL: see :func:`leads_inside`."""
         return self.private_hosts or not leads_inside(site, url)
 
     def delay_by_hand(self, site: str) -> float | None:

@@ -55,7 +55,7 @@ _OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")  # IDNA reads them as dots (RFC
 _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
 
 
-class _Place(IntEnum):
+class _Depth(IntEnum):
     """How far inside a host is."""
 
     OUTSIDE = 0
@@ -75,13 +75,13 @@ def leads_inside(sender: str, url: str) -> bool:
         url: where it sends us, absolute. One that cannot be read counts as inside.
     """
     host = _host(url)
-    place = _place_of(host)
-    if place is _Place.OUTSIDE:
+    depth = _depth_of(host)
+    if depth is _Depth.OUTSIDE:
         return False
     sending = _host(sender).lower().rstrip(".")
     if sending.endswith(_SOLD):  # whose it is cannot be told
         return sending.split(".")[-2:] != host.lower().rstrip(".").split(".")[-2:]
-    return place > _place_of(sending)
+    return depth > _depth_of(sending)
 
 
 def is_inside(host: str) -> bool:
@@ -94,31 +94,31 @@ def is_inside(host: str) -> bool:
     Args:
         host: as in a URL, with or without brackets.
     """
-    return _place_of(host) is not _Place.OUTSIDE
+    return _depth_of(host) is not _Depth.OUTSIDE
 
 
-def _place_of(host: str) -> _Place:
-    return _Place.INSIDE if len(host) > 4 * _LONGEST_HOSTS else _known_place(host)
+def _depth_of(host: str) -> _Depth:
+    return _Depth.INSIDE if len(host) > 4 * _LONGEST_HOSTS else _known_depth(host)
 
 
 @lru_cache(maxsize=4096)  # each host of a crawl is asked for often
-def _known_place(host: str) -> _Place:
+def _known_depth(host: str) -> _Depth:
     host = _OTHER_DOTS.sub(".", unquote(host))
     host = unicodedata.normalize("NFKC", host).strip().rstrip(".").lower()
     if not host or len(host) > _LONGEST_HOSTS:
-        return _Place.INSIDE
+        return _Depth.INSIDE
     if ":" in host or host.startswith("["):
         try:
-            return _place_of_address(ip_address(host.strip("[]")))
+            return _depth_of_address(ip_address(host.strip("[]")))
         except ValueError:
-            return _Place.INSIDE
+            return _Depth.INSIDE
     if _NUMBER.fullmatch(host.rpartition(".")[2]):  # then it is an address, or nothing
         ipv4 = _ipv4(host)
-        return _Place.INSIDE if ipv4 is None else _place_of_address(ipv4)
+        return _Depth.INSIDE if ipv4 is None else _depth_of_address(ipv4)
     if f".{host}".endswith(_NAMES_BESIDE):
-        return _Place.BESIDE
+        return _Depth.BESIDE
     is_name_inside = "." not in host or f".{host}".endswith(_NAMES_INSIDE)
-    return _Place.INSIDE if is_name_inside else _Place.OUTSIDE
+    return _Depth.INSIDE if is_name_inside else _Depth.OUTSIDE
 
 
 def _host(url: str) -> str:
@@ -152,16 +152,16 @@ def _number(text: str) -> int:
     return int(text, 8) if text.startswith("0") else int(text)
 
 
-def _place_of_address(address: IPv4Address | IPv6Address) -> _Place:
+def _depth_of_address(address: IPv4Address | IPv6Address) -> _Depth:
     if isinstance(address, IPv6Address):
         plain = IPv6Address(int(address))  # without the interface that it may name
         address = _held(plain) or plain
     if _is_in(address, _BESIDE):
-        return _Place.BESIDE
+        return _Depth.BESIDE
     is_global = isinstance(address, IPv4Address) or address in _GLOBAL_IPV6
     if is_global and (not _is_in(address, _SPECIAL) or _is_in(address, _REACHABLE)):
-        return _Place.OUTSIDE
-    return _Place.INSIDE
+        return _Depth.OUTSIDE
+    return _Depth.INSIDE
 
 
 def _held(address: IPv6Address) -> IPv4Address | None:
