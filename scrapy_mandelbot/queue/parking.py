@@ -1,4 +1,4 @@
-"""The schedulers: of a job that outlasts its process, and around one that is not Scrapy's."""
+"""The scheduler around one that is not Scrapy's: requests of sites that wait are parked."""
 
 from __future__ import annotations
 

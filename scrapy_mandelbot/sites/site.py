@@ -9,8 +9,8 @@ What holds a site's requests back, any of these alone:
 - its rules are not known: one request, the scout, is on its way to find them out;
 - the operator has paused it by hand;
 - it has asked for a pause, or recovers from one (``pause.py``, ``routes.py``);
-- its owner asks for a pace (``pace.py``, ``turns.py``);
-- a section or page that is refused while others are answered well waits alone (``parts.py``).
+- its owner asks for a pace (``robots/pace.py``, ``flight.py``);
+- a section or page that is refused while others are answered well waits alone (``sections.py``).
 """
 
 from __future__ import annotations
