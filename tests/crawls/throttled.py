@@ -83,7 +83,7 @@ class Throttler:
         return False
 
     def _has_room(self, scope: str) -> bool:
-        most = self.get_scope_manager(scope)._concurrency or self._most
+        most = self.get_scope_manager(scope).most or self._most
         return self._active[scope] < most
 
 
@@ -91,14 +91,14 @@ class ScopeManager:
     """Of one scope; its delay is for others to read, as no test lets time pass for it."""
 
     def __init__(self) -> None:
-        self._concurrency = 0
-        self._base_delay = 0.0
+        self.most = 0
+        self.delay = 0.0
 
     def set_base_delay(self, delay, *, only_increase=True):
-        self._base_delay = max(delay, self._base_delay) if only_increase else delay
+        self.delay = max(delay, self.delay) if only_increase else delay
 
     def set_concurrency(self, concurrency):
-        self._concurrency = concurrency
+        self.most = concurrency
 
 
 class ThrottledDownloader:
