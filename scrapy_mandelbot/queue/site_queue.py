@@ -107,7 +107,7 @@ class SiteQueue:
             return queue
 
         self._storage: RequestStorage = (
-            Storage(open_queue, key, _OPEN_DISK_QUEUES) if storage is None else storage
+            Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios) if storage is None else storage
         )
         self._delayed = Delayed(self._crawl.clock, self._wait_is_over)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
@@ -119,8 +119,6 @@ class SiteQueue:
         self._looked_again_at = -inf
         self._names_left = frozenset(startprios or ())
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
-        for name, priorities in (startprios or {}).items():
-            self._storage.restore(name, priorities)
         self._dormant = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
