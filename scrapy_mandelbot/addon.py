@@ -92,6 +92,9 @@ class Addon:
         _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
         _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
         _switch_on(settings, "EXTENSIONS", CrawlSummary, 500)
+        if settings.get("MANDELBOT_SIGN"):
+            signing = load_object("scrapy_mandelbot.signing.SigningMiddleware")
+            _switch_on(settings, "DOWNLOADER_MIDDLEWARES", signing, 960)
         if settings.get("MANDELBOT_METRICS"):
             _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
         if settings.get("MANDELBOT_REPORT"):

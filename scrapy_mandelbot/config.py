@@ -47,6 +47,11 @@ DURABLE = "durable"
 JOBS = (DURABLE, "scrapy")
 JOB_SYNCS = ("normal", "full")
 METRICS_API = "api"
+SIGN_MODES = ("always", "asked")
+SIGN_FORMS = ("dictionary", "origin", "string")
+SIGN_KEY_TAKES = (
+    "the path of a PEM file with an Ed25519 key in PKCS8, without a passphrase, or 'env:NAME'"
+)
 _PORTS = 65_536
 
 
@@ -225,6 +230,33 @@ def _path_or_none(name: str, value: object) -> str | None:
     if isinstance(value, (str, Path)) and Path(value).name:
         return str(value)
     raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
+
+
+def _sign_key(name: str, value: object) -> str | None:
+    """Return where the key is: a path, or ``env:`` and a name. The key itself is never shown."""
+    if value in (None, ""):
+        return None
+    if not isinstance(value, (str, Path)) or "\n" in str(value) or "-----" in str(value):
+        raise SettingsError(name, "..." if isinstance(value, str) else value, SIGN_KEY_TAKES)
+    return str(value)
+
+
+def _sign_agent(name: str, value: object) -> str | None:
+    if value in (None, ""):
+        return None
+    takes = "the https URL of a key directory, such as 'https://bot.example'"
+    try:
+        url = urlsplit(str(value))
+        is_url = url.scheme in {"https", "http"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        raise SettingsError(name, value, takes) from None
+    if not is_url or "@" in url.netloc or safe_url_string(str(value)) != value or url.fragment:
+        raise SettingsError(name, value, takes)
+    return str(value)
+
+
+def _or_none(read: Callable[[str, object], str]) -> Callable[[str, object], str | None]:
+    return lambda name, value: None if value in (None, "") else read(name, value)
 
 
 def _metrics(name: str, value: object) -> str | None:
@@ -487,6 +519,16 @@ class Config:
         metadata=_setting("MANDELBOT_USAGE_UNKNOWN", _one_of("allow", "drop"), "allow")
     )
     ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
+    sign: str | None = field(metadata=_setting("MANDELBOT_SIGN", _or_none(_one_of(*SIGN_MODES))))
+    sign_key: str | None = field(metadata=_setting("MANDELBOT_SIGN_KEY", _sign_key))
+    sign_agent: str | None = field(metadata=_setting("MANDELBOT_SIGN_AGENT", _sign_agent))
+    sign_form: str = field(
+        metadata=_setting("MANDELBOT_SIGN_FORM", _one_of(*SIGN_FORMS), "dictionary")
+    )
+    sign_http: bool = field(metadata=_setting("MANDELBOT_SIGN_HTTP", _flag, default=False))
+    identity_warnings: bool = field(
+        metadata=_setting("MANDELBOT_IDENTITY_WARNINGS", _flag, default=True)
+    )
     summary: int = field(metadata=_setting("MANDELBOT_SUMMARY", _count(0), 20))
     metrics: str | None = field(metadata=_setting("MANDELBOT_METRICS", _metrics))
     report: str | None = field(metadata=_setting("MANDELBOT_REPORT", _report_path))

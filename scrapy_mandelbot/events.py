@@ -433,6 +433,17 @@ METRICS_NOT_SERVED = Event(
     "MANDELBOT_METRICS: nothing is served at %(where)s: %(error)s", logging.ERROR
 )
 
+SIGNED = Event(stats=("mandelbot/signatures/sent",))
+SIGNATURE_ASKED = Event(
+    "%(site)s asks for signed requests: its requests are signed from now on",
+    stats=("mandelbot/signatures/asked",),
+)
+CLOCKS_DIFFER = Event(
+    "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may take signatures"
+    " for expired, or for not yet valid",
+    logging.WARNING,
+)
+
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
 """All of them, by name."""
 
