@@ -32,10 +32,10 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import refuse
-from scrapy_mandelbot.config import SIGN_KEY_TAKES, SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import CLOCKS_DIFFER, SIGNATURE_ASKED, SIGNED
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
+from scrapy_mandelbot.setting_values import SIGN_KEY_TAKES, SettingsError
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 
 if TYPE_CHECKING:
