@@ -60,7 +60,7 @@ _SIGNED = ("@authority", "@method", "@path")
 _HEADERS = ("Signature-Agent", "Signature-Input", "Signature")
 _AGE = re.compile("[0-9]{1,9}")
 _MOST_SITES = 10_000  # that are known to ask for signatures
-_MOST_ASKED = 1_000  # characters of what a site wants signed
+_MOST_ASKED = 1_000  # octets of what a site wants signed
 
 
 class AgentForm(NamedTuple):
