@@ -20,7 +20,8 @@ from w3lib.url import safe_url_string
 
 from scrapy_mandelbot.robots import html as pages
 from scrapy_mandelbot.robots.dates import read_date
-from scrapy_mandelbot.robots.origins import leads_inside, site_of, value_for
+from scrapy_mandelbot.robots.inside import leads_inside
+from scrapy_mandelbot.robots.origins import site_of, value_for
 from scrapy_mandelbot.robots.outcome import OutcomeLaw
 from scrapy_mandelbot.robots.pace import PaceLaw
 from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
@@ -564,9 +565,7 @@ class Config:
         )
 
     def may_send(self, site: str, url: str) -> bool:
-        """Return whether a site's files may send us to a URL: from the public internet to none
-        that is on this machine or in its network.
-        """  # noqa: D205 -- one sentence
+        """Return whether a site's files may send us to a URL: see :func:`leads_inside`."""
         return self.private_hosts or not leads_inside(site, url)
 
     def delay_by_hand(self, site: str) -> float | None:

@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_scrapy_mandelbot_crawl"
 STORE_FILE = "mandelbot.db"
+CITED = "mandelbot_sitemap"
+"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
 LISTED_IN = "mandelbot_listed_in"
 """Meta key of a page that only the sitemap of another site lists: the one that its own site's
 robots.txt has to cite."""

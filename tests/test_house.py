@@ -31,22 +31,18 @@ MOST_MODULES = 212
 MOST_LINES = 42_000
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "config.py": 621,
+    "config.py": 620,
     "events.py": 537,
-    "queue/site_queue.py": 503,
+    "queue/site_queue.py": 501,
     "report/site_record.py": 503,
     "sites/site.py": 723,
     "store/sqlite.py": 461,
     "throttle/throttle.py": 731,
 }
 METHODS_OF_A_CLASS = 25
-MORE = {"SiteState": 53, "SharedJob": 30, "Throttle": 44}
+MORE = {"SiteState": 53, "Throttle": 44}
 LINES_WITH_PRIVATE_ATTRIBUTES = 150
-OVERRIDES = {
-    "SharedJobScheduler": {"_keep", "_next"},
-    "SharedStorage": {"_claim", "_end_wait", "_let_go", "_push_in_memory", "_push_new"},
-    "JobWorker": {"_save_soon"},
-}
+OVERRIDES: dict[str, set[str]] = {}
 
 
 def lines(where: str) -> int:
