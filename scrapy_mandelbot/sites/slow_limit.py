@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import deque
 from math import inf
 
-_SLOW = 0.7  # pages a second, at most: a first pause is most of the time that a page takes
-_SPANS = 5  # in a row that are slow; an outage is one
+_SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
+_SPANS = 4  # from pause to pause, that tell
 _BELOW = 0.97  # of the rate: the bucket drains
-_TRUST = 30.0  # requests after which it is asked at the rate itself, and then faster and faster
+_TRUST = 20.0  # requests after which it is asked at the rate itself, and then faster and faster
 _DISPROVED = 2  # runs, of
 _RUNS = 4  # runs, that ended at no more than the rate: it is not the rate that is refused
 
@@ -56,9 +56,10 @@ class SlowLimit:
                 self._spans.clear()
                 self._runs.clear()
                 return
-        slow = [max(0, goods - 1) < _SLOW * seconds for seconds, goods in self._spans]
-        if len(slow) == _SPANS and all(slow):
-            self.rate = self._best()
+        if len(self._spans) == _SPANS:
+            best = self._best()
+            if self.rate or best < _SLOW:
+                self.rate = best
 
     def _best(self) -> float:
         """Return the best rate of spans next to each other, one page of them being chance."""
