@@ -15,9 +15,9 @@ a hundred pages, seconds until that, pages a second, their share of the allowed 
 times as long as need be it took (x), the longest time without a request, requests sent too early,
 and when the crawl ended.
 
-With ``--write`` the medians and the worst are kept in a file; with ``--against`` those of such a file
-are held beside these: how many times as long it takes now, all rows together and those that are a
-sixth worse.
+With ``--write`` the medians and the worst are kept in a file; with ``--against`` those of such a
+file are held beside these: how many times as long it takes now, all rows together and those that
+are a sixth worse.
 
 Usage::
 
@@ -358,7 +358,7 @@ def main() -> None:
                 return sorted(values)[len(values) // 10]
 
             if law == "ours":
-                took = [_seconds_for_all(one) for one in some]
+                took = [seconds_for_all(one) for one in some]
                 seconds[name] = [median(took), max(took)]
             rate = of(lambda one: one.rate)
             share = f"{rate / scenario.allowed:6.0%}" if scenario.allowed else "     -"
@@ -384,7 +384,7 @@ def main() -> None:
         compare(json.loads(options.against.read_text()), seconds)
 
 
-def _seconds_for_all(result: Result) -> float:
+def seconds_for_all(result: Result) -> float:
     """Return the seconds of a crawl, as many times more as it lost pages."""
     return result.last_good * result.gettable / max(1, result.got)
 
@@ -397,7 +397,10 @@ def compare(before: dict[str, list[float]], now: dict[str, list[float]]) -> None
     print(f"{len(rows)} rows: {both[0]:.3f} of the medians, {both[1]:.3f} of the worst")
     for name, (middle, worst) in ratios.items():
         if max(middle, worst) > _WORSE:
-            print(f"  {name}: median {before[name][0]:.1f} -> {now[name][0]:.1f} s ({middle:.2f}),", end="")
+            print(
+                f"  {name}: median {before[name][0]:.1f} -> {now[name][0]:.1f} s ({middle:.2f}),",
+                end="",
+            )
             print(f" worst {before[name][1]:.1f} -> {now[name][1]:.1f} s ({worst:.2f})")
 
 

@@ -118,7 +118,12 @@ class _RefusedUrl:
 
 
 class Sections:
-    """The parts of one site that were refused. Ticks are those of its state."""
+    """The parts of one site that were refused. Ticks are those of its state.
+
+    Args:
+        law: how long pauses last.
+        good: how many requests it answered well before.
+    """
 
     __slots__ = (
         "_good",
@@ -131,13 +136,13 @@ class Sections:
         "good_at",
     )
 
-    def __init__(self, law: PauseLaw) -> None:
+    def __init__(self, law: PauseLaw, good: int = 0) -> None:
         self._law = law.of_a_part()
         self._urls: OrderedDict[bytes, _RefusedUrl] = OrderedDict()
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self._new_since_good: set[bytes] = set()
         self._since_good: set[bytes] = set()
-        self._good = self._refused = 0
+        self._good, self._refused = good, 0
         self.good_at = -1
         """When that was sent which the site answered well and was sent last, in ticks."""
 

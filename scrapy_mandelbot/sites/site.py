@@ -698,7 +698,7 @@ class SiteState:
 
     def _use_parts(self) -> Sections:
         if self._parts is None:
-            self._parts = Sections(self._law)
+            self._parts = Sections(self._law, len(self._recent or ()))
             self._parts.good_at = self._good_at
             self.has_refused = True
         return self._parts

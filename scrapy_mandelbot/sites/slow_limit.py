@@ -13,7 +13,7 @@ from collections import deque
 from math import inf
 
 _SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
-_SPANS = 4  # from pause to pause, that tell
+_SPANS = 4  # from pause to pause, that tell; twice as many once they were wrong
 _BELOW = 0.97  # of the rate: the bucket drains
 _TRUST = 20.0  # requests after which it is asked at the rate itself, and then faster and faster
 _DISPROVED = 2  # runs, of
@@ -23,12 +23,13 @@ _RUNS = 4  # runs, that ended at no more than the rate: it is not the rate that 
 class SlowLimit:
     """The slow limit of a site, if it has one. ``now`` is in seconds."""
 
-    __slots__ = ("_goods", "_refused_at", "_runs", "_spans", "rate")
+    __slots__ = ("_enough", "_goods", "_refused_at", "_runs", "_spans", "rate")
 
     def __init__(self) -> None:
         self.rate = 0.0
         """Pages a second that the site lets through; 0: it has no slow limit."""
-        self._spans: deque[tuple[float, int]] = deque(maxlen=_SPANS)
+        self._spans: deque[tuple[float, int]] = deque(maxlen=2 * _SPANS)
+        self._enough = _SPANS
         self._runs: deque[bool] = deque(maxlen=_RUNS)
         self._goods = 0
         self._refused_at = -inf
@@ -53,17 +54,18 @@ class SlowLimit:
             self._runs.append(asked <= self.rate)
             if sum(self._runs) >= _DISPROVED:
                 self.rate = 0.0
+                self._enough = 2 * _SPANS
                 self._spans.clear()
                 self._runs.clear()
                 return
-        if len(self._spans) == _SPANS:
+        if len(self._spans) >= self._enough:
             best = self._best()
             if self.rate or best < _SLOW:
                 self.rate = best
 
     def _best(self) -> float:
         """Return the best rate of spans next to each other, one page of them being chance."""
-        spans = list(self._spans)
+        spans = list(self._spans)[-self._enough :]
         best = sum(goods for _, goods in spans) / sum(seconds for seconds, _ in spans)
         for begin in range(len(spans)):
             seconds, goods = 0.0, 0
