@@ -2,8 +2,8 @@
 
 The file that the document describes (`rewrite.py`) is tried first. Where it would open something,
 to whoever reads it, or close what the file leaves open, the lines stay where they are
-(`in_place.py`), and where even that would, the file stays as it is. What it costs to see that is
-known before (`effort.py`): where it is too much, the lines stay, too.
+and are only spelt as documents do; where even that would, or where the file is so large that a
+sample of it were compared, the file stays as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
 from scrapy_mandelbot.robots.fix.proof import Proof, prove_by
-from scrapy_mandelbot.robots.fix.questions import LONGEST, PROBES, Most, Questions, price_of
+from scrapy_mandelbot.robots.fix.questions import Most, Questions
 from scrapy_mandelbot.robots.fix.rewrite import rewrite
 from scrapy_mandelbot.robots.fix.rewritten_lines import RewrittenLine, spelt
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, FIELDS
@@ -27,43 +27,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.fix.effects import Effect
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.records import Outline, Record
-
-# A decision, where no pattern is tried, takes as long as these:
-_SEARCH = 80  # bytes that are searched for a robot's groups
-_READING = 4  # lines that are read
-_OTHERS = 10  # rules of others that each robot is asked about
-_FEW = 40  # URLs for each robot of a file that is too large
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """What comparing would cost."""
-
-    questions: int
-    """About as many are to be asked."""
-    decisions: int
-    """As many plain ones take as long, for each reader."""
-    few: int
-    """So many URLs a robot are what any file can be asked."""
-
-
-def effort_of(outline: Outline, size: int) -> Effort:
-    """Return what it costs to compare all that a file of `size` bytes says."""
-    names: set[str] = set()
-    paths: list[str] = []
-    own = 0
-    for group in outline.groups:
-        values = [rule.value for rule in group.rules()]
-        names.update(agent.value.lower() for agent in group.agents)
-        paths += values
-        own += len(values) * len(group.agents)
-    agents = 2 * len(names) + 1
-    questions = PROBES * (own + min(len(paths), _OTHERS) * agents)
-    price = price_of(paths)
-    decisions = questions * price + agents * size // _SEARCH + len(outline.records) // _READING
-    if any(len(path) >= LONGEST for path in paths):
-        decisions += size**2
-    return Effort(questions, decisions, max(1, _FEW // price))
 
 
 def rewrite_in_place(outline: Outline) -> str:
@@ -100,8 +63,8 @@ def _line(record: Record) -> Iterator[str]:
     ).write()
 
 
-_SMALL = 25_000  # bytes; a smaller file may be as slow
-_ALL = Most(1_000_000, 50_000_000, 200)  # all robots about all their rules, whose number is known
+_MOST = Most(1_000_000, 0, 200)  # all robots
+_SAMPLE = Most(10, 100, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,35 +100,31 @@ def correct(
         dialect: How it is read.
         alone: It is corrected for this dialect, whatever that changes for others.
         max_bytes: What robots read of a file; of a longer one the rest is told of.
-        max_decisions: So many are compared for each 25,000 bytes and each who reads the file,
-            about, or fewer where each takes longer. The lines of a file that asks for more stay
-            where they are.
+        max_decisions: So many are compared for each who reads the file, about, or fewer where each
+            takes longer; besides those that are asked because of each rule.
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
     outline = read_outline(robots.records, robots.dialect)
-    effort = effort_of(outline, len(body))
-    is_large = effort.decisions > max_decisions * max(_SMALL, len(body)) // _SMALL
     refused: list[str] = []
     for write in (_as_documented, _in_place, _as_it_is):
-        if is_large and write is _as_documented and not alone:
-            continue
         text, remarks = write(_Read(robots, outline, body), max_bytes, alone=alone)
         new = text.encode()
         after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
         files = [robots, after]
-        if not is_large:
-            files += [
-                RobotsTxt.parse(one, dialect=name, max_bytes=None)
-                for name in READINGS
-                if name != robots.dialect.name
-                for one in (body, new)
-            ]
-        most = Most(1, effort.few, effort.few) if is_large else _ALL
-        questions = Questions(files, len(body), max_decisions, most=most)
+        files += [
+            RobotsTxt.parse(one, dialect=name, max_bytes=None)
+            for name in READINGS
+            if name != robots.dialect.name
+            for one in (body, new)
+        ]
+        questions = Questions(files, len(body), max_decisions, most=_MOST)
+        if questions.is_too_large:
+            if write is not _as_it_is and not alone:
+                refused = [_TOO_LARGE]
+                continue
+            questions = Questions(files, len(body), max_decisions, most=_SAMPLE)
         proof = prove_by(questions, robots, after)
         found = effects_by(questions, body, new, dialect, max_bytes)
-        if is_large:
-            refused = [_unproved(proof, effort.questions)]
         told = (*_unread(body, max_bytes), *refused, *remarks)
         correction = Correction(text, told, proof, found)
         if correction.is_harmless or (alone and proof.holds):
@@ -174,8 +133,7 @@ def correct(
     return correction
 
 
-def _unproved(proof: Proof, decisions: int) -> str:
-    return f"The file is too large to be compared in whole: {proof.decisions} of {decisions} were."
+_TOO_LARGE = "The file is too large to be compared in whole."
 
 
 def _refusal(correction: Correction) -> str:
