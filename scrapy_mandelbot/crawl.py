@@ -15,11 +15,12 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refuse, tell_mistakes
 from scrapy_mandelbot.clock import Clock
-from scrapy_mandelbot.config import Config, SettingsError, is_server
+from scrapy_mandelbot.config import Config, is_server
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
+from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_scrapy_mandelbot_crawl"
 STORE_FILE = "mandelbot.db"
+CITED = "mandelbot_sitemap"
+"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
 LISTED_IN = "mandelbot_listed_in"
 """Meta key of a page that only the sitemap of another site lists: the one that its own site's
 robots.txt has to cite."""

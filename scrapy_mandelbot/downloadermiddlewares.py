@@ -14,7 +14,7 @@ from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot.crawl import LISTED_IN, Crawl
+from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl
 from scrapy_mandelbot.events import (
     FORBIDDEN,
     FORBIDDEN_UNEXPLAINED,
@@ -25,6 +25,7 @@ from scrapy_mandelbot.events import (
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
+from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sites.site import Admission
@@ -77,6 +78,8 @@ class RobotsTxtMiddleware:
             ("http://", "https://")  # no other has a robots.txt
         ):
             return None
+        if CITED in request.meta:
+            self._judge_sent(request)
         flight = self._flight(request) or self._crawl.throttle.flight_of(request)
         rules = flight.site.rules()
         if rules is None or not flight.site.is_plain or rules.until <= self._crawl.now():
@@ -138,6 +141,14 @@ class RobotsTxtMiddleware:
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response)
         return True
+
+    def _judge_sent(self, request: Request) -> None:
+        """Raise IgnoreRequest if a sitemap's request was redirected to where none may send it."""
+        if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
+            raise IgnoreRequest(
+                f"{shown(request.url)} is on this machine or in its network"
+                " (MANDELBOT_PRIVATE_HOSTS)"
+            )
 
     def _judge_listed(self, request: Request, rules: SiteRules) -> None:
         """Raise IgnoreRequest if its own site does not cite the sitemap that lists the page."""

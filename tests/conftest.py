@@ -56,8 +56,7 @@ def clock() -> TurnedClock:
 def make_crawler(clock):
     """Make crawlers that send nothing, by a turned clock; no timer of theirs is left."""
     from queueing import queue_crawler  # at its import a reactor has to be there
-
-    from scrapy_mandelbot.crawl import Crawl
+    from scrapy.signals import spider_closed
 
     made = []
 
@@ -67,7 +66,7 @@ def make_crawler(clock):
 
     yield make
     for crawler in made:
-        Crawl.of(crawler)._spider_closed(crawler.spider, "shutdown")
+        crawler.signals.send_catch_log(spider_closed, spider=crawler.spider, reason="shutdown")
     clock.assert_nothing_left()
 
 

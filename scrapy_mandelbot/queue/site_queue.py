@@ -113,7 +113,7 @@ class SiteQueue:
             return queue
 
         self._storage: RequestStorage = (
-            Storage(open_queue, key, _OPEN_DISK_QUEUES) if storage is None else storage
+            Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios) if storage is None else storage
         )
         self._delayed = Delayed(self._crawl.clock, self._wait_is_over)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
@@ -123,8 +123,6 @@ class SiteQueue:
         self._waits_for_an_end: set[Line] = set()
         """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
         self._looked_again_at = -inf
-        for name, priorities in (startprios or {}).items():
-            self._storage.restore(name, priorities)
         self._dormant = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)

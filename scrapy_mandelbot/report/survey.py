@@ -50,10 +50,12 @@ class Steps:
 
     Args:
         clock: of the crawl.
+        at_a_time: so much of the work is done without a break.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, at_a_time: int | None = None) -> None:
         self._clock = clock
+        self._at_a_time = at_a_time or AT_A_TIME
         self._next: Call | None = None
         self.spent = 0.0
         """Seconds that the work took, without the breaks."""
@@ -77,9 +79,9 @@ class Steps:
     def _take_some(self, work: Iterator[object], done: Callable[[], None]) -> None:
         self._next = None
         began = self._clock.now()
-        taken = sum(1 for _ in islice(work, AT_A_TIME))
+        taken = sum(1 for _ in islice(work, self._at_a_time))
         self.spent += self._clock.now() - began
-        if taken < AT_A_TIME:
+        if taken < self._at_a_time:
             done()
         else:
             self._next = self._clock.call_later(_BREAK, self._take_some, work, done)
@@ -254,7 +256,7 @@ def status(crawler: Crawler) -> CrawlStatus:
     crawl = Crawl.of(crawler)
     now = crawl.now()
     standings = Survey(crawl.throttle, now).standings()
-    sites = [_told(one) for one in standings if one is not None]
+    sites = [told(one) for one in standings if one is not None]
     sites.sort(key=lambda one: (one.reason.place, -one.waiting, one.site))
     return CrawlStatus(moment(now), tuple(sites), waiting_elsewhere(crawler))
 
@@ -291,7 +293,8 @@ def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
     return None if rules is None or rules.parser is None else rules.robots
 
 
-def _told(one: Standing) -> SiteStatus:
+def told(one: Standing) -> SiteStatus:
+    """Return it as users are told of it."""
     details = shown(one.details)
     until = time_of(one.until)
     return SiteStatus(one.site, one.reason, until, details, one.waiting, one.under_way)

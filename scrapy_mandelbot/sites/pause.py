@@ -2,8 +2,8 @@
 
 Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of the site,
 which resumes at some later time. How it resumes is ours: one request, the probe, goes first. What
-happens is the table of ``pause_table.py``; how long it lasts is said by ``pause_law.py``, and from
-one pause to the next by ``lengths.py``.
+happens is the table of ``pause_table.py``; how long it lasts is said by `PauseLaw`, and from one
+pause to the next by `Lengths`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The file that the document describes (`rewrite.py`) is tried first. Where it would open something,
 to whoever reads it, or close what the file leaves open, the lines stay where they are
-(`in_place.py`), and where even that would, the file stays as it is. What it costs to see that is
-known before (`effort.py`): where it is too much, the lines stay, too.
+(`in_place`), and where even that would, the file stays as it is. What it costs to see that is
+known before (`effort`): where it is too much, the lines stay, too.
 """
 
 from __future__ import annotations
