@@ -36,7 +36,7 @@ LONGER = {
     "queue/site_queue.py": 501,
     "report/site_record.py": 503,
     "store/sqlite.py": 461,
-    "throttle/throttle.py": 732,
+    "throttle/throttle.py": 730,
 }
 METHODS_OF_A_CLASS = 25
 MORE = {"Throttle": 44}

@@ -16,13 +16,7 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.queue.names import (
-    is_ours,
-    key_of_name,
-    queue_name,
-    section_of_name,
-    slot_of_name,
-)
+from scrapy_mandelbot.queue.names import parts_of_name, queue_name
 from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage
 from scrapy_mandelbot.robots.origins import site_of
@@ -123,6 +117,8 @@ class SiteQueue:
         self._waits_for_an_end: set[Line] = set()
         """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
         self._looked_again_at = -inf
+        self._names_left = frozenset(startprios or ())
+        """Those that Scrapy's own queue may have given: any string is a slot's name there."""
         self._dormant = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
@@ -279,11 +275,7 @@ class SiteQueue:
 
     def rouse(self, name: str) -> None:
         """Have a line take part to which requests have come by themselves."""
-        site, route = split_key(key_of_name(name))
-        slot, section = slot_of_name(name), section_of_name(name)
-        line = self._lines.get((site, route, slot, section))
-        if line is None:
-            line = self._add_line(Line(name, self._throttle.sites.of(site), route, slot, section))
+        line = self._line_named(name)
         if not line.has_joined:
             self._round_robin.join(line)
 
@@ -326,14 +318,22 @@ class SiteQueue:
         """Let so many queues take part that a former run has left: all at once take a while."""
         for _ in range(min(most, len(self._dormant))):
             name = self._dormant.popleft()
-            site, route = split_key(key_of_name(name))
-            slot, section = slot_of_name(name), section_of_name(name)
-            if name in self._storage and (site, route, slot, section) not in self._lines:
-                line = Line(name, self._throttle.sites.of(site), route, slot, section)
-                line.is_ours = is_ours(name)
-                self._round_robin.join(self._add_line(line))
+            if name in self._storage:
+                line = self._line_named(name)
+                if not line.has_joined:
+                    self._round_robin.join(line)
+
+    def _line_named(self, name: str) -> Line:
+        parts = parts_of_name(name)
+        site, route = split_key(parts.key) if parts.is_ours else (name, "")
+        line = self._lines.get((site, route, parts.slot, parts.section))
+        if line is None:
+            line = self._add_line(Line(name, self._throttle.sites.of(site), route, *parts[1:3]))
+            line.is_ours &= parts.is_ours
+        return line
 
     def _add_line(self, line: Line) -> Line:
+        line.is_ours = line.name not in self._names_left
         self._lines[line.site.name, line.route, line.slot, line.section] = line
         self._by_site.setdefault(line.site, []).append(line)
         return line

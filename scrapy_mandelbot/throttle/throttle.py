@@ -482,11 +482,9 @@ class Throttle:
             self._evict(site, route)
             self._report.keep(site, route, pause.until, reason)
             self._report.paused(events.PAUSED, site, route, pause.until, pause.reason)
-            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif pause is not None and news is News.PROLONGED:
             self._report.keep(site, route, pause.until, pause.reason, pause.failed_probes)
             self._report.prolonged(events.PROLONGED, site, route, pause)
-            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif news in {News.GAVE_UP, News.ASKS_ONCE_EACH}:
             once = news is News.ASKS_ONCE_EACH
             if self.keeps_given_up and pause is not None:
