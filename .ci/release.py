@@ -4,8 +4,9 @@ Usage: python .ci/release.py check TAG
        python .ci/release.py notes
 
 ``check`` wants the tag to be ``v`` and the version of ``scrapy_mandelbot/_version.py``, the newest
-section of ``CHANGES.rst`` to be of that version and to have a date, and the project's address in
-``setup.cfg`` to be no placeholder. ``notes`` prints that section.
+section of ``CHANGES.rst`` to be of that version and to have a date, no fragment to be left in
+``changelog.d``, and the project's address in ``setup.cfg`` to be no placeholder.
+``notes`` prints that section.
 
 Exits with 0 if all of this holds, with 1 if it does not, with 2 if called otherwise.
 """
@@ -40,7 +41,12 @@ def newest(changes: str) -> tuple[str, str, str]:
     return section["version"], section["date"], section["text"].strip()
 
 
-def problems(tag: str, built: str, changes: str, address: str) -> list[str]:
+def fragments() -> list[str]:
+    """Return the names of the fragments that no section of the changes has yet."""
+    return sorted(path.name for path in (ROOT / "changelog.d").glob("*.rst"))
+
+
+def problems(tag: str, built: str, changes: str, address: str, left: list[str]) -> list[str]:
     """Return what keeps a tag from being published."""
     found = []
     of, date, text = newest(changes)
@@ -52,6 +58,8 @@ def problems(tag: str, built: str, changes: str, address: str) -> list[str]:
         found.append(f"CHANGES.rst gives {built} no date, but ({date})")
     if not text:
         found.append(f"CHANGES.rst says nothing of {built}")
+    if left:
+        found.append(f"changelog.d still has {', '.join(left)}: run towncrier build")
     if PLACEHOLDER.search(address):
         found.append(f"the url of setup.cfg is a placeholder: {address}")
     return found
@@ -68,7 +76,8 @@ def main(arguments: list[str]) -> int:
         return 2
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    found = problems(arguments[1], version(), changes, config["metadata"]["url"])
+    home = config["metadata"]["url"]
+    found = problems(arguments[1], version(), changes, home, fragments())
     for problem in found:
         print(f"Not to be published: {problem}.", file=sys.stderr)
     return 1 if found else 0

@@ -14,8 +14,16 @@ import scrapy_mandelbot
 project = "scrapy-mandelbot"
 copyright = "scrapy-mandelbot contributors"  # noqa: A001 -- Sphinx's name
 version = release = scrapy_mandelbot.__version__
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "linked_words"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinxcontrib.towncrier.ext",
+    "linked_words",
+]
 exclude_patterns = ["sphinx"]
+towncrier_draft_working_directory = Path(__file__).parent.parent
+towncrier_draft_autoversion_mode = "draft"
+towncrier_draft_include_empty = True
 
 nitpicky = True
 nitpick_ignore_regex = [

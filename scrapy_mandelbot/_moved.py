@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MOVED = {
     "extensions": "hooks",
+    "politeness": "sites",
     "politeness.outcome": "robots.outcome",
     "report.reasons": "report.status",
     "robotstxt": "robots.robotstxt",

@@ -1,4 +1,4 @@
-"""What lives as long as a crawl: the spider's hook methods."""
+"""The spider's hook methods, called as the crawl goes on."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ has to fall with it; it may not rise.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -30,22 +31,17 @@ MOST_MODULES = 212
 MOST_LINES = 42_000
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "config.py": 621,
-    "events.py": 537,
-    "queue/site_queue.py": 503,
+    "config.py": 568,
+    "events.py": 529,
+    "queue/site_queue.py": 501,
     "report/site_record.py": 503,
-    "sites/site.py": 723,
     "store/sqlite.py": 461,
-    "throttle/throttle.py": 731,
+    "throttle/throttle.py": 730,
 }
 METHODS_OF_A_CLASS = 25
-MORE = {"SiteState": 53, "SharedJob": 30, "Throttle": 44}
-LINES_WITH_PRIVATE_ATTRIBUTES = 150
-OVERRIDES = {
-    "SharedJobScheduler": {"_keep", "_next"},
-    "SharedStorage": {"_claim", "_end_wait", "_let_go", "_push_in_memory", "_push_new"},
-    "JobWorker": {"_save_soon"},
-}
+MORE = {"Throttle": 44}
+LINES_WITH_PRIVATE_ATTRIBUTES = 136
+OVERRIDES: dict[str, set[str]] = {}
 
 
 def lines(where: str) -> int:
@@ -118,6 +114,15 @@ def test_no_module_overrides_a_private_name_of_another(where):
             assert private & mine == OVERRIDES.get(one.name, set())
 
 
+def test_a_file_that_is_named_is_there():
+    """In a docstring or comment, so that who follows it arrives."""
+    rooms = PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "benchmarks"
+    there = [path.as_posix() for room in rooms for path in room.rglob("*.*")]
+    for where in TREES:
+        named = re.findall(r"`+([\w/]+\.(?:py|lua|js|css))`+", (PACKAGE / where).read_text("utf-8"))
+        assert [one for one in named if not any(its.endswith(f"/{one}") for its in there)] == []
+
+
 def test_tests_go_by_what_is_public():
     """What a test asks for by a private name, no change can move; there are ever fewer of these."""
     found = {
@@ -127,4 +132,4 @@ def test_tests_go_by_what_is_public():
         if isinstance(one, ast.Attribute) and one.attr.startswith("_") and one.attr[:2] != "__"
         if getattr(one.value, "id", "") not in {"self", "cls"}
     }
-    assert len(found) == LINES_WITH_PRIVATE_ATTRIBUTES
+    assert len(found) <= LINES_WITH_PRIVATE_ATTRIBUTES

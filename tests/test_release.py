@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,6 @@ import pytest
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.settings import Settings
 
-import scrapy_mandelbot
 from scrapy_mandelbot.config import DEPRECATED, Config, check_settings
 
 ROOT = Path(__file__).parent.parent
@@ -190,17 +190,53 @@ PROBLEMS = [
 @pytest.mark.parametrize(("tag", "built", "changes", "address", "problem"), PROBLEMS)
 def test_what_is_not_ready_is_not_published(tag, built, changes, address, problem):
     """Each thing that is missing is named."""
-    found = program(".ci/release.py").problems(tag, built, changes, address)
+    found = program(".ci/release.py").problems(tag, built, changes, address, [])
     assert found == [] if not problem else any(problem in one for one in found)
 
 
+def test_a_fragment_that_is_in_no_section_keeps_a_release_back():
+    """It would be told of in the version after the one that has the change."""
+    left = ["new.feature.rst"]
+    found = program(".ci/release.py").problems("v1.2.3", "1.2.3", CHANGES, ADDRESS, left)
+    assert found == ["changelog.d still has new.feature.rst: run towncrier build"]
+
+
 def test_the_notes_of_a_release_are_its_section_of_the_changes():
-    """And the version that is built is the newest there."""
+    """What comes before it and after it is not in them."""
+    release = program(".ci/release.py")
+    assert release.newest(CHANGES + OLDER) == ("1.2.3", "2026-11-22", "- New.")
     command = [sys.executable, ROOT / ".ci" / "release.py"]
     run = subprocess.run([*command, "notes"], capture_output=True, text=True, check=True)
-    release = program(".ci/release.py")
-    changes = (ROOT / "CHANGES.rst").read_text()
-    version, _date, text = release.newest(changes)
-    assert run.stdout == f"{text}\n"
-    assert version == scrapy_mandelbot.__version__ == release.version()
+    assert run.stdout == f"{release.newest((ROOT / 'CHANGES.rst').read_text())[2]}\n"
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
+
+
+FRAGMENTS = sorted((ROOT / "changelog.d").glob("*.rst"))
+KINDS = ("feature", "change", "bugfix", "removal")
+
+
+@pytest.mark.parametrize("path", FRAGMENTS, ids=lambda path: path.name)
+def test_a_fragment_of_the_changes_has_a_kind_and_some_lines(path):
+    """That it can be rendered is tested with all documents."""
+    assert re.fullmatch(rf"[a-z0-9-]+\.(?:{'|'.join(KINDS)})\.rst", path.name)
+    assert 1 <= len(path.read_text(encoding="utf-8").strip().splitlines()) <= 4
+
+
+def test_fragments_become_a_section_that_a_release_finds(tmp_path):
+    """With the title that .ci/release.py looks for, and no line but theirs."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copy(ROOT / "CHANGES.rst", tmp_path)
+    folder = tmp_path / "changelog.d"
+    folder.mkdir()
+    shutil.copy(ROOT / "changelog.d" / "template.jinja", folder)
+    for kind in KINDS:
+        (folder / f"some-{kind}.{kind}.rst").write_text(f"A {kind}\nof two lines.\n")
+    towncrier = [sys.executable, "-m", "towncrier", "build", "--yes"]
+    build = [*towncrier, "--version", "9.9.9", "--date", "2026-12-01", "--dir", tmp_path]
+    subprocess.run(build, capture_output=True, check=True)
+    changes = (tmp_path / "CHANGES.rst").read_text()
+    found = program(".ci/release.py").newest(changes.partition("The first version")[0])
+    assert found[:2] == ("9.9.9", "2026-12-01")
+    entries = re.findall(r"(?m)^- .*\n  .*", found[2])
+    assert sorted(entries) == sorted(f"- A {kind}\n  of two lines." for kind in KINDS)
+    assert list(folder.glob("*.rst")) == []

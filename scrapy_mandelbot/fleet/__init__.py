@@ -2,5 +2,5 @@
 
 The promise is that of a job in a file, over all workers: a page's request leaves the job when its
 callback has run to its end and what it yielded is in the job or has passed the item pipelines, at
-once. ``docs/machines.rst`` tells it to users; ``stores/shared_job`` says how.
+once. ``docs/machines.rst`` tells it to users; ``lua/exchange.lua`` says how.
 """

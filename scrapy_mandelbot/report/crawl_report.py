@@ -15,7 +15,7 @@ from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.samples import Spread
@@ -131,24 +131,42 @@ class About:
     agent: str
     """The User-Agent of the crawl."""
     ended: float
-    """Seconds since the epoch."""
+    """Seconds since the epoch; of a crawl that goes on: when the report was made."""
     reason: str
     """Why the crawl ended."""
     waiting: Sequence[Mapping[str, Any]] = ()
     """Sites with requests that were left, as `SiteStatus.as_data` has them."""
+    is_finished: bool = True
+    """Whether the crawl has ended, by itself or because it was told to."""
 
 
 def report_of(record: CrawlRecord, about: About) -> dict[str, Any]:
-    """Return the report on a crawl that has ended."""
+    """Return the report on a crawl, made in one go."""
+    report: dict[str, Any] = {}
+    for _ in making(report, record, about):
+        pass
+    return report
+
+
+def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterator[None]:
+    """Fill in the report on a crawl; yield beside each site, so that the crawl may go on.
+
+    A site is told of as it stood when it was looked at.
+    """
     now = about.ended
     records = record.in_order()
-    sites = [_site(one, about) for one in records]
-    rest = _site(record.rest, about) if record.rest.sites else None
-    total, timeline = _site(record.total(now), about), _all_times(records)
+    in_all = record.folded((), now)
+    sites = []
+    for one in records:
+        sites.append(_site(one, about))
+        in_all.fold(one, now)
+        yield
+    timeline = yield from _all_times(records)
+    total = _site(in_all, about)
     buckets = timeline["buckets"] if timeline else []
     for name, of_buckets in (("all", "answers"), ("errors", "errors")):
         total["answers"][name] = sum(one[of_buckets] for one in buckets)
-    return {
+    report |= {
         "version": VERSION,
         "made_by": f"scrapy-mandelbot {__version__}",
         "spider": shown(about.spider),
@@ -156,11 +174,12 @@ def report_of(record: CrawlRecord, about: About) -> dict[str, Any]:
         "began": moment(record.began),
         "ended": moment(now),
         "seconds": _rounded(now - record.began),
+        "is_finished": about.is_finished,
         "reason": shown(about.reason),
         "is_watched": record.is_watched,
         "total": {**total, "timeline": timeline},
         "sites": sites,
-        "rest": rest,
+        "rest": _site(record.rest, about) if record.rest.sites else None,
         "rules": _rules_of_all(sites),
         "waiting": [dict(one) for one in about.waiting[:_MOST_WAITING]],
         "sites_waiting": len(about.waiting),
@@ -299,7 +318,7 @@ def _times(timeline: Timeline) -> dict[str, Any]:
     }
 
 
-def _all_times(records: Iterable[SiteRecord]) -> dict[str, Any] | None:
+def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str, Any] | None]:
     """Return what happened when at all sites that have timelines; they began together."""
     timelines = [one.timeline for one in records if one.timeline is not None]
     if not timelines:
@@ -308,6 +327,7 @@ def _all_times(records: Iterable[SiteRecord]) -> dict[str, Any] | None:
     for timeline in sorted(timelines, key=lambda one: -one.width):  # so that all are as wide
         for at, bucket in timeline:
             total.at(at + timeline.width / 2).merge(bucket)
+        yield
     for _, bucket in total:
         bucket.rate = 0.0  # of one site it means something
     return _times(total)

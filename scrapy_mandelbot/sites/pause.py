@@ -2,14 +2,15 @@
 
 Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of the site,
 which resumes at some later time. How it resumes is ours: one request, the probe, goes first. What
-happens is the table of ``pause_table.py``; how long it lasts is said by ``pause_law.py``, and from
-one pause to the next by ``lengths.py``.
+happens is the table of ``pause_table.py``; how long it lasts is said by `PauseLaw`, and from one
+pause to the next by `Lengths`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -173,8 +174,9 @@ class PauseLaw:
             step, left = step + 1, left - 1
         return seconds
 
+    @cached_property
     def of_a_part(self) -> PauseLaw:
-        """Return the law for a part of a site that is well else."""
+        """The law for a part of a site that is well else."""
         return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
 
 

@@ -116,15 +116,19 @@ async def test_a_report_that_cannot_be_written_costs_nothing_else(
     if trouble == "no folder":
         path = path / "in a file.html"
     elif trouble == "full":
-        write = Path.write_text
+        opened = Path.open
 
-        def fails(self, text, **how):
-            write(self, text[:100], **how)
-            raise OSError(28, "No space left on device")
+        def fails(self, mode="r", **how):
+            file = opened(self, mode, **how)
+            if mode == "w":
+                file.write("{")
+                file.close()
+                raise OSError(28, "No space left on device")
+            return file
 
-        monkeypatch.setattr(Path, "write_text", fails)
+        monkeypatch.setattr(Path, "open", fails)
     else:
-        monkeypatch.setattr("scrapy_mandelbot.report.report_file.report_of", lambda *_: 1 / 0)
+        monkeypatch.setattr("scrapy_mandelbot.report.crawl_report.moment", lambda *_: 1 / 0)
 
     result = await crawl(LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"])
 

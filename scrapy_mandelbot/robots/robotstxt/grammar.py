@@ -6,8 +6,8 @@ After Mandelbot's page, section "Format of robots.txt", and RFC 9309, section 2.
     WS       = space / tab / VT / FF      ; no NBSP
     line-end = CR LF / CR / LF            ; no NEL, no U+2028
 
-What a `Dialect` changes in it is in the functions below. The expressions find lines in a searchable
-text (`lines.py`) without reading those between. Each begins with the line end before its line, and
+What a `Dialect` changes in it is in the functions below. The expressions find lines in a
+`searchable` text without reading those between. Each begins with the line end before its line, and
 none looks further back than to the beginning of it, so all are linear.
 """
 

@@ -1,7 +1,8 @@
 """What a rule's path matches, without regular expressions: no path makes a match slow.
 
 Mandelbot's page, section "Wildcards": ``*`` is any characters, ``$`` at the end is the end
-of the URL, and a path without it matches what begins with it. Globs are in `globs.py`.
+of the URL, and a path without it matches what begins with it.
+Globs are those of the extended standard 2.0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every line of a robots.txt as a numbered record, and what is wrong with it.
 
-Deciding does not read records: it finds the lines it needs (`lines.py`). Records are for who wants
-to see the whole file: to list it, to check it, to write it anew.
+Deciding does not read records: it finds the lines it needs (`grammar.py`). Records are
+for who wants to see the whole file: to list it, to check it, to write it anew.
 """
 
 from __future__ import annotations

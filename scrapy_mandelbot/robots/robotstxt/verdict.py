@@ -3,7 +3,7 @@
 The scan tries the rules that may match and takes the one that comes first in the dialect's
 precedence. It knows which line decided, and needs nothing built, so it answers the first question
 about a file and explains the first verdicts. The index (`index.py`) answers when a file is asked
-more, and all rules by themselves (`deciding_rules.py`) when it is asked for more reasons.
+more, and all rules by themselves (`decider.py`) when it is asked for more reasons.
 """
 
 from __future__ import annotations
