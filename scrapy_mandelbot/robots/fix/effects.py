@@ -199,7 +199,7 @@ def effects_by(
             these: Iterable[tuple[str, Iterable[str]]]
             effect = Effect(name, own, limit)
             if name in DIALECTS:
-                rules = tuple(_Rules(body, name, limit) for body in (before, after))
+                rules = tuple(_RobotRules(body, name, limit) for body in (before, after))
                 these = _where_rules_differ(effect, asked, *rules)
             else:
                 # Python's own reads of a browser-like header one robot's name, Mozilla.
@@ -213,7 +213,7 @@ def effects_by(
     return tuple(found)
 
 
-class _Rules:
+class _RobotRules:
     """What decides for each robot: files in which that is the same decide alike."""
 
     def __init__(self, body: bytes, dialect: str, max_bytes: int | None) -> None:
@@ -247,7 +247,7 @@ class _Rules:
 
 
 def _where_rules_differ(
-    effect: Effect, asked: _Asked, before: _Rules, after: _Rules
+    effect: Effect, asked: _Asked, before: _RobotRules, after: _RobotRules
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield who finds other rules than before, each kind once, with what is to be asked."""
     seen = set()
