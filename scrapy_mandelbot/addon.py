@@ -21,7 +21,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.checks import refuse
-from scrapy_mandelbot.config import DURABLE, SettingsError, check_settings, is_server, read_setting
+from scrapy_mandelbot.config import DURABLE, check_settings, is_server, read_setting
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
@@ -37,6 +37,7 @@ from scrapy_mandelbot.queue.site_queue import SiteQueue
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 from scrapy_mandelbot.report.report_file import CrawlReport
 from scrapy_mandelbot.report.summary import CrawlSummary
+from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.follower import SitemapFollower
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
@@ -92,6 +93,9 @@ class Addon:
         _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
         _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
         _switch_on(settings, "EXTENSIONS", CrawlSummary, 500)
+        if settings.get("MANDELBOT_SIGN"):
+            signing = load_object("scrapy_mandelbot.signing.SigningMiddleware")
+            _switch_on(settings, "DOWNLOADER_MIDDLEWARES", signing, 960)
         if settings.get("MANDELBOT_METRICS"):
             _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
         if settings.get("MANDELBOT_REPORT"):

@@ -9,6 +9,7 @@ would write a traceback.
 from __future__ import annotations
 
 import logging
+import re
 from difflib import get_close_matches
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +19,9 @@ import scrapy.downloadermiddlewares.robotstxt
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.config import SettingsError, is_setting, setting_defaults
+from scrapy_mandelbot.config import is_setting, setting_defaults
+from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -140,6 +143,8 @@ def mistakes_in(project: Project) -> list[Mistake]:
         _other_robots_middlewares,
         _wrong_orders,
         _no_purpose,
+        _unsigned,
+        _no_identity,
     )
     return [mistake for check in checks for mistake in check(project)]
 
@@ -309,6 +314,54 @@ def _no_purpose(project: Project) -> Iterator[Mistake]:
             "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
             " nothing is dropped.",
         )
+
+
+def _unsigned(project: Project) -> Iterator[Mistake]:
+    if project.config.sign is None and project.config.sign_key is not None:
+        text = "MANDELBOT_SIGN_KEY is set, and MANDELBOT_SIGN is not: no request is signed."
+        yield Mistake(logging.WARNING, text)
+
+
+_CONTACT = re.compile(r"https?://[^\s;)]+\.|[^\s;(@]+@[^\s;)@]+\.")
+_USER_AGENTS = "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware"
+
+
+def _no_identity(project: Project) -> Iterator[Mistake]:
+    """A User-Agent by which a site's owner cannot tell who asks, and how to reach them.
+
+    Source: draft-illyes-webbotauth-cbcp, section 2: "easily identifiable through their user agent",
+    with a page that says how the data is used.
+    """
+    agent = _user_agent(project)
+    if not project.config.identity_warnings or agent is None:
+        return
+    contact = _CONTACT.search(agent)
+    if "scrapy.org" in agent:
+        lack = "is Scrapy's own, so that site owners cannot tell whose crawl this is"
+    elif contact is None and agent.startswith("Mozilla/"):
+        lack = "claims to be a browser, so that site owners cannot tell that a robot asks"
+    elif contact is None:
+        lack = "has no contact, so that site owners cannot ask whose crawl this is"
+    elif project.config.purposes and "://" not in contact[0]:
+        purposes = ", ".join(project.config.purposes)
+        lack = f"names no page that could say what pages are wanted for ({purposes})"
+    else:
+        return
+    yield Mistake(
+        logging.WARNING,
+        f"USER_AGENT {lack}: {shown(agent)!r}. Set one such as 'Examplebot/1.0"
+        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS to False if it is meant.",
+    )
+
+
+def _user_agent(project: Project) -> str | None:
+    """Return the User-Agent of requests that have none of their own; None: it is not known."""
+    if project.switches_off("DOWNLOADER_MIDDLEWARES", _USER_AGENTS):
+        return None
+    headers = project.settings.getdict("DEFAULT_REQUEST_HEADERS").items()
+    given = [value for name, value in headers if str(name).lower() == "user-agent" and value]
+    agent = getattr(project.spider, "user_agent", None) or project.settings["USER_AGENT"]
+    return str(given[0] if given else agent) if given or agent else None
 
 
 def tell_mistakes(project: Project) -> None:

@@ -11,9 +11,9 @@ import pytest
 from crawling import SETTINGS, crawl, ensureDeferred
 from scrapy import Spider
 from scrapy.core.scheduler import Scheduler
-from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot import Addon, MandelbotRobotParser, RobotsTxtMiddleware, SettingsError
 from scrapy_mandelbot.checks import Project, mistakes_in
@@ -89,8 +89,7 @@ def by_hand(name: str = "", **changed: int | None) -> dict[str, Any]:
 
 def told(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[tuple[int, str]]:
     """Return what a project with these settings is told, as the spider opens."""
-    crawler = Crawler(spider, Settings({**SETTINGS, **settings}))
-    crawler._apply_settings()
+    crawler = get_crawler(spider, {**SETTINGS, **settings})
     config = Config.from_settings(crawler.settings)
     return list(mistakes_in(Project(crawler.settings, config, spider)))
 
@@ -422,9 +421,8 @@ def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path):
 
 def test_whoever_awaits_a_crawl_gets_the_error():
     """As from any other start that fails; and it is told once, however often it is refused."""
-    crawler = Crawler(EmptySpider, Settings({**SETTINGS, "MANDELBOT_DIALECT": "googel"}))
     with pytest.raises(SettingsError, match="googel"):
-        crawler._apply_settings()
+        get_crawler(EmptySpider, {**SETTINGS, "MANDELBOT_DIALECT": "googel"})
 
 
 def test_the_add_on_works_without_a_crawler():
