@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.sites.site import SiteState
     from scrapy_mandelbot.store.contract import Store
-    from scrapy_mandelbot.throttle.site_map import Sites
+    from scrapy_mandelbot.throttle.site_map import CrawledSite, Sites
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +122,7 @@ class Crawl:
         """What is known of each site, as ``crawl.sites["https://example.com"]``."""
         return self.throttle.sites
 
-    def needs_scout(self, request: Request, site: SiteState, now: float) -> bool:
+    def needs_scout(self, request: Request, site: CrawledSite, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""
         rules = site.rules()
         if rules is not None and rules.until > now:
@@ -145,13 +144,13 @@ class Crawl:
         agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
         return not rules.parser.allowed(request.url, agent)
 
-    def learn_pace(self, request: Request, site: SiteState) -> bool:
+    def learn_pace(self, request: Request, site: CrawledSite) -> bool:
         """Have a site asked at the pace that its owner wants, as far as that is known now.
 
         Returns:
             Whether its pace is another one than just now, so that it is to be asked again when.
         """
-        if site.pace_until > self.now() or self.is_for_a_person(request):
+        if site.turns.known_until > self.now() or self.is_for_a_person(request):
             return False
         rules = None
         if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
