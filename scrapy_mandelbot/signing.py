@@ -31,7 +31,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.checks import refuse
+from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import CLOCKS_DIFFER, SIGNATURE_ASKED, SIGNED
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
@@ -197,12 +197,9 @@ class SigningMiddleware:
         config = self._crawl.config
         if not config.enabled or config.sign is None:
             raise NotConfigured
-        try:
+        with refusing(crawler):
             self._agent = agent_url(config)
             self._signer = read_signer("MANDELBOT_SIGN_KEY", config.sign_key)
-        except SettingsError as error:
-            refuse(crawler, error)
-            raise
         self._form = AGENT_FORMS[config.sign_form]
         self._schemes = {"https", "http"} if config.sign_http else {"https"}
         self._signs_all = config.sign == "always"
