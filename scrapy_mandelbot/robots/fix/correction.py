@@ -1,67 +1,28 @@
 """The correction that hurts nobody: the best version of a file that opens nothing to any robot.
 
-The file that the document describes (`rewrite.py`) is tried first. Where it would open something,
-to whoever reads it, or close what the file leaves open, the lines stay where they are
-and are only spelt as documents do; where even that would, or where the file is so large that a
-sample of it were compared, the file stays as it is.
+The file that the document describes (`rewrite.py`) is tried. Where it would open something, to
+whoever reads it, or close what the file leaves open, or where the file is so large that only a
+sample were compared, the file stays as it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
 from scrapy_mandelbot.robots.fix.proof import Proof, prove_by
 from scrapy_mandelbot.robots.fix.questions import Most, Questions
 from scrapy_mandelbot.robots.fix.rewrite import rewrite
-from scrapy_mandelbot.robots.fix.rewritten_lines import RewrittenLine, spelt
-from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, FIELDS
-from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, WHITE_SPACE, clean_bytes, decode
-from scrapy_mandelbot.robots.robotstxt.records import read_outline
+from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
+from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, clean_bytes, decode
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from scrapy_mandelbot.robots.fix.effects import Effect
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
-    from scrapy_mandelbot.robots.robotstxt.records import Outline, Record
-
-
-def rewrite_in_place(outline: Outline) -> str:
-    """Return the file with each line as documents write it, its comment above it."""
-    opening = {group.agents[0].number for group in outline.groups}
-    return "".join(f"{line}\n" for line in _lines(outline.records, opening))
-
-
-def _lines(records: Iterable[Record], opening: set[int]) -> Iterator[str]:
-    comments: list[str] = []
-    within = False  # a group that has no blank line after it yet
-    for record in records:
-        if not record.field and record.comment is not None and not record.value:
-            comments.append(record.raw.strip(WHITE_SPACE))
-            continue
-        if record.number in opening and within:
-            yield ""  # Moderatobot, "Groups": they must be separated by blank lines
-        yield from comments
-        comments = []
-        within = bool(record.field) and (within or record.field == "user-agent")
-        yield from _line(record)
-    yield from comments
-
-
-def _line(record: Record) -> Iterator[str]:
-    is_read = record.field in FIELDS and (record.value or record.field == "disallow")
-    before = record.raw[: -len(record.comment or "") - 1] if record.comment is not None else ""
-    if not is_read or (record.comment is not None and before[-1:] not in WHITE_SPACE):
-        yield record.raw  # some robots take it for something: then for what it is
-        return
-    comment = (record.comment or "").rstrip(WHITE_SPACE)
-    yield from RewrittenLine(
-        spelt(record), record.value, [f"#{comment}"] if comment else []
-    ).write()
-
 
 _MOST = Most(1_000_000, 0, 200)  # all robots
 _SAMPLE = Most(10, 100, 100)
@@ -104,36 +65,43 @@ def correct(
             takes longer; besides those that are asked because of each rule.
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
-    outline = read_outline(robots.records, robots.dialect)
-    refused: list[str] = []
-    for write in (_as_documented, _in_place, _as_it_is):
-        text, remarks = write(_Read(robots, outline, body), max_bytes, alone=alone)
+    first = tuple(_unread(body, max_bytes))
+    written = rewrite(robots, max_bytes=max_bytes, alone=alone)
+    for text, remarks in ((written.text, written.remarks), (as_it_is(body), ())):
         new = text.encode()
         after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
-        files = [robots, after]
-        files += [
+        files = [
             RobotsTxt.parse(one, dialect=name, max_bytes=None)
             for name in READINGS
             if name != robots.dialect.name
             for one in (body, new)
         ]
-        questions = Questions(files, len(body), max_decisions, most=_MOST)
-        if questions.is_too_large:
-            if write is not _as_it_is and not alone:
-                refused = [_TOO_LARGE]
-                continue
-            questions = Questions(files, len(body), max_decisions, most=_SAMPLE)
+        questions = Questions([robots, after, *files], len(body), max_decisions, most=_MOST)
+        is_sample = questions.is_too_large
+        if is_sample:
+            questions.most = _SAMPLE
         proof = prove_by(questions, robots, after)
         found = effects_by(questions, body, new, dialect, max_bytes)
-        told = (*_unread(body, max_bytes), *refused, *remarks)
-        correction = Correction(text, told, proof, found)
-        if correction.is_harmless or (alone and proof.holds):
+        correction = Correction(text, (*first, *remarks), proof, found)
+        is_written = text is written.text
+        if proof.holds if alone else correction.is_harmless and not (is_sample and is_written):
             break
-        refused = refused or [_refusal(correction)]
+        if is_written:
+            why = _TOO_LARGE if is_sample else _refusal(correction)
+            how = (
+                f"--only {robots.dialect.name}, or correct(…, alone=True), corrects it all the same"
+            )
+            first = (*first, why, f"So the file stays as it is; {how}.")
     return correction
 
 
 _TOO_LARGE = "The file is too large to be compared in whole."
+
+
+def as_it_is(body: bytes) -> str:
+    """Return a file as text that says the same."""
+    is_wide = body[:2] in UTF16_MARKS
+    return body.decode("utf-16", "replace") if is_wide else decode(body.decode("latin-1"))
 
 
 def _refusal(correction: Correction) -> str:
@@ -150,34 +118,3 @@ def _unread(body: bytes, max_bytes: int | None) -> Iterator[str]:
             f"Robots that read {max_bytes} bytes stop after line {read} of "
             f"{len(body.splitlines())}: what follows is corrected, too, but does not count."
         )
-
-
-class _Read(NamedTuple):
-    robots: RobotsTxt
-    outline: Outline
-    body: bytes
-
-
-_Written = tuple[str, tuple[str, ...]]
-
-
-def _as_documented(read: _Read, max_bytes: int | None, *, alone: bool) -> _Written:
-    rewritten = rewrite(read.robots, max_bytes=max_bytes, alone=alone)
-    return rewritten.text, rewritten.remarks
-
-
-def _in_place(read: _Read, _: int | None, *, alone: bool) -> _Written:  # noqa: ARG001 - one shape
-    text = rewrite_in_place(read.outline)
-    name = read.robots.dialect.name
-    how = f"--only {name}, or correct(…, alone=True), puts them in order all the same"
-    return text, (f"So the lines stay where they are, and are only spelt as documents do; {how}.",)
-
-
-def _as_it_is(read: _Read, _: int | None, *, alone: bool) -> _Written:  # noqa: ARG001 - one shape
-    body = read.body
-    text = (
-        body.decode("utf-16", "replace")
-        if body[:2] in UTF16_MARKS
-        else decode(body.decode("latin-1"))
-    )
-    return text, ("So the file stays as it is.",)

@@ -104,7 +104,6 @@ if TYPE_CHECKING:
 READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
 _LINES = 1_000_000  # that are tried by each who tries one after the other
-_SEARCHES = 50  # everyone looks for each robot's groups, some more slowly than Mandelbot's
 
 
 @dataclass(slots=True)
@@ -149,32 +148,6 @@ class Effect:
                 url, agent = pairs[0]
                 count = f"{len(pairs)} of {self.decisions} URLs"
                 yield f"{does} {count} to {who}{so}; first {url.removeprefix(SITE)} for {agent}"
-
-
-def effects(
-    before: bytes,
-    after: bytes,
-    dialect: str | Dialect = "mandelbot",
-    *,
-    max_bytes: int | None = 512_000,
-    max_decisions: int = 100_000,
-) -> tuple[Effect, ...]:
-    """Return what changes for whom; nothing of those for whom all stays.
-
-    Args:
-        before: The file as fetched.
-        after: The other one.
-        dialect: That of the correction.
-        max_bytes: What robots read of a file. A longer one is compared in whole, too.
-        max_decisions: So many are compared for each reader, about.
-    """
-    files = [
-        RobotsTxt.parse(body, dialect=one, max_bytes=None)
-        for one in READINGS
-        for body in (before, after)
-    ]
-    questions = Questions(files, _SEARCHES * (len(before) + len(after)), max_decisions)
-    return effects_by(questions, before, after, dialect, max_bytes)
 
 
 def effects_by(

@@ -168,7 +168,7 @@ class Questions:
             self._read(robots)
         self._affordable = max_decisions // price_of(self._everything)
         most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), self._affordable // _URLS))
-        self._most = most or Most(most_robots, 0, 0)
+        self.most = most or Most(most_robots, 0, 0)
         always = sum(2 * len(paths) for groups in self._own.values() for paths in groups)
         effort = always * price_of(self._everything) + len(self._own) ** 2
         self.is_too_large = effort > _AFFORDED
@@ -179,27 +179,27 @@ class Questions:
         names = [name for name in self._own if name and name != "*"]
         blended = self._blended(names)
         self.made_up = frozenset(blended)
-        agents = self._some([*names, *blended], self._most.robots)
+        agents = self._some([*names, *blended], self.most.robots)
         self.nobody = self._nobody()
         agents.append(self.nobody)
         quota = max(_FEWEST_URLS, self._affordable // len(agents))
-        everywhere = self._urls(list(self._everything), self._most.others or quota)
+        everywhere = self._urls(list(self._everything), self.most.others or quota)
         for agent in agents:
             groups = self._own.get("*" if agent == self.nobody else agent, ())
             paths = list(dict.fromkeys(chain(*groups)))
-            own = self._urls(paths, self._most.own or quota)
-            always = list(decisive(paths))
-            always = self._some(always, 2 * quota) if self.is_too_large else always
+            own = self._urls(paths, self.most.own or quota)
+            count = 2 * (quota if self.is_too_large else len(paths))
+            always = self._some(list(decisive(paths)), count)
             yield agent, dict.fromkeys([*always, *own, *everywhere])
 
     def about_allowed(self, agent: str) -> dict[str, None]:
         """Return what is asked because of the Allow rules for a robot: order matters to these."""
-        name = "*" if agent == self.nobody else agent
-        return dict.fromkeys(decisive(self._allowed.get(name, ())))
+        rules = self._allowed.get("*" if agent == self.nobody else agent, ())
+        return dict.fromkeys(decisive(rules))
 
     def values_as_written(self) -> list[str]:
         """Return the User-agent lines that say more than a name: some robots call themselves so."""
-        return self._some([*self._written], self._most.robots)
+        return self._some([*self._written], self.most.robots)
 
     def _read(self, robots: RobotsTxt) -> None:
         grammar = grammar_of(robots.dialect)
