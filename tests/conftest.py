@@ -37,6 +37,15 @@ def pytest_xdist_make_scheduler(config, log):
     return WorkStealingScheduling(config, log)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_written_to_what_all_sites_share():
+    """Whatever a process's tests do, what stands for nothing says nothing in the end."""
+    yield
+    from flights import assert_untouched
+
+    assert_untouched()
+
+
 @pytest.fixture
 def clock() -> TurnedClock:
     """Time that the test turns."""

@@ -12,6 +12,8 @@ A site that answered 503 is not hit again with all we have. It is sent requests 
   limit, and rises ever faster as the time of *trust* is over, by the cube of the time, as TCP's
   CUBIC does (RFC 9438). A limit that shows itself only then is where it was thought to be, and is
   trusted for longer.
+- *slow limit*: pages come a minute rather than a second. It is asked as often as it lets through,
+  and its pauses are as long as two requests take.
 """
 
 from __future__ import annotations
@@ -22,8 +24,7 @@ from itertools import takewhile
 from math import exp, inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.ladder import Ladder
-from scrapy_mandelbot.sites.slow_limit import SlowLimit
+from scrapy_mandelbot.sites.ladder import Ladder, SlowLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

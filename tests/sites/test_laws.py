@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from laws import Result, results, seconds_for_all
 from simulated_scenarios import SCENARIOS
 
-from scrapy_mandelbot.sites import slow_limit
+from scrapy_mandelbot.sites import ladder
 
 FEW = range(1000, 1003)
 MANY = range(1100, 1120)
@@ -157,7 +157,7 @@ def test_a_crawl_is_the_same_each_time():
         ("_SLOW", 0.0, "30/min, burst 5"),
         ("_SLOW", 10.0, "22 dead, flat"),
         ("_SPANS", 1, "10/min"),
-        ("_BELOW", 1.0, "30/min, burst 5"),
+        ("_BELOW", 1.0, "6/min, burst 5"),
         ("_TRUST", 1e9, "10/min"),
         ("_DISPROVED", 100, "111 dead, flat"),
     ],
@@ -165,7 +165,7 @@ def test_a_crawl_is_the_same_each_time():
 def test_each_constant_of_a_slow_limit_has_a_row_that_needs_it(monkeypatch, constant, value, row):
     """Set off, it costs that row a tenth: of its time, or of its refusals."""
     before = crawled(row, FEW)
-    monkeypatch.setattr(slow_limit, constant, value)
+    monkeypatch.setattr(ladder, constant, value)
     without = results(SCENARIOS[row], "ours", FEW)
     seconds = median(map(seconds_for_all, without)) / median(map(seconds_for_all, before))
     refused = median(one.refused for one in without) / median(one.refused for one in before)

@@ -1,10 +1,10 @@
-"""A limit of so many a minute, by what comes from pause to pause. (sites/slow_limit.py)"""
+"""A limit of so many a minute, by what comes from pause to pause. (sites/ladder.py)"""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.sites.slow_limit import SlowLimit
+from scrapy_mandelbot.sites.ladder import SlowLimit
 
 
 def spans(
