@@ -20,7 +20,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.checks import refuse
+from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.config import DURABLE, check_settings, is_server, read_setting
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.crawl import Crawl
@@ -37,7 +37,6 @@ from scrapy_mandelbot.queue.site_queue import SiteQueue
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 from scrapy_mandelbot.report.report_file import CrawlReport
 from scrapy_mandelbot.report.summary import CrawlSummary
-from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.follower import SitemapFollower
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
@@ -71,11 +70,8 @@ class Addon:
         Raises:
             SettingsError: a setting has a value that it does not take.
         """
-        try:
+        with refusing(self._crawler):
             is_enabled = check_settings(settings)
-        except SettingsError as error:
-            refuse(self._crawler, error)
-            raise
         if not is_enabled:
             return
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import contextmanager
 from difflib import get_close_matches
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -145,6 +146,7 @@ def mistakes_in(project: Project) -> list[Mistake]:
         _no_purpose,
         _unsigned,
         _no_identity,
+        _no_job_to_close_for,
     )
     return [mistake for check in checks for mistake in check(project)]
 
@@ -154,6 +156,9 @@ def _no_settings(project: Project) -> Iterator[Mistake]:
     rests = [name.removeprefix(_PREFIX) for name in setting_defaults() if name.startswith(_PREFIX)]
     for name in map(str, project.settings):
         head, _, rest = name.upper().partition("_")
+        if head.startswith(_PREFIX[:-1]):  # an underscore is missing
+            rest = name.upper().removeprefix(_PREFIX[:-1]).lstrip("_")
+            head = _PREFIX[:-1]
         if is_setting(name) or not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
             continue
         near = get_close_matches(rest, rests, n=1)
@@ -364,13 +369,24 @@ def _user_agent(project: Project) -> str | None:
     return str(given[0] if given else agent) if given or agent else None
 
 
+def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
+    config = project.config
+    if config.closes_when_paused and not (config.shares_job or project.settings["JOBDIR"]):
+        yield Mistake(
+            logging.WARNING,
+            'MANDELBOT_PAUSE_IDLE is "close", and there is no JOBDIR to keep what waits for the'
+            " next run: paused sites are waited for.",
+        )
+
+
 def tell_mistakes(project: Project) -> None:
     """Log what is wrong, a line each."""
     for level, text in mistakes_in(project):
         logger.log(level, "%s", text)
 
 
-def refuse(crawler: Crawler | None, error: SettingsError) -> None:
+@contextmanager
+def refusing(crawler: Crawler | None) -> Iterator[None]:
     """Have a crawl end for a wrong value with one line in the log, and an exit code that is not 0.
 
     Scrapy lets the error go to whoever awaits the crawl. Its own commands await none: asyncio or
@@ -379,10 +395,19 @@ def refuse(crawler: Crawler | None, error: SettingsError) -> None:
 
     Args:
         crawler: the one that does not start; None: it is not known.
-        error: what is raised after this.
+
+    Raises:
+        SettingsError: as what is done in it does.
     """
-    if error.is_told:
-        return
+    try:
+        yield
+    except SettingsError as error:
+        if not error.is_told:
+            _tell_refusal(crawler, error)
+        raise
+
+
+def _tell_refusal(crawler: Crawler | None, error: SettingsError) -> None:
     error.is_told = True
     logger.critical("%s", error)
     for name in ("asyncio", "twisted"):

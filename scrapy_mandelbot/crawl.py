@@ -13,14 +13,13 @@ from scrapy.utils.project import inside_project, project_data_dir
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.checks import Project, refuse, tell_mistakes
+from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config, is_server
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
-from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -65,7 +64,11 @@ class KeptJob(Protocol):
 
 
 class Crawl:
-    """What the package's components of one crawler share. Crawlers share nothing."""
+    """What the package's components of one crawler share.
+
+    Crawlers share nothing but what their store shares: two crawls of one process whose stores are
+    one file or server hear of each other's pauses there, as crawls of two processes do.
+    """
 
     def __init__(self, crawler: Crawler, clock: Clock | None = None) -> None:
         self._crawler = crawler
@@ -115,11 +118,8 @@ class Crawl:
         """
         crawl = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(crawl, cls):
-            try:
+            with refusing(crawler):
                 crawl = cls(crawler, clock)
-            except SettingsError as error:
-                refuse(crawler, error)
-                raise
             setattr(crawler, _ATTRIBUTE, crawl)
         return crawl
 

@@ -28,12 +28,12 @@ CLASSES = [
 ]
 
 MOST_MODULES = 212
-MOST_LINES = 42_000
+MOST_LINES = 42_500
 LINES_OF_A_MODULE = 450
 LONGER = {
     "config.py": 568,
     "events.py": 524,
-    "queue/site_queue.py": 502,
+    "queue/site_queue.py": 499,
     "report/site_record.py": 503,
     "store/sqlite.py": 461,
     "throttle/throttle.py": 517,

@@ -9,6 +9,7 @@ import scrapy.signals
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import LEDGER_FAILED, LEDGER_WRITTEN, USAGE_READ
@@ -89,7 +90,8 @@ class CrawlUsage:
         self._silent: Recent[float] = Recent(KEPT_LIMIT)
         """Until when sites are not asked again for a robots.txt that is not obeyed."""
         if self.is_wanted and config.ledger is not None:
-            self._ledger = _opened(config.ledger)
+            with refusing(crawler):
+                self._ledger = _opened(config.ledger)
             crawler.signals.connect(self._close, signal=scrapy.signals.spider_closed)
 
     @classmethod

@@ -246,10 +246,7 @@ class SiteQueue:
         return bool(self._dormant)
 
     def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number of its requests.
-
-        Those that it has as it is asked for the first; it may change before it is asked for more.
-        """
+        """Yield site, route, section if they are kept by it, and number: see `QueueListener`."""
         self._rouse(len(self._dormant))
         for line in tuple(self._lines.values()):
             yield line.site, line.route, line.section, self._length(line)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
+from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.config import METRICS_API
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import METRICS_NOT_SERVED, METRICS_SERVED
@@ -71,7 +72,8 @@ class CrawlMetrics:
         Raises:
             SettingsError: the packages that it needs are not installed.
         """
-        extension = cls(crawler)
+        with refusing(crawler):
+            extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
         return extension

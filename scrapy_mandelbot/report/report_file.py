@@ -15,6 +15,7 @@ import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import REPORT_FAILED, REPORT_WRITTEN
 from scrapy_mandelbot.report.crawl_page import page_of
@@ -65,7 +66,8 @@ class CrawlReport:
         Raises:
             SettingsError: the path has a placeholder that the spider has no value for.
         """
-        extension = cls(crawler)
+        with refusing(crawler):
+            extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
         return extension
