@@ -24,7 +24,7 @@ from itertools import pairwise
 from instructions import ENVIRONMENT, FEW, MANY, crawl
 
 GATES = {
-    "calls: a page": 43.0,
+    "calls: a page": 44.0,
     "calls: a page, purpose, annotate": 106.0,
     "calls: a page, purpose, obey": 123.0,
     "calls: a page, purpose, ledger": 153.0,
@@ -33,8 +33,8 @@ GATES = {
     "calls: a page, job": 103.0,
     "calls: a page with twenty new links, job": 714.0,
     "calls: a new site with three pages": 523.0,
-    "refusal: calls": 201,
-    "refusal: stops": 129,
+    "refusal: calls": 160,
+    "refusal: stops": 107,
     "refusal: modules": 29,
     "modules: a crawl": 147,
     "modules: scrapy robots check": 163,
@@ -67,8 +67,8 @@ def refusal() -> dict[str, float]:
     ]
     stops = 1 + sum(one != other for one, other in pairwise(called))
     return {
-        "refusal: calls": len(called),
-        "refusal: stops": stops,
+        "refusal: calls": 160len(called),
+        "refusal: stops": 107stops,
         "refusal: modules": len(Counter(called)),
     }
 

@@ -9,7 +9,7 @@ What holds a site's requests back, any of these alone:
 - its rules are not known: one request, the scout, is on its way to find them out;
 - the operator has paused it by hand;
 - it has asked for a pause, or recovers from one (``routes.py``, ``pause.py``);
-- its owner asks for a pace (``turns.py``);
+- its owner asks for a pace (``flight.py``);
 - a section or page that is refused while others are answered well waits alone (``sections.py``).
 
 Here are the decisions that take two of these. A question to one goes to ``site.turns``,
@@ -23,11 +23,11 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.sites.flight import Turns
 from scrapy_mandelbot.sites.pause import Refusal, clock_time
 from scrapy_mandelbot.sites.pause_table import Fact, News
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.sections import NO_SECTIONS, Blame, Sections
-from scrapy_mandelbot.sites.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
