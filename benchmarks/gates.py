@@ -24,7 +24,7 @@ from itertools import pairwise
 from instructions import ENVIRONMENT, FEW, MANY, crawl
 
 GATES = {
-    "calls: a page": 44.0,
+    "calls: a page": 43.0,
     "calls: a page, purpose, annotate": 106.0,
     "calls: a page, purpose, obey": 123.0,
     "calls: a page, purpose, ledger": 153.0,
@@ -67,8 +67,8 @@ def refusal() -> dict[str, float]:
     ]
     stops = 1 + sum(one != other for one, other in pairwise(called))
     return {
-        "refusal: calls": 160len(called),
-        "refusal: stops": 107stops,
+        "refusal: calls": len(called),
+        "refusal: stops": stops,
         "refusal: modules": len(Counter(called)),
     }
 
