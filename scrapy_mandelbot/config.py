@@ -480,6 +480,7 @@ class Config:
     job: str = field(metadata=_setting("MANDELBOT_JOB", _job, DURABLE))
     job_sync: str = field(metadata=_setting("MANDELBOT_JOB_SYNC", _one_of(*JOB_SYNCS), "normal"))
     job_name: str | None = field(metadata=_setting("MANDELBOT_JOB_NAME", _name_or_none))
+    job_deliveries: int = field(metadata=_setting("MANDELBOT_JOB_DELIVERIES", _count(1), 3))
     job_lease: float = field(metadata=_setting("MANDELBOT_JOB_LEASE", _lease, 30))
     job_idle: float | None = field(metadata=_setting("MANDELBOT_JOB_IDLE", _seconds_or_none))
     purposes: tuple[str, ...] = field(metadata=_setting("MANDELBOT_PURPOSE", _purposes))

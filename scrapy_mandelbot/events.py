@@ -334,9 +334,14 @@ JOB_LEFT_IN_MEMORY = Event(
     logging.WARNING,
 )
 JOB_REQUEST_UNREADABLE = Event(
-    "A request of %(line)s cannot be made again, and stays in the job: %(error)s",
+    "A request of %(line)s cannot be made again, and is set aside in the job: %(error)s",
     logging.ERROR,
     stats=("mandelbot/job/unreadable",),
+)
+JOB_SET_ASIDE = Event(
+    "%(request)s is set aside: %(reason)s. `scrapy robots job … requeue` brings it back",
+    logging.ERROR,
+    stats=("mandelbot/job/set_aside",),
 )
 JOB_FEED_NOT_KEPT = Event(
     "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s",
@@ -352,10 +357,7 @@ JOB_GIVEN_UP = Event(
     "The spider is closed, as the job cannot be saved and too much of it is in memory: %(error)s",
     logging.ERROR,
 )
-JOB_UNREADABLE = Event(
-    "The spider is closed, as the job cannot be read: %(error)s",
-    logging.ERROR,
-)
+JOB_UNREADABLE = Event("The spider is closed, as the job cannot be read: %(error)s", logging.ERROR)
 JOB_LOST = Event(
     "The end of this run cannot be saved: its last pages are asked for again by the next run:"
     " %(error)s",

@@ -163,6 +163,11 @@ class Commits:
             self._job.saved_again()
         return None
 
+    def at_once(self) -> None:
+        """Commit, unless that has failed: then it is tried again from time to time."""
+        if self._error is None:
+            self.now()
+
     def close(self) -> None:
         """Make no commit any more but by :meth:`now`."""
         self._is_closed = True

@@ -497,6 +497,28 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
     database.close()
 
 
+@ensureDeferred
+async def test_a_damaged_row_costs_its_request_alone(webs, folder):
+    """It is set aside with its reason, in the next run as well; the others are crawled."""
+    import sqlite3
+
+    web = tree(webs)
+    await run(DiesInPage, folder, [web.url + "/"], CONCURRENT_REQUESTS=1)
+    path = folder.with_name("died") / "job.sqlite"
+    database = sqlite3.connect(path, isolation_level=None)
+    query = "SELECT max(number), count(*) FROM requests WHERE line > 0"
+    number, left = database.execute(query).fetchone()
+    damage = "UPDATE requests SET body = zeroblob(9) WHERE number = ?"
+    database.execute(damage, (number,))
+    database.close()
+    second = await run_after(folder, Noting, [])
+    assert second.stats["mandelbot/job/unreadable"] == 1
+    assert len(second.crawler.spider.called) >= left - 1
+    third = await run_after(folder, Noting, [])
+    assert third.stats["mandelbot/job/unreadable"] == 1
+    assert third.crawler.spider.called == []
+
+
 class Resumed(Noting):
     def parse(self, response):
         yield from super().parse(response)
