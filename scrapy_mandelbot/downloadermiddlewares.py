@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
     from scrapy_mandelbot.rules.fetcher import SiteRules
-    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 
 _OK, _NOT_ALL_OK = 200, 300  # not HTTPStatus: they are compared for each page
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
@@ -94,7 +94,7 @@ class RobotsTxtMiddleware:
         return None
 
     async def _find_out(
-        self, flight: Flight, request: Request
+        self, flight: RequestInFlight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
         """Return the rules of the request's site, or what is returned in place of going by them."""
         throttle, site = self._crawl.throttle, flight.site
@@ -126,7 +126,7 @@ class RobotsTxtMiddleware:
             if not await throttle.wait(flight, Admission.PAUSED):
                 return _refusal(self._crawl, flight), None
 
-    def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
+    def _refuses(self, flight: RequestInFlight, rules: SiteRules) -> bool:
         """Tell that a site cannot say what its rules are; return whether it is asked again.
 
         Raises:
@@ -243,7 +243,7 @@ class PauseMiddleware:
         if not request.meta.get("dont_pause"):
             self._notice(self._flight(request) or self._throttle.flight_of(request), response)
 
-    def _notice(self, flight: Flight, response: Response) -> None:
+    def _notice(self, flight: RequestInFlight, response: Response) -> None:
         """Tell what an answer says of its site; once, whoever hears of it first."""
         flight.is_noticed = True
         request: Request = flight.request
@@ -267,7 +267,9 @@ class PauseMiddleware:
             return None
         return await self._wait_for_turn(flight, request)
 
-    async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
+    async def _wait_for_turn(
+        self, flight: RequestInFlight, request: Request
+    ) -> Request | Response | None:
         """Return None when the request may be sent, or what is returned in place of sending it."""
         throttle = self._throttle
         while True:
@@ -341,7 +343,7 @@ class PauseMiddleware:
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
             is_down = failure in _NO_ANSWER and throttle.is_silent(flight, failure)
-            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.is_probe(flight)
+            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.routes.is_probe(flight)
             if not is_down and not is_told:
                 throttle.let_go(flight)
                 return None
@@ -375,7 +377,7 @@ class PauseMiddleware:
             return True
         return not request.meta.get("handle_httpstatus_all") and response.status not in listed
 
-    def _hand_on(self, flight: Flight, response: Response) -> Response:
+    def _hand_on(self, flight: RequestInFlight, response: Response) -> Response:
         self._throttle.handed_on(flight)
         self._throttle.let_go(flight)
         # It has been tried enough: RetryMiddleware would have it tried again at once.
@@ -404,7 +406,7 @@ def _has_delays(crawler: Crawler) -> bool:
     )
 
 
-def _refusal(crawl: Crawl, flight: Flight) -> Response:
+def _refusal(crawl: Crawl, flight: RequestInFlight) -> Response:
     """Return the answer for a request that is not sent, as its site would have given it."""
     crawl.throttle.let_go(flight)
     flight.request.meta["dont_retry"] = True

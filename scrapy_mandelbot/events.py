@@ -60,10 +60,7 @@ HELD = Event(
     heard=PAUSED.heard,
 )
 SHUT = Event(
-    PAUSED.text,
-    stats=("mandelbot/pace/shut",),
-    signal=signals.site_paused,
-    heard=PAUSED.heard,
+    PAUSED.text, stats=("mandelbot/pace/shut",), signal=signals.site_paused, heard=PAUSED.heard
 )
 OVERHEARD = Event(
     "Paused %(where)s until %(until)s, as another crawl was refused: %(reason)s (%(waiting)d"
@@ -135,10 +132,7 @@ WAITED = Event(stats=("mandelbot/pause/waited",))
 EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))
 HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
-PACE = Event(
-    "Pace of %(where)s: %(pace)s (%(source)s)",
-    stats=("mandelbot/pace/sites",),
-)
+PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
 PACE_CAPPED = Event(
     "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_MAX_DELAY,"
     " %(longest)g s",
@@ -162,14 +156,10 @@ ROBOTS_ASKED = Event(
     families=(("mandelbot/robots/", "case"),),
 )
 ROBOTS_ASKED_IN_VAIN = Event(
-    ROBOTS_ASKED.text,
-    logging.WARNING,
-    stats=ROBOTS_ASKED.stats,
-    families=ROBOTS_ASKED.families,
+    ROBOTS_ASKED.text, logging.WARNING, stats=ROBOTS_ASKED.stats, families=ROBOTS_ASKED.families
 )
 ROBOTS_RESPONSE = Event(
-    stats=("robotstxt/response_count",),
-    families=(("robotstxt/response_status_count/", "status"),),
+    stats=("robotstxt/response_count",), families=(("robotstxt/response_status_count/", "status"),)
 )
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
 ROBOTS_CUT = Event(
@@ -221,9 +211,7 @@ FORBIDDEN = Event(
     heard=("request", "verdict"),
 )
 FORBIDDEN_UNEXPLAINED = Event(
-    "Forbidden by robots.txt: %(request)s",
-    logging.DEBUG,
-    stats=FORBIDDEN.stats,
+    "Forbidden by robots.txt: %(request)s", logging.DEBUG, stats=FORBIDDEN.stats
 )
 
 SITEMAPS_DISCOVERED = Event(
@@ -250,9 +238,7 @@ SITEMAP_FAILED = Event(
     stats=("mandelbot/sitemaps/failed",),
 )
 SITEMAP_PROBLEM = Event(
-    "The sitemap %(url)s: %(problem)s",
-    logging.WARNING,
-    stats=("mandelbot/sitemaps/problems",),
+    "The sitemap %(url)s: %(problem)s", logging.WARNING, stats=("mandelbot/sitemaps/problems",)
 )
 SITEMAP_PROBLEMS_UNTOLD = Event(
     "More is wrong with the sitemaps of %(site)s; only stats tell of it", logging.WARNING
@@ -271,8 +257,7 @@ SITEMAPS_TOO_DEEP = Event(
     logging.WARNING,
 )
 SITEMAPS_ABROAD = Event(
-    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s",
-    logging.WARNING,
+    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s", logging.WARNING
 )
 SITES_TOO_MANY = Event(
     "The sitemaps of %(site)s list pages of more than %(most)d sites whose robots.txt does not"
@@ -344,8 +329,7 @@ JOB_SET_ASIDE = Event(
     stats=("mandelbot/job/set_aside",),
 )
 JOB_FEED_NOT_KEPT = Event(
-    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s",
-    logging.WARNING,
+    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s", logging.WARNING
 )
 JOB_NOT_SAVED = Event(
     "The job cannot be saved for now, and goes on in memory: %(error)s",
@@ -433,6 +417,17 @@ REPORT_FAILED = Event(
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
 METRICS_NOT_SERVED = Event(
     "MANDELBOT_METRICS: nothing is served at %(where)s: %(error)s", logging.ERROR
+)
+
+SIGNED = Event(stats=("mandelbot/signatures/sent",))
+SIGNATURE_ASKED = Event(
+    "%(site)s asks for signed requests: its requests are signed from now on",
+    stats=("mandelbot/signatures/asked",),
+)
+CLOCKS_DIFFER = Event(
+    "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may take signatures"
+    " for expired, or for not yet valid",
+    logging.WARNING,
 )
 
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}

@@ -8,7 +8,6 @@ import sys
 import pytest
 from crawling import SETTINGS
 from scrapy import Spider
-from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
@@ -16,6 +15,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.spidermiddlewares.httperror import HttpErrorMiddleware
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
+from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot import (
     MandelbotRobotParser,
@@ -53,8 +53,7 @@ def settings_with_addon(custom: dict[str, object] | None = None, **project: obje
     class CustomSpider(Spider):
         custom_settings = custom
 
-    crawler = Crawler(CustomSpider, Settings({**SETTINGS, **project}))
-    crawler._apply_settings()
+    crawler = get_crawler(CustomSpider, {**SETTINGS, **project})
     return crawler.settings
 
 
@@ -146,8 +145,7 @@ def test_another_scheduler_goes_within():
 
 def test_what_is_no_scheduler_is_scrapys_to_refuse():
     """The project's mistake stays as it is, and Scrapy's engine says what it is."""
-    crawler = Crawler(Spider, Settings({**SETTINGS, "SCHEDULER": OtherQueue}))
-    crawler._apply_settings()
+    crawler = get_crawler(Spider, {**SETTINGS, "SCHEDULER": OtherQueue})
     with pytest.raises(TypeError, match="does not fully implement the scheduler interface"):
         crawler._create_engine()
 
@@ -242,22 +240,19 @@ def test_a_bad_setting_stops_the_crawl_before_it_starts():
 
 def test_by_hand():
     """The components can be wired one by one; switched off, they are Scrapy's own or none."""
-    settings = Settings(
-        {
-            "ROBOTSTXT_OBEY": True,
-            "MANDELBOT_ENABLED": False,
-            "DOWNLOADER_MIDDLEWARES": {
-                CLI: None,
-                "scrapy_mandelbot.RobotsTxtMiddleware": 100,
-                "scrapy_mandelbot.PauseMiddleware": 950,
-            },
-            "SPIDER_MIDDLEWARES": {"scrapy_mandelbot.RobotTagsMiddleware": 40},
-            "SCHEDULER_PRIORITY_QUEUE": "scrapy_mandelbot.SiteQueue",
-            "EXTENSIONS": {"scrapy_mandelbot.SpiderHooks": 500},
-        }
-    )
-    crawler = Crawler(Spider, settings)
-    crawler._apply_settings()
+    settings = {
+        "ROBOTSTXT_OBEY": True,
+        "MANDELBOT_ENABLED": False,
+        "DOWNLOADER_MIDDLEWARES": {
+            CLI: None,
+            "scrapy_mandelbot.RobotsTxtMiddleware": 100,
+            "scrapy_mandelbot.PauseMiddleware": 950,
+        },
+        "SPIDER_MIDDLEWARES": {"scrapy_mandelbot.RobotTagsMiddleware": 40},
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy_mandelbot.SiteQueue",
+        "EXTENSIONS": {"scrapy_mandelbot.SpiderHooks": 500},
+    }
+    crawler = get_crawler(Spider, settings)
     assert isinstance(RobotsTxtMiddleware.from_crawler(crawler), StockMiddleware)
     with pytest.raises(NotConfigured):
         RobotTagsMiddleware.from_crawler(crawler)

@@ -13,6 +13,7 @@ from scrapy_mandelbot.commands.cache_verb import look_at_copies
 from scrapy_mandelbot.commands.call import Invocation, Result
 from scrapy_mandelbot.commands.check_verb import check
 from scrapy_mandelbot.commands.fix_verb import fix
+from scrapy_mandelbot.commands.identity_verb import show_identity
 from scrapy_mandelbot.commands.job_verb import look_at_job
 from scrapy_mandelbot.commands.ledger_verb import look_at_ledger
 from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
@@ -20,7 +21,7 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.commands.subjects import check_for_jinja
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.commands.url_verbs import compare, explain
-from scrapy_mandelbot.config import SettingsError
+from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -38,6 +39,7 @@ VERBS: dict[str, Callable[[Invocation], Result]] = {
     "cache": look_at_copies,
     "job": look_at_job,
     "ledger": look_at_ledger,
+    "identity": show_identity,
     "audit": audit,
 }
 

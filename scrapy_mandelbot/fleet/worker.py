@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.own_sites import SiteHolder
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_storage import Unacked
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 
 logger = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ class JobWorker(RunningJob):
         else:
             self._set_timer(_LATER)
 
-    def handed_out(self, site: SiteState) -> None:
+    def handed_out(self, site: CrawledSite) -> None:
         """Note that a request is sent; who has the site next is to know its pace."""
         self._is_idle = self._has_ended = self._is_hungry = False
         self._idle_since = None

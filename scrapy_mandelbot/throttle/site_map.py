@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.sites.flight import Flight
     from scrapy_mandelbot.sites.pause import PauseLaw
-    from scrapy_mandelbot.sites.site import Tally
 
 _MARK = "|"
 TRY_ANOTHER_AFTER = 0.5
@@ -101,6 +100,53 @@ def site_of_request(request: Request) -> str:
     return site_of(urlparse_cached(request))
 
 
+class Tally(Protocol):
+    """What counts the pages of a site, for whoever tells of the crawl."""
+
+    pages: int
+    """Answers of 2xx."""
+    others: int
+    """Other answers that ask for no pause."""
+
+    def left(self, now: float) -> None:
+        """Note that a request leaves for the site, at its pace."""
+
+
+class CrawledSite(SiteState):
+    """The state of a site, and what else a crawl keeps of it."""
+
+    __slots__ = ("rules", "slots", "tally", "told")
+
+    def __init__(self, name: str, law: PauseLaw) -> None:
+        super().__init__(name, law)
+        self.rules: Callable[[], Any] = _nothing
+        """Returns its rules as they were found out last, if they are at hand."""
+        self.slots: set[str] = set()
+        """Download slots through which it was asked."""
+        self.tally: Tally | None = None
+        """None: nothing is counted."""
+        self.told: frozenset[str] = frozenset()
+        """What has been told of it once."""
+
+    def is_news(self, what: str) -> bool:
+        """Return whether that was never told of it; now it is."""
+        if what in self.told:
+            return False
+        self.told |= {what}
+        return True
+
+
+def _nothing() -> None:
+    pass
+
+
+def shut_routes(site: SiteState, now: float) -> Iterator[str]:
+    """Yield the routes by which a site is asked nothing now."""
+    for route in sorted(site.routes.names()):
+        if site.is_shut(now, route):
+            yield route
+
+
 class Sites:
     """The states of sites by name, as ``sites["https://example.com"]``.
 
@@ -112,9 +158,9 @@ class Sites:
     def __init__(self, law: PauseLaw) -> None:
         self._law = law
         self._tally_of: Callable[[str], Tally] | None = None
-        self._all: WeakValueDictionary[str, SiteState] = WeakValueDictionary()
-        self._recent: OrderedDict[str, SiteState] = OrderedDict()
-        self._in_trouble: OrderedDict[str, SiteState] = OrderedDict()
+        self._all: WeakValueDictionary[str, CrawledSite] = WeakValueDictionary()
+        self._recent: OrderedDict[str, CrawledSite] = OrderedDict()
+        self._in_trouble: OrderedDict[str, CrawledSite] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -122,7 +168,7 @@ class Sites:
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._all))
 
-    def __getitem__(self, name: str) -> SiteState:
+    def __getitem__(self, name: str) -> CrawledSite:
         return self._all[name]
 
     def __repr__(self) -> str:
@@ -131,11 +177,11 @@ class Sites:
     def __contains__(self, name: object) -> bool:
         return name in self._all
 
-    def get(self, name: str) -> SiteState | None:
+    def get(self, name: str) -> CrawledSite | None:
         """Return what is known of a site; None: nothing."""
         return self._all.get(name)
 
-    def of(self, name: str) -> SiteState:
+    def of(self, name: str) -> CrawledSite:
         """Return what is known of a site, which is nothing at first."""
         site = self._recent.get(name)
         if site is not None:
@@ -143,7 +189,7 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = self._all[name] = SiteState(name, self._law)
+            site = self._all[name] = CrawledSite(name, self._law)
             if self._tally_of is not None:
                 site.tally = self._tally_of(name)
         self._recent[name] = site
@@ -157,7 +203,7 @@ class Sites:
         for name, site in self._all.items():
             site.tally = tally_of(name)
 
-    def settle(self, site: SiteState) -> None:
+    def settle(self, site: CrawledSite) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""
         if site.is_plain:
             self._in_trouble.pop(site.name, None)
@@ -166,12 +212,12 @@ class Sites:
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)
 
-    def forget(self, site: SiteState) -> None:
+    def forget(self, site: CrawledSite) -> None:
         """Know nothing of a site any more, as another crawl asks it from now on."""
         self._recent.pop(site.name, None)
         self._in_trouble.pop(site.name, None)
         self._all.pop(site.name, None)
 
-    def in_trouble(self) -> list[SiteState]:
+    def in_trouble(self) -> list[CrawledSite]:
         """Return the sites that are paused, probed, given up, or asked at a pace."""
         return list(self._in_trouble.values())
