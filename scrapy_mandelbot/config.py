@@ -101,9 +101,7 @@ def _idle(name: str, value: object) -> bool | str | None:
 
 
 def _store(name: str, value: object) -> str:
-    """Return the name of a kind of store, the path of a file, or the URL of a server: what looks
-    like none of them is an error, as "memroy" would be a file of that name.
-    """  # noqa: D205 -- one sentence
+    """Return a kind of store, the path of a file, or a URL; "memroy" would be none of them."""
     text = str(value)
     if is_server(text):
         return _server(name, text)

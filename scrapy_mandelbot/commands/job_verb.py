@@ -14,7 +14,7 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import is_server, read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job.deliveries import ASIDE, CLAIMED, bring_back, read_numbers
+from scrapy_mandelbot.job.commits import ASIDE, CLAIMED, bring_back, read_numbers
 from scrapy_mandelbot.job.job import FILE, LOCK
 from scrapy_mandelbot.job.job_file import JobLock, as_ours, connect_to_read, read_states
 from scrapy_mandelbot.job.job_store import CannotKeepError
@@ -309,7 +309,7 @@ def _forget_pauses(folder: Path, site: str | None) -> list[str]:
                     job.put_state(name, None)
                     keys.append(kept)
             lines = bring_back(job, lambda line: site in {None, site_of_line(line)})
-            keys += map(key_of_name, lines)
+            keys += [parts_of_name(line)[0] for line in lines]
             job.commit()
         finally:
             job.close()

@@ -14,8 +14,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.commits import Commits, SpiderState
-from scrapy_mandelbot.job.deliveries import Deliveries
+from scrapy_mandelbot.job.commits import Commits, Deliveries, SpiderState
 from scrapy_mandelbot.job.feeds import Feeds, cut
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
 from scrapy_mandelbot.job.job_storage import JobStorage, Unacked

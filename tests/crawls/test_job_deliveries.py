@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from scrapy_mandelbot.job.deliveries import ASIDE, DEATHS, FEW, Deliveries
+from scrapy_mandelbot.job.commits import ASIDE, DEATHS, FEW, Deliveries
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 

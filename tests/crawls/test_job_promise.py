@@ -349,7 +349,7 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(webs, fo
     web.pages["/"], web.pages["/60"] = html("/0"), html()
     first = await run(NeverWritesAgain, folder, [web.url + "/"], CONCURRENT_REQUESTS=1)
     assert first.stats["finish_reason"] == "job_not_saved"
-    assert first.logged("The end of this run cannot be saved")
+    assert first.logged("The end of this run is not saved")
     second = await run(Noting, folder)
     assert second.stats["finish_reason"] == "finished"
     both = {*first.crawler.spider.called[:5], *second.crawler.spider.called}
