@@ -4,8 +4,8 @@ Usage::
 
     python benchmarks/start.py [RUNS]
 
-Runs ``scrapy runspider`` with one ``data:`` page, stock and with the add-on in turn, each in a process
-of its own; prints the medians over RUNS (9) of either, and the range of the differences.
+Runs ``scrapy runspider`` with one ``data:`` page, stock and with the add-on in turn, each in a
+process of its own; prints the medians over RUNS (9), and the range of the differences.
 """
 
 from __future__ import annotations
