@@ -107,8 +107,8 @@ SECTION_GIVEN_UP = Event(
 )
 ASKED_AGAIN = Event(stats=("mandelbot/pause/asked_again",))
 SLOWER = Event(
-    "Asking %(where)s for %(rate).1f pages a second, as it refuses more; before its first refusal"
-    " it bore %(borne).0f",
+    "There is a limit of about %(limit)s at %(where)s; %(waiting)d requests are queued,"
+    " about %(time)s",
 )
 RESUMED = Event(
     "Resumed %(where)s after %(paused_for).1f s (%(waiting)d requests in the queue)",

@@ -43,7 +43,7 @@ http {{
     fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     types {{ text/html html; text/plain txt; }}
-    limit_req_zone $server_addr zone=pages:1m rate={rate}r/s;
+    limit_req_zone $server_addr zone=pages:1m rate={rate}r/{per};
     server {{
         listen 127.0.0.1:{port};
         root {folder}/www;
@@ -59,7 +59,14 @@ class Nginx:
     """An nginx of our own, with a limit, and its own log of what it was asked."""
 
     def __init__(
-        self, folder, rate: int, burst: int, delay: str = "nodelay", retry_after: int | None = None
+        self,
+        folder,
+        rate: int,
+        burst: int,
+        delay: str = "nodelay",
+        retry_after: int | None = None,
+        *,
+        per: str = "s",
     ) -> None:
         self.folder = folder
         with socket.socket() as probe:
@@ -72,6 +79,7 @@ class Nginx:
             user=user,
             port=self.port,
             rate=rate,
+            per=per,
             burst=burst,
             delay=delay,
             refuses="" if retry_after is None else "error_page 503 @refused;",

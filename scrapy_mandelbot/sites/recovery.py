@@ -160,8 +160,10 @@ class Recovery:
 
     @property
     def is_far_below(self) -> bool:
-        """Whether it has a limit that is far below what it bore."""
-        return self.mode in {Mode.LIMIT, Mode.SLOW} and self.rate < 0.5 * self._best
+        """Whether it has a limit that is slow, or far below what it bore."""
+        if self.mode is Mode.SLOW:
+            return True
+        return self.mode is Mode.LIMIT and self.rate < 0.5 * self._best
 
     @property
     def least_pause(self) -> float:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.throttle.neighbours import Neighbours
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
+_SEVERAL = 2  # of a unit, at least; less is told in the next one
+
 
 class Reports:
     """Tells of pauses, and writes them down.
@@ -97,15 +99,17 @@ class Reports:
         )
 
     def slower(self, site: CrawledSite, route: str, pause: Pause) -> None:
-        """Tell once that a site is asked far more slowly than it was, as it has a limit."""
+        """Tell once of a limit that a site has, and how long what is queued takes at that."""
         recovery = pause.recovery
         if recovery is None or not recovery.is_far_below or not site.is_news("slower"):
             return
+        waiting = self._waiting(site)
         self._tell(
             events.SLOWER,
             where=in_words(site.name, route),
-            rate=recovery.rate,
-            borne=recovery.borne,
+            limit=rate_in_words(recovery.rate),
+            waiting=waiting,
+            time=_time_in_words(waiting / recovery.rate),
         )
 
     def _tell_of(self, event: events.Event, site: CrawledSite, section: Section) -> None:
@@ -177,3 +181,18 @@ class Reports:
         own = self._store.put_turn(site.name, due)
         if own > due:
             site.turns.hold(own)
+
+
+def rate_in_words(rate: float) -> str:
+    """Return requests a second in a unit of which there are several."""
+    for seconds, unit in ((1, "second"), (60, "minute")):
+        if rate * seconds >= _SEVERAL:
+            return f"{rate * seconds:.0f} requests a {unit}"
+    return f"{rate * 3600:.0f} requests an hour"
+
+
+def _time_in_words(seconds: float) -> str:
+    for unit, name in ((3600, "hours"), (60, "minutes")):
+        if seconds >= _SEVERAL * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} seconds"

@@ -60,6 +60,23 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
     assert audited.pauses == 0 or audited.least_return >= 0.8, "it waited after each refusal"
 
 
+@pytest.mark.thorough
+@ensureDeferred
+async def test_a_slow_limit_loses_nothing(nginx):
+    """60 pages at 30 a minute, burst 5: all of them, few refusals, and the log says how long."""
+    server = nginx(rate=30, per="m", burst=5)
+    server.pages(60)
+    server.start()
+    began = TIME.now()
+
+    result = await crawl(FailuresSpider, start_urls=[server.url + "/"])
+
+    assert len(set(result.urls())) == len(result.items) == 61
+    assert result.failures == []
+    assert server.statuses().count(503) <= 25
+    assert TIME.now() - began <= 1.3 * (61 - 6) / 0.5
+
+
 @ensureDeferred
 async def test_the_servers_log_tells_the_polite_from_the_others(nginx):
     """Who says Retry-After: 2 is let be; stock Scrapy asks on, and the same audit finds it out."""
