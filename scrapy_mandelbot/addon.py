@@ -21,7 +21,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.checks import refusing
-from scrapy_mandelbot.config import DURABLE, check_settings, is_server, read_setting
+from scrapy_mandelbot.config import check_settings, read_setting
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
@@ -37,6 +37,7 @@ from scrapy_mandelbot.queue.site_queue import SiteQueue
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 from scrapy_mandelbot.report.report_file import CrawlReport
 from scrapy_mandelbot.report.summary import CrawlSummary
+from scrapy_mandelbot.setting_values import DURABLE, is_server
 from scrapy_mandelbot.sitemap_crawl.follower import SitemapFollower
 from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
@@ -155,7 +156,7 @@ def put_site_queue(settings: BaseSettings) -> None:
     else:
         logger.warning(
             "%s = %s stays, as the project says: it does not pass paused sites by; each of their"
-            " requests waits for at most MANDELBOT_PAUSE_WAIT seconds. A subclass of"
+            " requests waits for at most MANDELBOT_PAUSE_OPTIONS['wait'] seconds. A subclass of"
             " scrapy.pqueues.ScrapyPriorityQueue would be used within scrapy_mandelbot's queue.",
             name,
             settings[name],

@@ -134,7 +134,7 @@ HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
 PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
 PACE_CAPPED = Event(
-    "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_MAX_DELAY,"
+    "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_OPTIONS['longest'],"
     " %(longest)g s",
     logging.WARNING,
     stats=("mandelbot/pace/capped",),

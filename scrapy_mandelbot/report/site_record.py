@@ -85,7 +85,7 @@ class PaceRecord:
     asked: float
     """Seconds between requests, as asked for."""
     kept_to: float
-    """Seconds between requests that it gets: MANDELBOT_PACE_MAX_DELAY at most."""
+    """Seconds between requests that it gets: MANDELBOT_PACE_OPTIONS["longest"] at most."""
     words: str
     source: str
 
