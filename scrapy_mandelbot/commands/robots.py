@@ -15,6 +15,7 @@ Usage::
                                    |page [--address IP]... [--output FILE]
     scrapy robots audit ACCESS_LOG|-... --agent NAME [--robots-txt FILE|URL]... [--delay SECONDS]
                                    [--retry-after SECONDS] [--log-format FORMAT]
+    scrapy robots settings
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
 JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
@@ -106,6 +107,7 @@ class Command(ScrapyCommand):
             "identity: a key to sign requests with, the directory and the page by which sites know"
             " the robot. "
             "audit: whether a robot was polite, as a server's access log has it. "
+            "settings: what is in force in the project, and from where. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
             " 2: wrong use, or it cannot be had; 3: errors, not proved."

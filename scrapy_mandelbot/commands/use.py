@@ -51,6 +51,7 @@ VERBS = {
         "ACCESS_LOG|-... --agent NAME",
         *(1, None, _OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json", "html")),
     ),
+    "settings": Verb("", 0, 0, frozenset(), ("text", "json")),
 }
 FORMATS = tuple(dict.fromkeys(form for verb in VERBS.values() for form in verb.formats))
 OPTIONS = sorted({option for verb in VERBS.values() for option in verb.options})
@@ -128,7 +129,7 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
         return not opts.file
     if args[0] == "audit":
         return any("://" in one for one in opts.robots_txt or ())
-    if args[0] in {"cache", "job", "ledger"}:
+    if args[0] in {"cache", "job", "ledger", "settings"}:
         return False
     from scrapy_mandelbot.robots.reports.terminal_text import (  # noqa: PLC0415 - not cheap enough
         is_url,
