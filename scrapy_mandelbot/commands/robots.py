@@ -253,7 +253,7 @@ def _add_audit(group: _ArgumentGroup) -> None:
         "--ttl",
         type=float,
         metavar="SECONDS",
-        help="audit: as long a robots.txt may be gone by, else MANDELBOT_CACHE_TTL",
+        help="audit: as long a robots.txt may be gone by, else MANDELBOT_CACHE['ttl']",
     )
     group.add_argument(
         "--log-format",
