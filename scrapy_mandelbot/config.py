@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from scrapy_mandelbot import setting_values as values
+from scrapy_mandelbot import setting_values as v
 from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.robots.outcome import OutcomeLaw
@@ -82,105 +82,94 @@ def _option(place: str, old: str, *described: Any, **more: Any) -> Any:
 class Config:
     """What the project set, checked. ``docs/settings.rst`` says what each means."""
 
-    enabled: bool = _setting("MANDELBOT_ENABLED", values.flag, default=True)
-    obey: bool = _setting("ROBOTSTXT_OBEY", values.flag, default=True)
-    agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", values.agent)
-    dialect: Dialect = _setting("MANDELBOT_DIALECT", values.dialect, "mandelbot")
-    store: str = _setting("MANDELBOT_STORE", values.store, "sqlite")
-    cache_ttl: float | None = _option("CACHE.ttl", "CACHE_TTL", values.seconds_or_none)
-    cache_stale: float = _option("CACHE.stale", "CACHE_STALE", values.seconds, 2_592_000)
-    robots_timeout: float = _option("LIMITS.robots_timeout", "ROBOTS_TIMEOUT", values.seconds, 10)
-    robots_max_bytes: int = _option(
-        "LIMITS.robots_bytes", "ROBOTS_MAX_BYTES", values.count(1), 512_000
-    )
+    enabled: bool = _setting("MANDELBOT_ENABLED", v.flag, default=True)
+    obey: bool = _setting("ROBOTSTXT_OBEY", v.flag, default=True)
+    agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", v.agent)
+    dialect: Dialect = _setting("MANDELBOT_DIALECT", v.dialect, "mandelbot")
+    store: str = _setting("MANDELBOT_STORE", v.store, "sqlite")
+    cache_ttl: float | None = _option("CACHE.ttl", "CACHE_TTL", v.seconds_or_none)
+    cache_stale: float = _option("CACHE.stale", "CACHE_STALE", v.seconds, 2_592_000)
+    robots_timeout: float = _option("LIMITS.robots_timeout", "ROBOTS_TIMEOUT", v.seconds, 10)
+    robots_max_bytes: int = _option("LIMITS.robots_bytes", "ROBOTS_MAX_BYTES", v.count(1), 512_000)
     robots_max_redirects: int = _option(
-        "LIMITS.robots_redirects", "ROBOTS_MAX_REDIRECTS", values.count(0), 10
+        "LIMITS.robots_redirects", "ROBOTS_MAX_REDIRECTS", v.count(0), 10
     )
-    private_hosts: bool = _setting("MANDELBOT_PRIVATE_HOSTS", values.flag, default=False)
-    pause_statuses: frozenset[int] = _setting(
-        "MANDELBOT_PAUSE_HTTP_CODES", values.statuses, [503, 429]
-    )
-    pause_first: float = _option("PAUSE_OPTIONS.first", "PAUSE_FIRST", values.seconds, 1)
-    pause_base: float | None = _setting("MANDELBOT_PAUSE_BASE", values.seconds_or_none, told=False)
+    private_hosts: bool = _setting("MANDELBOT_PRIVATE_HOSTS", v.flag, default=False)
+    pause_statuses: frozenset[int] = _setting("MANDELBOT_PAUSE_HTTP_CODES", v.statuses, [503, 429])
+    pause_first: float = _option("PAUSE_OPTIONS.first", "PAUSE_FIRST", v.seconds, 1)
+    pause_base: float | None = _setting("MANDELBOT_PAUSE_BASE", v.seconds_or_none, told=False)
     """Deprecated: of a pause after a failed probe, which doubles then."""
-    pause_longest: float = _option("PAUSE_OPTIONS.longest", "PAUSE_MAX", values.seconds, 3_600)
+    pause_longest: float = _option("PAUSE_OPTIONS.longest", "PAUSE_MAX", v.seconds, 3_600)
     retry_after_longest: float = _option(
-        "PAUSE_OPTIONS.retry_after", "PAUSE_RETRY_AFTER_MAX", values.seconds, 86_400
+        "PAUSE_OPTIONS.retry_after", "PAUSE_RETRY_AFTER_MAX", v.seconds, 86_400
     )
-    pause_tries: int = _option("PAUSE_OPTIONS.tries", "PAUSE_TRIES", values.count(1), 9)
-    pause_wait: float = _option("PAUSE_OPTIONS.wait", "PAUSE_WAIT", values.seconds, 60)
-    pause_total: float | None = _option(
-        "PAUSE_OPTIONS.total", "PAUSE_TOTAL", values.seconds_or_none
-    )
-    pause_idle: str = _setting("MANDELBOT_PAUSE_IDLE", values.idle, "auto")
-    pause_close: bool = _setting("MANDELBOT_PAUSE_CLOSE", values.flag, default=False, told=False)
+    pause_tries: int = _option("PAUSE_OPTIONS.tries", "PAUSE_TRIES", v.count(1), 9)
+    pause_wait: float = _option("PAUSE_OPTIONS.wait", "PAUSE_WAIT", v.seconds, 60)
+    pause_total: float | None = _option("PAUSE_OPTIONS.total", "PAUSE_TOTAL", v.seconds_or_none)
+    pause_idle: str = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
+    pause_close: bool = _setting("MANDELBOT_PAUSE_CLOSE", v.flag, default=False, told=False)
     """The old name of ``MANDELBOT_PAUSE_IDLE = "close"``."""
     pause_per_proxy: bool = _option(
-        "PAUSE_OPTIONS.per_proxy", "PAUSE_PER_PROXY", values.flag, default=False
+        "PAUSE_OPTIONS.per_proxy", "PAUSE_PER_PROXY", v.flag, default=False
     )
-    recovers: bool = _option("PAUSE_OPTIONS.recovery", "RECOVERY", values.flag, default=True)
-    crawl_delays: dict[str, float] = _setting("MANDELBOT_CRAWL_DELAYS", values.crawl_delays, {})
-    pace: str = _setting("MANDELBOT_PACE", values.one_of(*values.PACE_MODES), "manual")
-    pace_longest: float = _option("PACE_OPTIONS.longest", "PACE_MAX_DELAY", values.seconds, 60)
+    recovers: bool = _option("PAUSE_OPTIONS.recovery", "RECOVERY", v.flag, default=True)
+    crawl_delays: dict[str, float] = _setting("MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {})
+    pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
+    pace_longest: float = _option("PACE_OPTIONS.longest", "PACE_MAX_DELAY", v.seconds, 60)
     pace_crawl_delay: str = _option(
         "PACE_OPTIONS.crawl_delay",
         "PACE_CRAWL_DELAY",
-        values.one_of(*values.DELAY_READINGS),
+        v.one_of(*v.DELAY_READINGS),
         "interval",
     )
     pace_fetch_time: bool = _option(
-        "PACE_OPTIONS.fetch_time", "PACE_FETCH_TIME", values.flag, default=False
+        "PACE_OPTIONS.fetch_time", "PACE_FETCH_TIME", v.flag, default=False
     )
     inner_queue: type[ScrapyPriorityQueue] = _setting(
         "MANDELBOT_INNER_PRIORITY_QUEUE",
-        values.queue_class,
+        v.queue_class,
         "scrapy.pqueues.ScrapyPriorityQueue",
         loads=True,
         told=False,
     )
     inner_scheduler: type | None = _setting(
-        "MANDELBOT_INNER_SCHEDULER", values.scheduler_class, loads=True, told=False
+        "MANDELBOT_INNER_SCHEDULER", v.scheduler_class, loads=True, told=False
     )
-    sitemaps: str = _setting("MANDELBOT_SITEMAPS", values.one_of(*values.SITEMAP_MODES), "signal")
-    sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", values.moment)
+    sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
+    sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
     sitemap_max_bytes: int = _option(
-        "LIMITS.sitemap_bytes", "SITEMAP_MAX_BYTES", values.count(1), 52_428_800
+        "LIMITS.sitemap_bytes", "SITEMAP_MAX_BYTES", v.count(1), 52_428_800
     )
     sitemap_max_entries: int | None = _option(
         "LIMITS.sitemap_entries",
         "SITEMAP_MAX_ENTRIES",
-        values.count_or_none,
+        v.count_or_none,
         50_000,
         takes_none=True,
     )
-    robot_tags: str = _setting(
-        "MANDELBOT_ROBOT_TAGS", values.one_of(*values.ROBOT_TAG_MODES), "annotate"
-    )
-    nofollow_links: bool = _setting("MANDELBOT_NOFOLLOW_LINKS", values.flag, default=False)
-    job: str = _setting("MANDELBOT_JOB", values.job, values.DURABLE)
-    job_sync: str = _option(
-        "JOB_OPTIONS.sync", "JOB_SYNC", values.one_of(*values.JOB_SYNCS), "normal"
-    )
-    job_name: str | None = _option("JOB_OPTIONS.name", "JOB_NAME", values.name_or_none)
-    job_lease: float = _option("JOB_OPTIONS.lease", "JOB_LEASE", values.lease, 30)
-    job_idle: float | None = _option("JOB_OPTIONS.idle", "JOB_IDLE", values.seconds_or_none)
-    purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", values.purposes)
-    usage: str = _setting("MANDELBOT_USAGE", values.one_of(*values.USAGE_MODES), "annotate")
-    usage_unknown: str = _setting(
-        "MANDELBOT_USAGE_UNKNOWN", values.one_of("allow", "drop"), "allow"
-    )
-    ledger: str | None = _setting("MANDELBOT_LEDGER", values.path_or_none)
-    sign: str | None = _setting("MANDELBOT_SIGN", values.or_none(values.one_of(*values.SIGN_MODES)))
-    sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", values.sign_key_place)
-    sign_agent: str | None = _option("SIGN_OPTIONS.agent", "SIGN_AGENT", values.sign_agent_url)
+    robot_tags: str = _setting("MANDELBOT_ROBOT_TAGS", v.one_of(*v.ROBOT_TAG_MODES), "annotate")
+    nofollow_links: bool = _setting("MANDELBOT_NOFOLLOW_LINKS", v.flag, default=False)
+    job: str = _setting("MANDELBOT_JOB", v.job, v.DURABLE)
+    job_sync: str = _option("JOB_OPTIONS.sync", "JOB_SYNC", v.one_of(*v.JOB_SYNCS), "normal")
+    job_name: str | None = _option("JOB_OPTIONS.name", "JOB_NAME", v.name_or_none)
+    job_deliveries: int = _option("JOB_OPTIONS.deliveries", "JOB_DELIVERIES", v.count(1), 3)
+    job_lease: float = _option("JOB_OPTIONS.lease", "JOB_LEASE", v.lease, 30)
+    job_idle: float | None = _option("JOB_OPTIONS.idle", "JOB_IDLE", v.seconds_or_none)
+    purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)
+    usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "annotate")
+    usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")
+    ledger: str | None = _setting("MANDELBOT_LEDGER", v.path_or_none)
+    sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.one_of(*v.SIGN_MODES)))
+    sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.sign_key_place)
+    sign_agent: str | None = _option("SIGN_OPTIONS.agent", "SIGN_AGENT", v.sign_agent_url)
     sign_form: str = _option(
-        "SIGN_OPTIONS.form", "SIGN_FORM", values.one_of(*values.SIGN_FORMS), "dictionary"
+        "SIGN_OPTIONS.form", "SIGN_FORM", v.one_of(*v.SIGN_FORMS), "dictionary"
     )
-    sign_http: bool = _option("SIGN_OPTIONS.http", "SIGN_HTTP", values.flag, default=False)
-    identity_warnings: bool = _setting("MANDELBOT_IDENTITY_WARNINGS", values.flag, default=True)
-    summary: int = _setting("MANDELBOT_SUMMARY", values.count(0), 20)
-    metrics: str | None = _setting("MANDELBOT_METRICS", values.metrics)
-    report: str | None = _setting("MANDELBOT_REPORT", values.report_path)
+    sign_http: bool = _option("SIGN_OPTIONS.http", "SIGN_HTTP", v.flag, default=False)
+    identity_warnings: bool = _setting("MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True)
+    summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
+    metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
+    report: str | None = _setting("MANDELBOT_REPORT", v.report_path)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -223,12 +212,12 @@ class Config:
     @property
     def shares_job(self) -> bool:
         """Whether the requests of the crawl are in a job on Redis, for several workers."""
-        return values.is_server(self.job)
+        return v.is_server(self.job)
 
     @property
     def closes_when_paused(self) -> bool:
         """Whether a spider with JOBDIR closes while only paused sites are left."""
-        return self.pause_idle == values.CLOSE or self.pause_close
+        return self.pause_idle == v.CLOSE or self.pause_close
 
     @property
     def tells_idle(self) -> bool:
@@ -328,7 +317,7 @@ def _written(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[str, A
     name, within = setting["name"], setting["within"]
     if within:
         group, _, key = within.rstrip('"]').partition('["')
-        options = values.options(group, settings.get(group), OPTIONS[group])
+        options = v.options(group, settings.get(group), OPTIONS[group])
         if key in options and _priority(settings, group) >= _priority(settings, name):
             return within, options[key]
     return name, settings[name] if name in settings else setting["default"]
