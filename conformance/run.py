@@ -3,8 +3,7 @@
     python conformance/run.py MODULE:FUNCTION [DIALECT...] [--failures]
 
 The function takes the octets of a file, the robot's name and a URL, and says whether it may be
-fetched. Without dialects it is asked for those of RFC 9309. The exit code is 0 where all is as
-expected, else 1. Needs nothing but Python.
+fetched. Without dialects it is asked for those of RFC 9309. Exit code 0: all is as expected.
 """
 
 import base64
@@ -44,6 +43,9 @@ def main(arguments):
     if not function:
         sys.exit(__doc__)
     dialects = [one for one in arguments[1:] if one != "--failures"] or ["mandelbot", "rfc9309"]
+    known = {case["dialect"] for path in TABLES for case in json.loads(path.read_text())["cases"]}
+    for one in set(dialects) - known:
+        sys.exit(f"there is no dialect {one}: it is one of {', '.join(sorted(known))}")
     allowed = getattr(import_module(module), function)
     total = Counter()
     for path in TABLES:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.robots.inside import leads_inside
+from scrapy_mandelbot.robots.outcome import OutcomeLaw
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 
@@ -74,6 +75,11 @@ class Invocation(NamedTuple):
     def max_bytes(self) -> int:
         """As much of a robots.txt is read."""
         return int(self._setting("robots_max_bytes")) if self.settings else _DEFAULT_BYTES
+
+    @property
+    def law(self) -> OutcomeLaw:
+        """What a crawl of the project makes of a site's answers."""
+        return OutcomeLaw(frozenset(self._setting("pause_statuses")))
 
     def wanted_robots(self, url: str) -> FetchPlan:
         """Return a robots.txt as it is asked for."""

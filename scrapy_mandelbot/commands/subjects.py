@@ -80,9 +80,9 @@ def rules_on_disk(source: str) -> Rules:
     return Rules(named(source), read_source(source), delivery=delivery_of_file(source))
 
 
-def rules_from(fetched: FetchedFile, delivery: Delivery | None) -> Rules:
-    """Return the rules that a site's answer means."""
-    return Rules(fetched.wanted.url, fetched.body, fetched.answer, delivery)
+def rules_from(job: Invocation, fetched: FetchedFile, delivery: Delivery | None) -> Rules:
+    """Return the rules that a site's answer means, to a crawl of the project."""
+    return Rules(fetched.wanted.url, fetched.body, fetched.answer, delivery, job.law)
 
 
 def delivery_of(fetched: FetchedFile) -> Delivery:

@@ -27,9 +27,7 @@ def main(arguments: list[str]) -> int:
     """Check files, print what is found, and return the exit code."""
     parser = ArgumentParser("python -m scrapy_mandelbot.robots", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verb = verbs.add_parser(
-        "check", help="what is wrong with files, and to which robots"
-    )
+    verb = verbs.add_parser("check", help="what is wrong with files, and to which robots")
     verb.add_argument("files", nargs="+", metavar="FILE")
     verb.add_argument("--format", choices=("text", "csv", "json", "sarif", "github"))
     add_choices(verb.add_argument_group("what counts"))
