@@ -20,6 +20,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
+from scrapy_mandelbot.account import Account
 from scrapy_mandelbot.checks import refuse
 from scrapy_mandelbot.config import DURABLE, SettingsError, check_settings, is_server, read_setting
 from scrapy_mandelbot.console import PauseConsole
@@ -80,6 +81,7 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
         settings.set("ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon")
         _switch_off(settings, "DOWNLOADER_MIDDLEWARES", StockRobotsTxtMiddleware)
+        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", Account, _FIRST)
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, 100)
         _switch_on(settings, "DOWNLOADER_MIDDLEWARES", PauseMiddleware, 950)
         _switch_on(settings, "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.robots.shown import printable, shown
+from scrapy_mandelbot.sites.tally import End
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -420,6 +421,19 @@ LEDGER_FAILED = Event(
     "The ledger has no line of %(url)s: %(error)s",
     logging.ERROR,
     stats=("mandelbot/ledger/failed",),
+)
+REQUESTS_ENDED = Event(
+    "Requests: %(account)s",
+    sums=(
+        ("mandelbot/requests/taken_in", "taken_in"),
+        ("mandelbot/requests/from_former_run", "from_former_run"),
+        ("mandelbot/requests/lost", "lost"),
+        *((f"mandelbot/requests/{end}", str(end)) for end in End),
+    ),
+)
+REQUESTS_LOST = Event(
+    "Lost %(lost)s: %(how)s. Whatever these pages link to is unknown. %(advice)s",
+    logging.WARNING,
 )
 REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
 REPORT_FAILED = Event(

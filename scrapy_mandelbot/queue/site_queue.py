@@ -29,6 +29,7 @@ from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.site import MOST_LOOKED_THROUGH
+from scrapy_mandelbot.sites.tally import End
 from scrapy_mandelbot.throttle.site_map import key_of, split_key
 
 if TYPE_CHECKING:
@@ -150,8 +151,9 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        not_before = 0.0
+        not_before, is_new = 0.0, True
         if self._in_flight.coming_back:
+            is_new = request not in self._in_flight.coming_back
             not_before = self._in_flight.take_back(request)
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request))
@@ -163,12 +165,14 @@ class SiteQueue:
             until = self._waits_until(line, request, not_before)
             if until:
                 self._delayed.put(line, request, until)
+                line.site.tally.taken += is_new
                 return
         try:
             self._storage.push(line.name, request)
         except ValueError:
             self._leave_if_empty(line)
             raise
+        line.site.tally.taken += is_new
         if not line.has_joined:
             self._round_robin.join(line)
 
@@ -186,10 +190,11 @@ class SiteQueue:
                 continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
+                line.site.tally.count(End.DROPPED)
                 continue
             if self._hands_out(request, line):
                 return request
-            self.push(request)
+            self._push_again(request)
         return None
 
     def peek(self) -> Request | None:
@@ -466,8 +471,13 @@ class SiteQueue:
         request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
         if request is None or line.section or line.site.section_of(request.url) is None:
             return request
-        self.push(request)
+        self._push_again(request)
         return None
+
+    def _push_again(self, request: Request) -> None:
+        """Put a request back that was looked at: it was taken in before."""
+        self.push(request)
+        self._throttle.site_of(request).tally.taken -= 1
 
     def _probe(self, line: Line, most: int) -> Request | None:
         """Take the request of a line that asks its site how it is; None: another one is asked for.

@@ -35,6 +35,7 @@ _SITE_SHOWN = 60  # characters
 HEADER = (
     "SITE",
     "PAGES",
+    "LOST",
     "FORBIDDEN",
     "REFUSED",
     "PAUSES",
@@ -140,6 +141,7 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
     return (
         name,
         one.pages,
+        one.lost or None,
         one.forbidden,
         one.refused,
         pauses,
@@ -154,6 +156,5 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
 
 def _end(one: SiteRecord) -> str | None:
     """Return how it stood at the end, where that is not well."""
-    if one.given_up:
-        return "given up"
-    return "paused" if one.site and one.pauses_seen > one.pauses_ended else None
+    state = one.state()
+    return state if one.site and state != "well" else None

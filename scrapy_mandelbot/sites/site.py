@@ -19,7 +19,7 @@ from collections import deque
 from enum import Enum
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.pace import Metronome, Pace
 from scrapy_mandelbot.sites.flight import Turns
@@ -27,6 +27,7 @@ from scrapy_mandelbot.sites.pause import Refusal, clock_time
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
 from scrapy_mandelbot.sites.routes import Routes
 from scrapy_mandelbot.sites.sections import Blame, Sections, sections_of
+from scrapy_mandelbot.sites.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,18 +57,6 @@ class Admission(Enum):
     """The site is paused, or asked by another request just now."""
     NO_TURN = "no turn"
     """It is not the request's turn at the pace of the site."""
-
-
-class Tally(Protocol):
-    """What counts the pages of a site, for whoever tells of the crawl."""
-
-    pages: int
-    """Answers of 2xx."""
-    others: int
-    """Other answers that ask for no pause."""
-
-    def left(self, now: float) -> None:
-        """Note that a request leaves for the site, at its pace."""
 
 
 class SiteState:
@@ -136,7 +125,7 @@ class SiteState:
         """Whether any request was refused lately: what it answers is looked at."""
         self.slots: set[str] = set()
         """Download slots through which it was asked."""
-        self.tally: Tally | None = None
+        self.tally = Tally()
         """None: nothing is counted."""
         self.alarm_at = inf
         """When the crawl looks at it again."""
@@ -324,8 +313,7 @@ class SiteState:
             flight.sent_at = now
         if self._turns is not None:
             self._turns.metronome.sent(now)
-            if self.tally is not None:
-                self.tally.left(now)
+            self.tally.left(now)
 
     def still_waits(self, now: float) -> None:
         """Note that the request sent last is not on its way yet: the downloader holds it."""

@@ -14,6 +14,8 @@ from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.tally import End
+from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -90,6 +92,7 @@ class InFlight:
     def add(self, request: Request, site: SiteState, route: str) -> Flight:
         """Note a request on its way, which need not be from the queue."""
         flight = self._flights[request] = Flight(request, site, route)
+        site.tally.taken += not is_of_the_package(request)
         if len(self._flights) > self._look_at:
             self._drop_lost()
         return flight
@@ -121,6 +124,8 @@ class InFlight:
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
             return False
         self.let_go(flight)
+        if not is_of_the_package(flight.request):
+            flight.site.tally.count(End.REPLACED)
         self._lost(flight)
         return True
 

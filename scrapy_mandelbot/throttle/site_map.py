@@ -11,17 +11,17 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.tally import Tally
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy import Request
     from scrapy.http import Response
 
     from scrapy_mandelbot.sites.flight import Flight
     from scrapy_mandelbot.sites.pause import PauseLaw
-    from scrapy_mandelbot.sites.site import Tally
 
 _MARK = "|"
 TRY_ANOTHER_AFTER = 0.5
@@ -111,7 +111,10 @@ class Sites:
 
     def __init__(self, law: PauseLaw) -> None:
         self._law = law
-        self._tally_of: Callable[[str], Tally] | None = None
+        self._counted = Tally()
+        """What was counted of all sites while nobody kept a record of each."""
+        self._tally_of: Callable[[str], Tally] = lambda _: self._counted
+        self._tallies: Callable[[], Iterable[Tally]] = tuple
         self._all: WeakValueDictionary[str, SiteState] = WeakValueDictionary()
         self._recent: OrderedDict[str, SiteState] = OrderedDict()
         self._in_trouble: OrderedDict[str, SiteState] = OrderedDict()
@@ -144,18 +147,31 @@ class Sites:
         site = self._all.get(name)
         if site is None:
             site = self._all[name] = SiteState(name, self._law)
-            if self._tally_of is not None:
-                site.tally = self._tally_of(name)
+            site.tally = self._tally_of(name)
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:
             self._recent.popitem(last=False)
         return site
 
-    def count_by(self, tally_of: Callable[[str], Tally]) -> None:
-        """Have the pages of each site counted by what this returns for its name."""
-        self._tally_of = tally_of
+    def count_by(
+        self, tally_of: Callable[[str], Tally], tallies: Callable[[], Iterable[Tally]]
+    ) -> None:
+        """Have the requests to each site counted on its own.
+
+        Args:
+            tally_of: returns what counts those of a site, by its name.
+            tallies: returns all of these, those included whose sites are forgotten.
+        """
+        self._tally_of, self._tallies = tally_of, tallies
         for name, site in self._all.items():
             site.tally = tally_of(name)
+
+    def counted(self) -> Tally:
+        """Return what was counted of all sites."""
+        total = Tally()
+        for one in (self._counted, *self._tallies()):
+            total.add(one)
+        return total
 
     def settle(self, site: SiteState) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""

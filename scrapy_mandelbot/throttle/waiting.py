@@ -37,6 +37,12 @@ def asks_again(request: Request) -> bool:
     return _MARK in request.meta
 
 
+def is_of_the_package(request: Request) -> bool:
+    """Return whether the package sends the request for itself, as for a robots.txt."""
+    has_no_callback = request.callback is NO_CALLBACK
+    return has_no_callback and bool(request.meta.get("dont_pause") or asks_again(request))
+
+
 class AskingAgain:
     """The pages that are asked for again: one at a time of a site.
 
