@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
-from scrapy_mandelbot.sites.site import MOST_LOOKED_THROUGH, SiteState
+from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
+from scrapy_mandelbot.sites.site import SiteState
 
 if TYPE_CHECKING:
     from laws import Crawl
@@ -27,31 +28,31 @@ class SiteAndQueue:
         self.crawl = crawl
         self.law = PauseLaw()
         self.site = SiteState("https://example.com", self.law)
-        self._refusals = self.law.of_a_part().tries + 2
+        self._refusals = self.law.of_a_part.tries + 2
         self._aside: dict[str, list[str]] = {}
 
     def due(self, now: float) -> float:
         """Return when the next request may be sent."""
-        if self.site.has_given_up():
+        if self.site.routes.has_given_up():
             return now
         due = self.site.due(now)
         if not self._aside or due == inf:
             return due
         if self.crawl.queue:
             return due
-        return max(due, min((one.due(now) for one in self.site.sections()), default=now))
+        return max(due, min((one.due(now) for one in self.site.sections.set_aside()), default=now))
 
     def take(self, now: float) -> str | None:
         """Take the next request from the queue."""
         queue, site = self.crawl.queue, self.site
-        if site.has_given_up():
+        if site.routes.has_given_up():
             while queue:
                 self.crawl.fail(queue.pop(0))
             return None
         self._look_aside(now)
         if not queue:
             return None
-        most, number = site.seeks_probe(), 0
+        most, number = looked_through(site), 0
         if most > 1:
             chosen = self._probe(most)
             if chosen is None and site.well_url:
@@ -59,7 +60,7 @@ class SiteAndQueue:
                 return None
             number = chosen or 0
         url = queue.pop(number)
-        section = site.section_of(url)
+        section = site.sections.section_of(url)
         if section is not None and section.due(now) > now:
             self._aside.setdefault(section.path, []).append(url)
             self.crawl.at(section.due(now), self._look)
@@ -76,7 +77,7 @@ class SiteAndQueue:
         while begin < min(len(queue), MOST_LOOKED_THROUGH):
             urls = queue[begin : begin + most]
             fingerprints = [url.encode() for url in urls]
-            chosen = self.site.choose_probe(urls, fingerprints.__getitem__)
+            chosen = choose_probe(self.site, urls, fingerprints.__getitem__)
             if chosen is not None:
                 return begin + chosen
             begin += most
@@ -85,7 +86,7 @@ class SiteAndQueue:
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""
-        sections = {one.path: one for one in self.site.sections()}
+        sections = {one.path: one for one in self.site.sections.set_aside()}
         for path, urls in list(self._aside.items()):
             section = sections.get(path)
             if section is None:
@@ -119,9 +120,10 @@ class SiteAndQueue:
         self.site.ended(flight, now)
         if self.crawl.is_again(url):
             return
-        if self.site.times_alone(page) >= self._refusals or self.site.is_given_up_for(flight, page):
+        site = self.site
+        if site.sections.times_alone(page) >= self._refusals or site.is_given_up_for(flight, page):
             self.crawl.fail(url)
-            self.site.forget_refusals(page)
+            site.sections.forget(page)
         else:
             self._put_back(url)
         self._look_later(now)
@@ -130,7 +132,7 @@ class SiteAndQueue:
         """Put a request where it is the next one, if its time has come or it is the last."""
         page = url.encode()
         at = self.site.may_go_at(page)
-        if at > self.crawl.now and (self.crawl.queue or self.site.times_alone(page)):
+        if at > self.crawl.now and (self.crawl.queue or self.site.sections.times_alone(page)):
             self.crawl.at(at, lambda: self._put_back(url))
         else:
             self.crawl.put_back(url)
@@ -138,7 +140,7 @@ class SiteAndQueue:
     def _look_later(self, now: float) -> None:
         """See after what is set aside when it is due."""
         if self._aside and not self.crawl.queue:
-            due = min((one.due(now) for one in self.site.sections()), default=now)
+            due = min((one.due(now) for one in self.site.sections.set_aside()), default=now)
             if due < inf:
                 self.crawl.at(max(due, now), self._look)
 

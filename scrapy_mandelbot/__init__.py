@@ -14,7 +14,6 @@ from scrapy_mandelbot._version import __version__
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.addon import Addon
-    from scrapy_mandelbot.config import SettingsError
     from scrapy_mandelbot.console import PauseConsole, pause_site, paused_sites, resume_site
     from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
     from scrapy_mandelbot.fleet.shared_scheduler import SharedJobScheduler
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.sitemaps import SitemapEntry, SitemapReader
     from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
     from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
+    from scrapy_mandelbot.setting_values import SettingsError
     from scrapy_mandelbot.sitemap_crawl.follower import SitemapFollower
     from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
@@ -60,7 +60,7 @@ _HOMES = {
     "RobotsTxt": "robots.robotstxt",
     "RobotsTxtMiddleware": "downloadermiddlewares",
     "Rule": "robots.robotstxt",
-    "SettingsError": "config",
+    "SettingsError": "setting_values",
     "Severity": "robots.lint",
     "SharedJobScheduler": "fleet.shared_scheduler",
     "SiteQueue": "queue.site_queue",

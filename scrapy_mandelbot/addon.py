@@ -21,8 +21,8 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.account import Account
-from scrapy_mandelbot.checks import refuse
-from scrapy_mandelbot.config import DURABLE, SettingsError, check_settings, is_server, read_setting
+from scrapy_mandelbot.checks import refusing
+from scrapy_mandelbot.config import DURABLE, check_settings, is_server, read_setting
 from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
@@ -71,11 +71,8 @@ class Addon:
         Raises:
             SettingsError: a setting has a value that it does not take.
         """
-        try:
+        with refusing(self._crawler):
             is_enabled = check_settings(settings)
-        except SettingsError as error:
-            refuse(self._crawler, error)
-            raise
         if not is_enabled:
             return
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
@@ -94,6 +91,9 @@ class Addon:
         _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
         _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
         _switch_on(settings, "EXTENSIONS", CrawlSummary, 500)
+        if settings.get("MANDELBOT_SIGN"):
+            signing = load_object("scrapy_mandelbot.signing.SigningMiddleware")
+            _switch_on(settings, "DOWNLOADER_MIDDLEWARES", signing, 960)
         if settings.get("MANDELBOT_METRICS"):
             _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
         if settings.get("MANDELBOT_REPORT"):

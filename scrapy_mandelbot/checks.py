@@ -9,6 +9,8 @@ would write a traceback.
 from __future__ import annotations
 
 import logging
+import re
+from contextlib import contextmanager
 from difflib import get_close_matches
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +20,9 @@ import scrapy.downloadermiddlewares.robotstxt
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.config import SettingsError, is_setting, setting_defaults
+from scrapy_mandelbot.config import is_setting, setting_defaults
+from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -140,6 +144,9 @@ def mistakes_in(project: Project) -> list[Mistake]:
         _other_robots_middlewares,
         _wrong_orders,
         _no_purpose,
+        _unsigned,
+        _no_identity,
+        _no_job_to_close_for,
     )
     return [mistake for check in checks for mistake in check(project)]
 
@@ -149,6 +156,9 @@ def _no_settings(project: Project) -> Iterator[Mistake]:
     rests = [name.removeprefix(_PREFIX) for name in setting_defaults() if name.startswith(_PREFIX)]
     for name in map(str, project.settings):
         head, _, rest = name.upper().partition("_")
+        if head.startswith(_PREFIX[:-1]):  # an underscore is missing
+            rest = name.upper().removeprefix(_PREFIX[:-1]).lstrip("_")
+            head = _PREFIX[:-1]
         if is_setting(name) or not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
             continue
         near = get_close_matches(rest, rests, n=1)
@@ -311,13 +321,72 @@ def _no_purpose(project: Project) -> Iterator[Mistake]:
         )
 
 
+def _unsigned(project: Project) -> Iterator[Mistake]:
+    if project.config.sign is None and project.config.sign_key is not None:
+        text = "MANDELBOT_SIGN_KEY is set, and MANDELBOT_SIGN is not: no request is signed."
+        yield Mistake(logging.WARNING, text)
+
+
+_CONTACT = re.compile(r"https?://[^\s;)]+\.|[^\s;(@]+@[^\s;)@]+\.")
+_USER_AGENTS = "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware"
+
+
+def _no_identity(project: Project) -> Iterator[Mistake]:
+    """A User-Agent by which a site's owner cannot tell who asks, and how to reach them.
+
+    Source: draft-illyes-webbotauth-cbcp, section 2: "easily identifiable through their user agent",
+    with a page that says how the data is used.
+    """
+    agent = _user_agent(project)
+    if not project.config.identity_warnings or agent is None:
+        return
+    contact = _CONTACT.search(agent)
+    if "scrapy.org" in agent:
+        lack = "is Scrapy's own, so that site owners cannot tell whose crawl this is"
+    elif contact is None and agent.startswith("Mozilla/"):
+        lack = "claims to be a browser, so that site owners cannot tell that a robot asks"
+    elif contact is None:
+        lack = "has no contact, so that site owners cannot ask whose crawl this is"
+    elif project.config.purposes and "://" not in contact[0]:
+        purposes = ", ".join(project.config.purposes)
+        lack = f"names no page that could say what pages are wanted for ({purposes})"
+    else:
+        return
+    yield Mistake(
+        logging.WARNING,
+        f"USER_AGENT {lack}: {shown(agent)!r}. Set one such as 'Examplebot/1.0"
+        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS to False if it is meant.",
+    )
+
+
+def _user_agent(project: Project) -> str | None:
+    """Return the User-Agent of requests that have none of their own; None: it is not known."""
+    if project.switches_off("DOWNLOADER_MIDDLEWARES", _USER_AGENTS):
+        return None
+    headers = project.settings.getdict("DEFAULT_REQUEST_HEADERS").items()
+    given = [value for name, value in headers if str(name).lower() == "user-agent" and value]
+    agent = getattr(project.spider, "user_agent", None) or project.settings["USER_AGENT"]
+    return str(given[0] if given else agent) if given or agent else None
+
+
+def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
+    config = project.config
+    if config.closes_when_paused and not (config.shares_job or project.settings["JOBDIR"]):
+        yield Mistake(
+            logging.WARNING,
+            'MANDELBOT_PAUSE_IDLE is "close", and there is no JOBDIR to keep what waits for the'
+            " next run: paused sites are waited for.",
+        )
+
+
 def tell_mistakes(project: Project) -> None:
     """Log what is wrong, a line each."""
     for level, text in mistakes_in(project):
         logger.log(level, "%s", text)
 
 
-def refuse(crawler: Crawler | None, error: SettingsError) -> None:
+@contextmanager
+def refusing(crawler: Crawler | None) -> Iterator[None]:
     """Have a crawl end for a wrong value with one line in the log, and an exit code that is not 0.
 
     Scrapy lets the error go to whoever awaits the crawl. Its own commands await none: asyncio or
@@ -326,10 +395,19 @@ def refuse(crawler: Crawler | None, error: SettingsError) -> None:
 
     Args:
         crawler: the one that does not start; None: it is not known.
-        error: what is raised after this.
+
+    Raises:
+        SettingsError: as what is done in it does.
     """
-    if error.is_told:
-        return
+    try:
+        yield
+    except SettingsError as error:
+        if not error.is_told:
+            _tell_refusal(crawler, error)
+        raise
+
+
+def _tell_refusal(crawler: Crawler | None, error: SettingsError) -> None:
     error.is_told = True
     logger.critical("%s", error)
     for name in ("asyncio", "twisted"):

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from http import HTTPStatus
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
-from w3lib.url import safe_url_string
 
 from scrapy_mandelbot.robots import html as pages
 from scrapy_mandelbot.robots.dates import read_date
-from scrapy_mandelbot.robots.origins import leads_inside, site_of, value_for
+from scrapy_mandelbot.robots.inside import leads_inside
+from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.robots.outcome import OutcomeLaw
 from scrapy_mandelbot.robots.pace import PaceLaw
 from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.robots.shown import without_credentials
+from scrapy_mandelbot.setting_values import (
+    SettingsError,
+    crawl_delays,
+    seconds,
+    sign_agent_url,
+    sign_key_place,
+)
 from scrapy_mandelbot.sites.pause import PauseLaw
 
 if TYPE_CHECKING:
@@ -47,6 +51,8 @@ DURABLE = "durable"
 JOBS = (DURABLE, "scrapy")
 JOB_SYNCS = ("normal", "full")
 METRICS_API = "api"
+SIGN_MODES = ("always", "asked")
+SIGN_FORMS = ("dictionary", "origin", "string")
 _PORTS = 65_536
 
 
@@ -73,16 +79,6 @@ DEPRECATED = (
 )
 
 
-class SettingsError(ValueError):
-    """A setting has a value that it does not take."""
-
-    is_told = False
-    """Whether the log has it."""
-
-    def __init__(self, name: str, value: object, takes: str) -> None:
-        super().__init__(f"{name} = {value!r}: it takes {takes}")
-
-
 def _flag(name: str, value: object) -> bool:
     spellings = {"true": True, "1": True, "false": False, "0": False}
     try:
@@ -91,19 +87,8 @@ def _flag(name: str, value: object) -> bool:
         raise SettingsError(name, value, "True or False") from None
 
 
-def _seconds(name: str, value: object) -> float:
-    takes = "a number of seconds, 0 or more"
-    try:
-        seconds = float(value)  # type: ignore[arg-type]  # whatever the project wrote
-    except (TypeError, ValueError):
-        raise SettingsError(name, value, takes) from None
-    if not isfinite(seconds) or seconds < 0:
-        raise SettingsError(name, value, takes)
-    return seconds
-
-
 def _seconds_or_none(name: str, value: object) -> float | None:
-    return None if value in (None, "") else _seconds(name, value)
+    return None if value in (None, "") else seconds(name, value)
 
 
 def _idle(name: str, value: object) -> bool | str | None:
@@ -227,6 +212,10 @@ def _path_or_none(name: str, value: object) -> str | None:
     raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
 
 
+def _or_none(read: Callable[[str, object], str]) -> Callable[[str, object], str | None]:
+    return lambda name, value: None if value in (None, "") else read(name, value)
+
+
 def _metrics(name: str, value: object) -> str | None:
     """Return ``api``, or the address at which metrics are served, as ``127.0.0.1:9464``."""
     if value in (None, "", "None", "False") or value is False:
@@ -301,10 +290,10 @@ def _job(name: str, value: object) -> str:
 
 
 def _lease(name: str, value: object) -> float:
-    seconds = _seconds(name, value)
-    if seconds < 1:
+    lease = seconds(name, value)
+    if lease < 1:
         raise SettingsError(name, value, "a number of seconds, 1 or more")
-    return seconds
+    return lease
 
 
 def _name_or_none(name: str, value: object) -> str | None:
@@ -313,56 +302,6 @@ def _name_or_none(name: str, value: object) -> str | None:
     if not isinstance(value, str) or set(value) & set("{}"):
         raise SettingsError(name, value, "a name, without braces")
     return value
-
-
-_DELAYS = (
-    'seconds by host or site, such as {"example.com": 5, "https://shop.example.com": 0.5}; a domain'
-    ' with all its hosts is ".example.com", and its hosts without itself are "*.example.com"'
-)
-
-
-def _crawl_delays(name: str, value: object) -> dict[str, float]:
-    """Return seconds by site (``https://example.com``), host (``example.com``) and domain."""
-    read = value
-    if isinstance(value, str):  # on the command line
-        try:
-            read = json.loads(value or "{}")
-        except ValueError:
-            read = None
-    if not isinstance(read, Mapping) or any(isinstance(delay, bool) for delay in read.values()):
-        raise SettingsError(name, value, _DELAYS)
-    return {_place(name, key): _seconds(name, delay) for key, delay in read.items()}
-
-
-def _place(name: str, key: object) -> str:
-    """Return the site, host or domain as :func:`value_for` looks for it.
-
-    What has a path is none of them, and neither is what has a star but at the front of a domain.
-    """
-    if not isinstance(key, str):
-        raise SettingsError(name, key, _DELAYS)
-    front = next((one for one in ("*.", ".") if key.startswith(one)), "")
-    place = key.removeprefix(front)
-    scheme, _, host = place.rpartition("://")
-    if "*" in host or host.startswith(".") or (front and scheme):
-        raise SettingsError(name, key, _DELAYS)
-    return front + _site_or_host(name, place, key)
-
-
-def _site_or_host(name: str, text: str, key: str) -> str:
-    """Return the site or host as a request's URL has it."""
-    is_site = "://" in text
-    if text.split() != [text]:
-        raise SettingsError(name, key, _DELAYS)
-    try:
-        url = urlsplit(safe_url_string(text if is_site else f"http://{text}"))
-        port, rest = url.port, url.path.strip("/") + url.query + url.fragment
-    except ValueError:  # such as "http://[", or a port that is no number
-        raise SettingsError(name, key, _DELAYS) from None
-    if not url.hostname or rest or (port and not is_site) or url.scheme not in {"http", "https"}:
-        raise SettingsError(name, key, _DELAYS)
-    site = site_of(url)
-    return site if is_site else site.removeprefix("http://")
 
 
 def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name
@@ -404,8 +343,8 @@ class Config:
     dialect: Dialect = field(metadata=_setting("MANDELBOT_DIALECT", _dialect, "mandelbot"))
     store: str = field(metadata=_setting("MANDELBOT_STORE", _store, "sqlite"))
     cache_ttl: float | None = field(metadata=_setting("MANDELBOT_CACHE_TTL", _seconds_or_none))
-    cache_stale: float = field(metadata=_setting("MANDELBOT_CACHE_STALE", _seconds, 2_592_000))
-    robots_timeout: float = field(metadata=_setting("MANDELBOT_ROBOTS_TIMEOUT", _seconds, 10))
+    cache_stale: float = field(metadata=_setting("MANDELBOT_CACHE_STALE", seconds, 2_592_000))
+    robots_timeout: float = field(metadata=_setting("MANDELBOT_ROBOTS_TIMEOUT", seconds, 10))
     robots_max_bytes: int = field(
         metadata=_setting("MANDELBOT_ROBOTS_MAX_BYTES", _count(1), 512_000)
     )
@@ -416,17 +355,17 @@ class Config:
     pause_statuses: frozenset[int] = field(
         metadata=_setting("MANDELBOT_PAUSE_HTTP_CODES", _statuses, [503, 429])
     )
-    pause_first: float = field(metadata=_setting("MANDELBOT_PAUSE_FIRST", _seconds, 1))
+    pause_first: float = field(metadata=_setting("MANDELBOT_PAUSE_FIRST", seconds, 1))
     pause_base: float | None = field(
         metadata=_setting("MANDELBOT_PAUSE_BASE", _seconds_or_none, told=False)
     )
     """Deprecated: of a pause after a failed probe, which doubles then."""
-    pause_longest: float = field(metadata=_setting("MANDELBOT_PAUSE_MAX", _seconds, 3_600))
+    pause_longest: float = field(metadata=_setting("MANDELBOT_PAUSE_MAX", seconds, 3_600))
     retry_after_longest: float = field(
-        metadata=_setting("MANDELBOT_PAUSE_RETRY_AFTER_MAX", _seconds, 86_400)
+        metadata=_setting("MANDELBOT_PAUSE_RETRY_AFTER_MAX", seconds, 86_400)
     )
     pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 9))
-    pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", _seconds, 60))
+    pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", seconds, 60))
     pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
     pause_idle: bool | str | None = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle))
     pause_close: bool = field(
@@ -438,10 +377,10 @@ class Config:
     )
     recovers: bool = field(metadata=_setting("MANDELBOT_RECOVERY", _flag, default=True))
     crawl_delays: dict[str, float] = field(
-        metadata=_setting("MANDELBOT_CRAWL_DELAYS", _crawl_delays, {})
+        metadata=_setting("MANDELBOT_CRAWL_DELAYS", crawl_delays, {})
     )
     pace: str = field(metadata=_setting("MANDELBOT_PACE", _one_of(*PACE_MODES), "manual"))
-    pace_longest: float = field(metadata=_setting("MANDELBOT_PACE_MAX_DELAY", _seconds, 60))
+    pace_longest: float = field(metadata=_setting("MANDELBOT_PACE_MAX_DELAY", seconds, 60))
     pace_crawl_delay: str = field(
         metadata=_setting("MANDELBOT_PACE_CRAWL_DELAY", _one_of(*DELAY_READINGS), "interval")
     )
@@ -487,6 +426,16 @@ class Config:
         metadata=_setting("MANDELBOT_USAGE_UNKNOWN", _one_of("allow", "drop"), "allow")
     )
     ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
+    sign: str | None = field(metadata=_setting("MANDELBOT_SIGN", _or_none(_one_of(*SIGN_MODES))))
+    sign_key: str | None = field(metadata=_setting("MANDELBOT_SIGN_KEY", sign_key_place))
+    sign_agent: str | None = field(metadata=_setting("MANDELBOT_SIGN_AGENT", sign_agent_url))
+    sign_form: str = field(
+        metadata=_setting("MANDELBOT_SIGN_FORM", _one_of(*SIGN_FORMS), "dictionary")
+    )
+    sign_http: bool = field(metadata=_setting("MANDELBOT_SIGN_HTTP", _flag, default=False))
+    identity_warnings: bool = field(
+        metadata=_setting("MANDELBOT_IDENTITY_WARNINGS", _flag, default=True)
+    )
     summary: int = field(metadata=_setting("MANDELBOT_SUMMARY", _count(0), 20))
     metrics: str | None = field(metadata=_setting("MANDELBOT_METRICS", _metrics))
     report: str | None = field(metadata=_setting("MANDELBOT_REPORT", _report_path))
@@ -564,9 +513,7 @@ class Config:
         )
 
     def may_send(self, site: str, url: str) -> bool:
-        """Return whether a site's files may send us to a URL: from the public internet to none
-        that is on this machine or in its network.
-        """  # noqa: D205 -- one sentence
+        """Return whether a site's files may send us to a URL: see :func:`leads_inside`."""
         return self.private_hosts or not leads_inside(site, url)
 
     def delay_by_hand(self, site: str) -> float | None:

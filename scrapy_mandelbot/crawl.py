@@ -14,9 +14,9 @@ from scrapy.utils.project import inside_project, project_data_dir
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.checks import Project, refuse, tell_mistakes
+from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
-from scrapy_mandelbot.config import Config, SettingsError, is_server
+from scrapy_mandelbot.config import Config, is_server
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
@@ -35,15 +35,16 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.sites.site import SiteState
     from scrapy_mandelbot.sites.tally import End
     from scrapy_mandelbot.store.contract import Store
-    from scrapy_mandelbot.throttle.site_map import Sites
+    from scrapy_mandelbot.throttle.site_map import CrawledSite, Sites
 
 logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_scrapy_mandelbot_crawl"
 STORE_FILE = "mandelbot.db"
+CITED = "mandelbot_sitemap"
+"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
 LISTED_IN = "mandelbot_listed_in"
 """Meta key of a page that only the sitemap of another site lists: the one that its own site's
 robots.txt has to cite."""
@@ -63,7 +64,11 @@ class KeptJob(Protocol):
 
 
 class Crawl:
-    """What the package's components of one crawler share. Crawlers share nothing."""
+    """What the package's components of one crawler share.
+
+    Crawlers share nothing but what their store shares: two crawls of one process whose stores are
+    one file or server hear of each other's pauses there, as crawls of two processes do.
+    """
 
     def __init__(self, crawler: Crawler, clock: Clock | None = None) -> None:
         self._crawler = crawler
@@ -111,11 +116,8 @@ class Crawl:
         """
         crawl = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(crawl, cls):
-            try:
+            with refusing(crawler):
                 crawl = cls(crawler, clock)
-            except SettingsError as error:
-                refuse(crawler, error)
-                raise
             setattr(crawler, _ATTRIBUTE, crawl)
         return crawl
 
@@ -129,7 +131,7 @@ class Crawl:
         """Whether the crawl is on its way out."""
         return engine.is_closing(self._crawler)
 
-    def needs_scout(self, request: Request, site: SiteState, now: float) -> bool:
+    def needs_scout(self, request: Request, site: CrawledSite, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""
         rules = site.rules()
         if rules is not None and rules.until > now:
@@ -151,13 +153,13 @@ class Crawl:
         agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
         return not rules.parser.allowed(request.url, agent)
 
-    def learn_pace(self, request: Request, site: SiteState) -> bool:
+    def learn_pace(self, request: Request, site: CrawledSite) -> bool:
         """Have a site asked at the pace that its owner wants, as far as that is known now.
 
         Returns:
             Whether its pace is another one than just now, so that it is to be asked again when.
         """
-        if site.pace_until > self.now() or self.is_for_a_person(request):
+        if site.turns.known_until > self.now() or self.is_for_a_person(request):
             return False
         rules = None
         if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):

@@ -14,7 +14,7 @@ from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot.crawl import LISTED_IN, Crawl
+from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl
 from scrapy_mandelbot.events import (
     FORBIDDEN,
     FORBIDDEN_UNEXPLAINED,
@@ -25,6 +25,7 @@ from scrapy_mandelbot.events import (
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
+from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sites.site import Admission
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
     from scrapy_mandelbot.rules.fetcher import SiteRules
-    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 
 _OK, _NOT_ALL_OK = 200, 300  # not HTTPStatus: they are compared for each page
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
@@ -78,6 +79,8 @@ class RobotsTxtMiddleware:
             ("http://", "https://")  # no other has a robots.txt
         ):
             return None
+        if CITED in request.meta:
+            self._judge_sent(request)
         flight = self._flight(request) or self._crawl.throttle.flight_of(request)
         rules = flight.site.rules()
         if rules is None or not flight.site.is_plain or rules.until <= self._crawl.now():
@@ -92,7 +95,7 @@ class RobotsTxtMiddleware:
         return None
 
     async def _find_out(
-        self, flight: Flight, request: Request
+        self, flight: RequestInFlight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
         """Return the rules of the request's site, or what is returned in place of going by them."""
         throttle, site = self._crawl.throttle, flight.site
@@ -124,7 +127,7 @@ class RobotsTxtMiddleware:
             if not await throttle.wait(flight, Admission.PAUSED):
                 return _refusal(self._crawl, flight), None
 
-    def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
+    def _refuses(self, flight: RequestInFlight, rules: SiteRules) -> bool:
         """Tell that a site cannot say what its rules are; return whether it is asked again.
 
         Raises:
@@ -139,6 +142,14 @@ class RobotsTxtMiddleware:
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response)
         return True
+
+    def _judge_sent(self, request: Request) -> None:
+        """Raise IgnoreRequest if a sitemap's request was redirected to where none may send it."""
+        if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
+            raise IgnoreRequest(
+                f"{shown(request.url)} is on this machine or in its network"
+                " (MANDELBOT_PRIVATE_HOSTS)"
+            )
 
     def _judge_listed(self, request: Request, rules: SiteRules) -> None:
         """Raise IgnoreRequest if its own site does not cite the sitemap that lists the page."""
@@ -234,7 +245,7 @@ class PauseMiddleware:
         if not request.meta.get("dont_pause"):
             self._notice(self._flight(request) or self._throttle.flight_of(request), response)
 
-    def _notice(self, flight: Flight, response: Response) -> None:
+    def _notice(self, flight: RequestInFlight, response: Response) -> None:
         """Tell what an answer says of its site; once, whoever hears of it first."""
         flight.is_noticed = True
         request: Request = flight.request
@@ -258,7 +269,9 @@ class PauseMiddleware:
             return None
         return await self._wait_for_turn(flight, request)
 
-    async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
+    async def _wait_for_turn(
+        self, flight: RequestInFlight, request: Request
+    ) -> Request | Response | None:
         """Return None when the request may be sent, or what is returned in place of sending it."""
         throttle = self._throttle
         while True:
@@ -331,7 +344,7 @@ class PauseMiddleware:
             flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware tries it again
         return sent_back
 
-    def _sent_back(self, flight: Flight, exception: Exception) -> Request | None:
+    def _sent_back(self, flight: RequestInFlight, exception: Exception) -> Request | None:
         """Return the request of an exception as it goes back; None: the exception is passed on."""
         throttle = self._throttle
         request: Request = flight.request
@@ -342,7 +355,7 @@ class PauseMiddleware:
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
             is_down = failure in _NO_ANSWER and throttle.is_silent(flight, failure)
-            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.is_probe(flight)
+            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.routes.is_probe(flight)
             if not is_down and not is_told:
                 throttle.let_go(flight)
                 return None
@@ -378,7 +391,7 @@ class PauseMiddleware:
             return True
         return not request.meta.get("handle_httpstatus_all") and response.status not in listed
 
-    def _hand_on(self, flight: Flight, response: Response) -> Response:
+    def _hand_on(self, flight: RequestInFlight, response: Response) -> Response:
         if not is_of_the_package(flight.request):
             flight.site.tally.count(_fate(self._crawl, flight))
         self._throttle.handed_on(flight)
@@ -409,7 +422,7 @@ def _has_delays(crawler: Crawler) -> bool:
     )
 
 
-def _refusal(crawl: Crawl, flight: Flight) -> Response:
+def _refusal(crawl: Crawl, flight: RequestInFlight) -> Response:
     """Return the answer for a request that is not sent, as its site would have given it."""
     flight.request.meta["dont_retry"] = True
     response, fate = crawl.throttle.refusal_for(flight), _fate(crawl, flight)
@@ -421,13 +434,13 @@ def _refusal(crawl: Crawl, flight: Flight) -> Response:
     return response
 
 
-def _fate(crawl: Crawl, flight: Flight) -> End:
+def _fate(crawl: Crawl, flight: RequestInFlight) -> End:
     """Return how a request ends that is sent no more."""
     throttle, site = crawl.throttle, flight.site
     if throttle.is_refused_alone(flight):
         return End.URL
-    if site.has_given_up(flight.route if flight.passed is None else flight.passed):
+    if site.routes.has_given_up(flight.route if flight.passed is None else flight.passed):
         return End.SITE
     if throttle.has_given_up(flight):
-        return End.SITE if site.section_of(flight.request.url) is None else End.SECTION
+        return End.SITE if site.sections.section_of(flight.request.url) is None else End.SECTION
     return End.LEFT if crawl.is_closing else End.WAITED

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from contextlib import suppress
-from math import inf, isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import scrapy.pqueues
@@ -94,11 +94,11 @@ def slot_key(crawler: Crawler, request: Request) -> str:
     Where Scrapy has a throttler: its scopes, as one name. Without either: as Scrapy names slots.
     """
     throttler = getattr(crawler, "throttler", None)
-    if throttler is not None:
-        return cast("str", throttler.get_scopes_key(request))
-    get_slot_key = getattr(cast("Any", crawler.engine).downloader, "get_slot_key", None)
-    if get_slot_key is not None:
-        return cast("str", get_slot_key(request))
+    names_slots = _downloader(crawler) if throttler is None else throttler
+    method = "get_slot_key" if throttler is None else "get_scopes_key"
+    name_slot = getattr(names_slots, method, None)
+    if name_slot is not None:
+        return cast("str", name_slot(request))
     slot: str | None = request.meta.get("download_slot")
     return (urlparse_cached(request).hostname or "") if slot is None else slot
 
@@ -212,23 +212,6 @@ def evict_waiting(
         for _, deferred in waiting:
             deferred.errback(Failure(error))  # type: ignore[no-untyped-call]
     return evicted
-
-
-def mirror_pause(crawler: Crawler, whose: Request | str, seconds: float) -> None:
-    """Tell Scrapy's throttler, where there is one, for how long a site is left alone.
-
-    Its scopes are names of hosts, unless the project says otherwise: all sites of the host wait.
-
-    Args:
-        crawler: whose throttler is told.
-        whose: a request that the site has refused, or any URL of the site.
-        seconds: how long. A pause without an end is not told, as none could be ended again.
-    """
-    throttler = getattr(crawler, "throttler", None)
-    if throttler is None or not isfinite(seconds) or seconds <= 0:
-        return
-    request = Request(whose) if isinstance(whose, str) else whose
-    throttler.back_off(throttler.get_resolved_scopes(request), delay=seconds, cap=False)
 
 
 def scheduler_length(crawler: Crawler) -> int:
@@ -389,6 +372,14 @@ async def scrape_item(crawler: Crawler, item: Any) -> None:
 def schedule(coroutine: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine that no caller waits for, on whichever loop or reactor Scrapy runs."""
     deferred_from_coro(coroutine)
+
+
+def _downloader(crawler: Crawler) -> Any:
+    """Return the downloader; None: there is no engine, as where one is made by hand."""
+    try:
+        return getattr(crawler.engine, "downloader", None)
+    except RuntimeError:  # Scrapy 2.18 and newer
+        return None
 
 
 def _scheduler(crawler: Crawler) -> BaseScheduler | None:

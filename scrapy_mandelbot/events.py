@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.robots.shown import printable, shown
-from scrapy_mandelbot.sites.tally import End
+from scrapy_mandelbot.sites.tally import IN_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,10 +61,7 @@ HELD = Event(
     heard=PAUSED.heard,
 )
 SHUT = Event(
-    PAUSED.text,
-    stats=("mandelbot/pace/shut",),
-    signal=signals.site_paused,
-    heard=PAUSED.heard,
+    PAUSED.text, stats=("mandelbot/pace/shut",), signal=signals.site_paused, heard=PAUSED.heard
 )
 OVERHEARD = Event(
     "Paused %(where)s until %(until)s, as another crawl was refused: %(reason)s (%(waiting)d"
@@ -136,10 +133,7 @@ WAITED = Event(stats=("mandelbot/pause/waited",))
 EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))
 HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
-PACE = Event(
-    "Pace of %(where)s: %(pace)s (%(source)s)",
-    stats=("mandelbot/pace/sites",),
-)
+PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
 PACE_CAPPED = Event(
     "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_MAX_DELAY,"
     " %(longest)g s",
@@ -163,14 +157,10 @@ ROBOTS_ASKED = Event(
     families=(("mandelbot/robots/", "case"),),
 )
 ROBOTS_ASKED_IN_VAIN = Event(
-    ROBOTS_ASKED.text,
-    logging.WARNING,
-    stats=ROBOTS_ASKED.stats,
-    families=ROBOTS_ASKED.families,
+    ROBOTS_ASKED.text, logging.WARNING, stats=ROBOTS_ASKED.stats, families=ROBOTS_ASKED.families
 )
 ROBOTS_RESPONSE = Event(
-    stats=("robotstxt/response_count",),
-    families=(("robotstxt/response_status_count/", "status"),),
+    stats=("robotstxt/response_count",), families=(("robotstxt/response_status_count/", "status"),)
 )
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
 ROBOTS_CUT = Event(
@@ -222,9 +212,7 @@ FORBIDDEN = Event(
     heard=("request", "verdict"),
 )
 FORBIDDEN_UNEXPLAINED = Event(
-    "Forbidden by robots.txt: %(request)s",
-    logging.DEBUG,
-    stats=FORBIDDEN.stats,
+    "Forbidden by robots.txt: %(request)s", logging.DEBUG, stats=FORBIDDEN.stats
 )
 
 SITEMAPS_DISCOVERED = Event(
@@ -251,9 +239,7 @@ SITEMAP_FAILED = Event(
     stats=("mandelbot/sitemaps/failed",),
 )
 SITEMAP_PROBLEM = Event(
-    "The sitemap %(url)s: %(problem)s",
-    logging.WARNING,
-    stats=("mandelbot/sitemaps/problems",),
+    "The sitemap %(url)s: %(problem)s", logging.WARNING, stats=("mandelbot/sitemaps/problems",)
 )
 SITEMAP_PROBLEMS_UNTOLD = Event(
     "More is wrong with the sitemaps of %(site)s; only stats tell of it", logging.WARNING
@@ -272,8 +258,7 @@ SITEMAPS_TOO_DEEP = Event(
     logging.WARNING,
 )
 SITEMAPS_ABROAD = Event(
-    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s",
-    logging.WARNING,
+    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s", logging.WARNING
 )
 SITES_TOO_MANY = Event(
     "The sitemaps of %(site)s list pages of more than %(most)d sites whose robots.txt does not"
@@ -340,8 +325,7 @@ JOB_REQUEST_UNREADABLE = Event(
     stats=("mandelbot/job/unreadable",),
 )
 JOB_FEED_NOT_KEPT = Event(
-    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s",
-    logging.WARNING,
+    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s", logging.WARNING
 )
 JOB_NOT_SAVED = Event(
     "The job cannot be saved for now, and goes on in memory: %(error)s",
@@ -353,10 +337,7 @@ JOB_GIVEN_UP = Event(
     "The spider is closed, as the job cannot be saved and too much of it is in memory: %(error)s",
     logging.ERROR,
 )
-JOB_UNREADABLE = Event(
-    "The spider is closed, as the job cannot be read: %(error)s",
-    logging.ERROR,
-)
+JOB_UNREADABLE = Event("The spider is closed, as the job cannot be read: %(error)s", logging.ERROR)
 JOB_LOST = Event(
     "The end of this run cannot be saved: its last pages are asked for again by the next run:"
     " %(error)s",
@@ -424,16 +405,10 @@ LEDGER_FAILED = Event(
 )
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",
-    sums=(
-        ("mandelbot/requests/taken_in", "taken_in"),
-        ("mandelbot/requests/from_former_run", "from_former_run"),
-        ("mandelbot/requests/lost", "lost"),
-        *((f"mandelbot/requests/{end}", str(end)) for end in End),
-    ),
+    sums=tuple((f"mandelbot/requests/{name}", name) for name in IN_ACCOUNT),
 )
 REQUESTS_LOST = Event(
-    "Lost %(lost)s: %(how)s. Whatever these pages link to is unknown. %(advice)s",
-    logging.WARNING,
+    "Lost %(lost)s: %(how)s. Their links are unknown. %(advice)s", logging.WARNING
 )
 REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
 REPORT_FAILED = Event(
@@ -445,6 +420,17 @@ REPORT_FAILED = Event(
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
 METRICS_NOT_SERVED = Event(
     "MANDELBOT_METRICS: nothing is served at %(where)s: %(error)s", logging.ERROR
+)
+
+SIGNED = Event(stats=("mandelbot/signatures/sent",))
+SIGNATURE_ASKED = Event(
+    "%(site)s asks for signed requests: its requests are signed from now on",
+    stats=("mandelbot/signatures/asked",),
+)
+CLOCKS_DIFFER = Event(
+    "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may take signatures"
+    " for expired, or for not yet valid",
+    logging.WARNING,
 )
 
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}

@@ -37,6 +37,15 @@ def pytest_xdist_make_scheduler(config, log):
     return WorkStealingScheduling(config, log)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_written_to_what_all_sites_share():
+    """Whatever a process's tests do, what stands for nothing says nothing in the end."""
+    yield
+    from flights import assert_untouched
+
+    assert_untouched()
+
+
 @pytest.fixture
 def clock() -> TurnedClock:
     """Time that the test turns."""
@@ -47,8 +56,7 @@ def clock() -> TurnedClock:
 def make_crawler(clock):
     """Make crawlers that send nothing, by a turned clock; no timer of theirs is left."""
     from queueing import queue_crawler  # at its import a reactor has to be there
-
-    from scrapy_mandelbot.crawl import Crawl
+    from scrapy.signals import spider_closed
 
     made = []
 
@@ -58,7 +66,7 @@ def make_crawler(clock):
 
     yield make
     for crawler in made:
-        Crawl.of(crawler)._spider_closed(crawler.spider, "shutdown")
+        crawler.signals.send_catch_log(spider_closed, spider=crawler.spider, reason="shutdown")
     clock.assert_nothing_left()
 
 

@@ -32,6 +32,7 @@ SETTINGS = {
     "REMOTE_CONTROL_ENABLED": False,
     "DOWNLOAD_DELAY": 0,
     "RETRY_TIMES": 1,
+    "MANDELBOT_IDENTITY_WARNINGS": False,  # what is asked is on loopback
     # Whichever reactor pytest was started with.
     **({} if is_asyncio_reactor_installed() else {"TWISTED_REACTOR": None}),
 }

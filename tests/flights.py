@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.routes import NO_ROUTES
+from scrapy_mandelbot.sites.sections import NO_SECTIONS
+from scrapy_mandelbot.sites.turns import NO_METRONOME
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.site import SiteState
@@ -15,6 +18,15 @@ class Page:
 
     def __init__(self, url: str) -> None:
         self.url = url
+
+
+def assert_untouched() -> None:
+    """Say whether anything was written to what stands for all that a site has nothing to say of."""
+    assert len(NO_ROUTES) == len(NO_SECTIONS) == 0
+    assert not NO_SECTIONS.has_any_aside
+    assert NO_SECTIONS.good_at == -1
+    assert repr(NO_METRONOME) == "<Metronome no pace>"
+    assert NO_METRONOME.due_after(7) == NO_METRONOME.due(7) == 7
 
 
 def flight_to(site: SiteState, path: str = "/", route: str = "") -> Flight:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import scrapy
 from clocks import TurnedClock, given
 from crawling import SETTINGS
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
-from scrapy.crawler import Crawler
-from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot.crawl import Crawl
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import Settings
 
 
 class FakeSlot:
@@ -49,20 +54,17 @@ class FakeEngine:
 
 
 def queue_crawler(clock: TurnedClock, **settings: object) -> Crawler:
-    crawler = Crawler(
+    crawler = get_crawler(
         scrapy.Spider,
-        Settings(
-            {
-                **SETTINGS,
-                "ADDONS": {**SETTINGS["ADDONS"], given(clock): 1000},
-                "ROBOTSTXT_OBEY": False,
-                "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
-                **settings,
-            }
-        ),
+        {
+            **SETTINGS,
+            "ADDONS": {**SETTINGS["ADDONS"], given(clock): 1000},
+            "ROBOTSTXT_OBEY": False,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+            **settings,
+        },
     )
     crawler.spider = scrapy.Spider("queue")
-    crawler._apply_settings()
     crawler.engine = FakeEngine(crawler.settings)
     return crawler
 

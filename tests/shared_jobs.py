@@ -9,6 +9,8 @@ from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.job.job_store import KeptRequest
 
@@ -34,6 +36,10 @@ class Worker(SharedJob):
         else:
             self.arrived = self.take_answer(self.answer)
         return self.answer
+
+    def claimed(self) -> Iterator[int]:
+        """Yield the numbers of the requests that were handed out."""
+        yield from self._claimed.keys() - set(self._lines.numbers())
 
     def close(self) -> None:
         """Let go of the connection, as a process does that dies."""

@@ -8,7 +8,6 @@ import sys
 import pytest
 from crawling import SETTINGS
 from scrapy import Spider
-from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
@@ -16,6 +15,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.spidermiddlewares.httperror import HttpErrorMiddleware
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
+from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot import (
     MandelbotRobotParser,
@@ -27,6 +27,7 @@ from scrapy_mandelbot import (
     SiteQueue,
     SpiderHooks,
 )
+from scrapy_mandelbot.account import Account
 
 CLI = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
@@ -53,8 +54,7 @@ def settings_with_addon(custom: dict[str, object] | None = None, **project: obje
     class CustomSpider(Spider):
         custom_settings = custom
 
-    crawler = Crawler(CustomSpider, Settings({**SETTINGS, **project}))
-    crawler._apply_settings()
+    crawler = get_crawler(CustomSpider, {**SETTINGS, **project})
     return crawler.settings
 
 
@@ -77,7 +77,8 @@ def test_one_line_wires_all():
     assert SpiderHooks in settings.getdict("EXTENSIONS")
     order = middlewares(settings)
     assert StockMiddleware not in order
-    assert order.index(RobotsTxtMiddleware) == 1  # after the off-site filter, as the stock one
+    assert order[0] is Account  # it sees what no other has tried again
+    assert order.index(RobotsTxtMiddleware) == 2  # after the off-site filter, as the stock one
     assert order[-1] is PauseMiddleware
     order = middlewares(settings, "SPIDER_MIDDLEWARES")
     assert order.index(HttpErrorMiddleware) == order.index(RobotTagsMiddleware) + 1
@@ -146,8 +147,7 @@ def test_another_scheduler_goes_within():
 
 def test_what_is_no_scheduler_is_scrapys_to_refuse():
     """The project's mistake stays as it is, and Scrapy's engine says what it is."""
-    crawler = Crawler(Spider, Settings({**SETTINGS, "SCHEDULER": OtherQueue}))
-    crawler._apply_settings()
+    crawler = get_crawler(Spider, {**SETTINGS, "SCHEDULER": OtherQueue})
     with pytest.raises(TypeError, match="does not fully implement the scheduler interface"):
         crawler._create_engine()
 
@@ -242,22 +242,19 @@ def test_a_bad_setting_stops_the_crawl_before_it_starts():
 
 def test_by_hand():
     """The components can be wired one by one; switched off, they are Scrapy's own or none."""
-    settings = Settings(
-        {
-            "ROBOTSTXT_OBEY": True,
-            "MANDELBOT_ENABLED": False,
-            "DOWNLOADER_MIDDLEWARES": {
-                CLI: None,
-                "scrapy_mandelbot.RobotsTxtMiddleware": 100,
-                "scrapy_mandelbot.PauseMiddleware": 950,
-            },
-            "SPIDER_MIDDLEWARES": {"scrapy_mandelbot.RobotTagsMiddleware": 40},
-            "SCHEDULER_PRIORITY_QUEUE": "scrapy_mandelbot.SiteQueue",
-            "EXTENSIONS": {"scrapy_mandelbot.SpiderHooks": 500},
-        }
-    )
-    crawler = Crawler(Spider, settings)
-    crawler._apply_settings()
+    settings = {
+        "ROBOTSTXT_OBEY": True,
+        "MANDELBOT_ENABLED": False,
+        "DOWNLOADER_MIDDLEWARES": {
+            CLI: None,
+            "scrapy_mandelbot.RobotsTxtMiddleware": 100,
+            "scrapy_mandelbot.PauseMiddleware": 950,
+        },
+        "SPIDER_MIDDLEWARES": {"scrapy_mandelbot.RobotTagsMiddleware": 40},
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy_mandelbot.SiteQueue",
+        "EXTENSIONS": {"scrapy_mandelbot.SpiderHooks": 500},
+    }
+    crawler = get_crawler(Spider, settings)
     assert isinstance(RobotsTxtMiddleware.from_crawler(crawler), StockMiddleware)
     with pytest.raises(NotConfigured):
         RobotTagsMiddleware.from_crawler(crawler)

@@ -31,21 +31,16 @@ MOST_MODULES = 212
 MOST_LINES = 42_000
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "config.py": 621,
-    "events.py": 537,
-    "queue/site_queue.py": 503,
-    "sites/site.py": 723,
+    "config.py": 568,
+    "events.py": 529,
+    "queue/site_queue.py": 501,
     "store/sqlite.py": 461,
-    "throttle/throttle.py": 731,
+    "throttle/throttle.py": 730,
 }
 METHODS_OF_A_CLASS = 25
-MORE = {"SiteState": 53, "SharedJob": 30, "Throttle": 44}
-LINES_WITH_PRIVATE_ATTRIBUTES = 150
-OVERRIDES = {
-    "SharedJobScheduler": {"_keep", "_next"},
-    "SharedStorage": {"_claim", "_end_wait", "_let_go", "_push_in_memory", "_push_new"},
-    "JobWorker": {"_save_soon"},
-}
+MORE = {"Throttle": 44}
+LINES_WITH_PRIVATE_ATTRIBUTES = 136
+OVERRIDES: dict[str, set[str]] = {}
 
 
 def lines(where: str) -> int:
@@ -136,4 +131,4 @@ def test_tests_go_by_what_is_public():
         if isinstance(one, ast.Attribute) and one.attr.startswith("_") and one.attr[:2] != "__"
         if getattr(one.value, "id", "") not in {"self", "cls"}
     }
-    assert len(found) == LINES_WITH_PRIVATE_ATTRIBUTES
+    assert len(found) <= LINES_WITH_PRIVATE_ATTRIBUTES

@@ -11,9 +11,9 @@ import pytest
 from crawling import SETTINGS, crawl, ensureDeferred
 from scrapy import Spider
 from scrapy.core.scheduler import Scheduler
-from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot import Addon, MandelbotRobotParser, RobotsTxtMiddleware, SettingsError
 from scrapy_mandelbot.checks import Project, mistakes_in
@@ -89,8 +89,7 @@ def by_hand(name: str = "", **changed: int | None) -> dict[str, Any]:
 
 def told(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[tuple[int, str]]:
     """Return what a project with these settings is told, as the spider opens."""
-    crawler = Crawler(spider, Settings({**SETTINGS, **settings}))
-    crawler._apply_settings()
+    crawler = get_crawler(spider, {**SETTINGS, **settings})
     config = Config.from_settings(crawler.settings)
     return list(mistakes_in(Project(crawler.settings, config, spider)))
 
@@ -101,7 +100,10 @@ RIGHT = [
     {"MANDELBOT_PACE": "obey", "MANDELBOT_CRAWL_DELAYS": {".example.com": 5, "*.example.org": 1}},
     {"MANDELBOT_SITEMAPS": "follow", "MANDELBOT_DIALECT": "google"},
     {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"},
-    {"MANDELBOT_PAUSE_CLOSE": True},  # a deprecated name has a warning of its own
+    {
+        "MANDELBOT_PAUSE_CLOSE": True,
+        "JOBDIR": "JOBDIR",
+    },  # a deprecated name has a warning of its own
     {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser"},
     {"ROBOTSTXT_PARSER": OwnParser, "MANDELBOT_DIALECT": "google"},
     {"SCHEDULER": OwnScheduler},
@@ -138,6 +140,17 @@ MISTAKES = [
     (
         {"MANDLEBOT_PACE": "obey"},
         "MANDLEBOT_PACE is no setting of scrapy-mandelbot: is MANDELBOT_PACE meant?",
+    ),
+    (
+        {"MANDELBOTPACE": "obey"},
+        "MANDELBOTPACE is no setting of scrapy-mandelbot: is MANDELBOT_PACE meant?",
+    ),
+    (
+        {"MANDELBOT_PAUSE_IDLE": "close"},
+        (
+            'MANDELBOT_PAUSE_IDLE is "close", and there is no JOBDIR to keep what waits for the'
+            " next run: paused sites are waited for."
+        ),
     ),
     (
         {"MANDELBOT_ENABLE": False},
@@ -409,6 +422,30 @@ def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, command, settings)
     assert not any(WRONG in line for line in before)
 
 
+MISSING = [
+    ("MANDELBOT_METRICS=127.0.0.1:0", "opentelemetry", "scrapy-mandelbot[otel]"),
+    ("MANDELBOT_METRICS=True", "opentelemetry", "scrapy-mandelbot[otel]"),
+    ("MANDELBOT_STORE=redis://localhost", "redis", "scrapy-mandelbot[redis]"),
+    ("MANDELBOT_JOB=redis://localhost", "redis", "scrapy-mandelbot[redis]"),
+    ("MANDELBOT_REPORT=%(nothing)s.json", "", "placeholders such as %(name)s"),
+    ("MANDELBOT_LEDGER=project/__init__.py/ledger", "", "a file that can be written"),
+]
+
+
+@pytest.mark.parametrize(("option", "package", "told"), MISSING)
+def test_what_is_not_there_is_one_line(tmp_path, option, package, told):
+    """A package that a setting needs, a placeholder that is none, a file that cannot be."""
+    _write_project(tmp_path, ADDON)
+    if package:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise ImportError\n")
+    run = _scrapy(tmp_path, "crawl", "empty", "-s", option, "-s", "MANDELBOT_PURPOSE=tdm")
+    assert run.returncode == 1
+    assert "Traceback" not in run.stdout + run.stderr
+    (line,) = [line for line in run.stderr.splitlines() if told in line]
+    assert f" CRITICAL: {option.partition('=')[0]} = " in line
+
+
 def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path):
     """With Twisted's own reactor too; what Twisted writes past the log is not ours to take."""
     _write_project(tmp_path, ADDON)
@@ -422,9 +459,8 @@ def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path):
 
 def test_whoever_awaits_a_crawl_gets_the_error():
     """As from any other start that fails; and it is told once, however often it is refused."""
-    crawler = Crawler(EmptySpider, Settings({**SETTINGS, "MANDELBOT_DIALECT": "googel"}))
     with pytest.raises(SettingsError, match="googel"):
-        crawler._apply_settings()
+        get_crawler(EmptySpider, {**SETTINGS, "MANDELBOT_DIALECT": "googel"})
 
 
 def test_the_add_on_works_without_a_crawler():

@@ -6,6 +6,8 @@ commonly used. You can find more settings consulting the documentation:
     https://docs.scrapy.org/en/latest/topics/settings.html
 """
 
+from pathlib import Path
+
 BOT_NAME = "sample_project"
 
 SPIDER_MODULES = ["sample_project.spiders"]
@@ -20,8 +22,8 @@ USER_AGENT = "Samplebot/1.0 (+https://example.com/samplebot)"
 # Obey robots.txt rules
 ROBOTSTXT_OBEY = True
 
-# The demo web runs on this machine and takes what it gets. For the web out there, be gentler.
-DOWNLOAD_DELAY = 0
+# The demo web runs on this machine and takes what it gets. For the web out there, be gentler: set
+# DOWNLOAD_DELAY and CONCURRENT_REQUESTS_PER_DOMAIN to 1, as `scrapy startproject` does.
 
 # Everything below serves the demo: the web that it crawls, the check at its end, its exit code.
 EXTENSIONS = {
@@ -35,6 +37,6 @@ DEMO_CHECK = True  # `scrapy crawl` fails unless it agrees with the demo web's o
 CLOSESPIDER_TIMEOUT = 25  # a demo that hangs is a demo that failed
 
 LOG_LEVEL = "INFO"
-LOG_FILE = "crawl.log"  # all of it; the terminal has what the command lets through
+LOG_FILE = Path("crawl.log")  # all of it; the terminal has what the command lets through
 LOG_FILE_APPEND = False
 FEED_EXPORT_ENCODING = "utf-8"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_mandelbot.commands import downloads as fetching
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.rules.request_agents import default_header, first_named
@@ -69,6 +70,10 @@ class Invocation(NamedTuple):
         timeout = float(read_setting(self.settings, "robots_timeout"))
         return fetching.FetchPlan(url, _MOST_BYTES, timeout)
 
+    def may_send(self, site: str, url: str) -> bool:
+        """Return whether a site's files may send us to a URL; see ``Config.may_send``."""
+        return bool(read_setting(self.settings, "private_hosts")) or not leads_inside(site, url)
+
     def fetch(
         self,
         wanted: Iterable[fetching.FetchPlan],
@@ -77,7 +82,7 @@ class Invocation(NamedTuple):
         """Ask for URLs, which can be done once in a call."""
         if self.process is None:  # Scrapy makes one where robots.py asks for it
             raise CannotBeHadError("this takes a URL")
-        fetching.fetch(self.process, wanted, visit, self.terminal.progress)
+        fetching.fetch(self.process, wanted, visit, self.terminal.progress, self.may_send)
 
     def fetch_one(self, url: str) -> FetchedFile:
         """Ask for one robots.txt."""

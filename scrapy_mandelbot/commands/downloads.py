@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Spider
 
 from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.robots.origins import leads_inside
 from scrapy_mandelbot.robots.outcome import Answer, Failure
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.download_limits import BrokenOffError, DownloadLimits, breaks_off
@@ -85,13 +84,16 @@ def fetch(
     wanted: Iterable[FetchPlan],
     visit: Callable[[FetchedFile], Iterable[FetchPlan]],
     progress: Callable[[str], None],
+    may_send: Callable[[str, str], bool],
 ) -> None:
     """Ask for URLs one after the other, and for what `visit` wants then. Blocks to the end.
+
+    A redirect is followed where `may_send` lets the URL asked for first send us.
 
     Raises:
         CannotBeHadError: nothing can be asked for, or Ctrl-C was pressed.
     """
-    session = _Session(deque(wanted), visit, progress)
+    session = _Session(deque(wanted), visit, progress, may_send)
     crawling = process.crawl(_AskingSpider, session=session)
     process.start()
     if session.error is not None:
@@ -108,7 +110,9 @@ class _Session:
         wanted: deque[FetchPlan],
         visit: Callable[[FetchedFile], Iterable[FetchPlan]],
         progress: Callable[[str], None],
+        may_send: Callable[[str, str], bool],
     ) -> None:
+        self._may_send = may_send
         self._wanted = wanted
         self._visit = visit
         self._progress = progress
@@ -121,7 +125,7 @@ class _Session:
             while self._wanted:
                 one = self._wanted.popleft()
                 self._progress(f"asking for {one.url}")
-                self._wanted.extend(self._visit(await _get(limits, one)))
+                self._wanted.extend(self._visit(await _get(limits, one, self._may_send)))
         except Exception as error:  # noqa: BLE001 - the engine would only log it
             self.error = error
         self.is_done = True
@@ -138,7 +142,9 @@ class _AskingSpider(Spider):
             yield request
 
 
-async def _get(limits: DownloadLimits, wanted: FetchPlan) -> FetchedFile:
+async def _get(
+    limits: DownloadLimits, wanted: FetchPlan, may_send: Callable[[str, str], bool]
+) -> FetchedFile:
     """Ask for one URL, following redirects. Nothing that goes wrong is raised."""
     began = time.monotonic()
 
@@ -146,9 +152,7 @@ async def _get(limits: DownloadLimits, wanted: FetchPlan) -> FetchedFile:
         request = own_request(url, wanted.timeout)
         return await limits.download(request, wanted.most_bytes, wanted.timeout)
 
-    trail = await follow(
-        wanted.url, _MOST_REDIRECTS, send, lambda url: not leads_inside(wanted.url, url)
-    )
+    trail = await follow(wanted.url, _MOST_REDIRECTS, send, lambda url: may_send(wanted.url, url))
     redirects, seconds = len(trail.urls) - 1, time.monotonic() - began
     response, error = trail.response, trail.error
     body = b"" if response is None else response.body

@@ -19,7 +19,7 @@ from scrapy_mandelbot.job.job_file import JobLock, as_ours, connect_to_read, rea
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.queue.names import key_of_name, section_of_name
+from scrapy_mandelbot.queue.names import parts_of_name
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, cut, joined
 from scrapy_mandelbot.robots.shown import without_credentials
 from scrapy_mandelbot.store.contract import KeptPause
@@ -246,8 +246,9 @@ def _read(path: Path) -> _JobContents:
         database.close()
     aside: dict[str, Counter[str]] = defaultdict(Counter)
     for name, count in (lines - in_flight).items():
-        if section := section_of_name(name):
-            aside[key_of_name(name)][section] += count
+        parts = parts_of_name(name)
+        if parts.section:
+            aside[parts.key][parts.section] += count
     left = [
         (name.removeprefix(IN_JOB), one) for name, state in kept.items() for one in read_left(state)
     ]
@@ -257,7 +258,7 @@ def _read(path: Path) -> _JobContents:
 def _by_key(lines: Counter[str]) -> Counter[str]:
     keys: Counter[str] = Counter()
     for name, count in lines.items():
-        keys[key_of_name(name)] += count
+        keys[parts_of_name(name).key] += count
     return keys
 
 

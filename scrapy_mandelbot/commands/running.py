@@ -20,7 +20,7 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.commands.subjects import check_for_jinja
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.commands.url_verbs import compare, explain
-from scrapy_mandelbot.config import SettingsError
+from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
     from argparse import Namespace

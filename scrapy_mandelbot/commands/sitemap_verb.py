@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.commands.downloads import FetchedFile
 
 _MOST_SITEMAPS = 100  # read in one call
+_INSIDE = "this is on this machine or in its network (MANDELBOT_PRIVATE_HOSTS)"
 
 
 def list_sitemaps(job: Invocation) -> Result:
@@ -35,9 +36,9 @@ def list_sitemaps(job: Invocation) -> Result:
             if not report:
                 body = body_of(fetched)
                 report.update(_cited(source, body, fetched.wanted.url, job.max_bytes))
-                yield from _to_read(job, report["sitemaps"])
+                yield from _to_read(job, source, report["sitemaps"])
             else:
-                yield from _to_read(job, _read(job, fetched, report))
+                yield from _to_read(job, source, _read(job, fetched, report))
 
         job.fetch([job.wanted_robots(source)], visit)
     else:
@@ -54,16 +55,20 @@ def _cited(source: str, body: bytes, base: str, max_bytes: int) -> dict[str, Any
     )
 
 
-def _to_read(job: Invocation, found: list[dict[str, Any]]) -> Iterator[fetching.FetchPlan]:
+def _to_read(
+    job: Invocation, site: str, found: list[dict[str, Any]]
+) -> Iterator[fetching.FetchPlan]:
     if not job.opts.read:
         return
     most = int(read_setting(job.settings, "sitemap_max_bytes"))
     timeout = float(job.settings.getfloat("DOWNLOAD_TIMEOUT"))
     for sitemap in found:
-        if is_url(sitemap["url"]):
-            yield fetching.FetchPlan(sitemap["url"], most, timeout, on_behalf_of=sitemap)
-        else:
+        if not is_url(sitemap["url"]):
             sitemap["failure"] = "this is no URL that can be read"
+        elif not job.may_send(site, sitemap["url"]):
+            sitemap["failure"] = _INSIDE
+        else:
+            yield fetching.FetchPlan(sitemap["url"], most, timeout, on_behalf_of=sitemap)
 
 
 def _read(job: Invocation, fetched: FetchedFile, report: dict[str, Any]) -> list[dict[str, Any]]:

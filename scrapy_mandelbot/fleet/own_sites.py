@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.server import LeftSite
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 HELD_WHILE_PAUSED = 10.0
 """Seconds; a site that is paused for longer is given back, with its pause."""
@@ -32,10 +32,10 @@ class SiteHolder(Protocol):
     def rouse(self, name: str) -> None:
         """Have a line take part to which requests have come by themselves."""
 
-    def delayed_of(self, site: SiteState) -> int:
+    def delayed_of(self, site: CrawledSite) -> int:
         """Return how many requests of a site wait for a time of their own."""
 
-    def leave(self, site: SiteState) -> tuple[list[str], list[Request]]:
+    def leave(self, site: CrawledSite) -> tuple[list[str], list[Request]]:
         """Forget what waits of a site; return its lines, and the requests that were delayed."""
 
 
@@ -87,7 +87,9 @@ class OwnSites:
             if name not in self._job.sites:
                 continue
             site = self._crawl.sites.of(name)
-            is_long = site.has_given_up() or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
+            is_long = (
+                site.routes.has_given_up() or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
+            )
             if self._is_movable(site) and (is_long or self._is_done(site)):
                 self._give_back(site, now)
             else:
@@ -130,10 +132,10 @@ class OwnSites:
             site = self._crawl.sites.of(name)
             self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
 
-    def _is_done(self, site: SiteState) -> bool:
+    def _is_done(self, site: CrawledSite) -> bool:
         return self._job.sites[site.name].is_dry and site.name not in self._storage.under_way
 
-    def _is_movable(self, site: SiteState) -> bool:
+    def _is_movable(self, site: CrawledSite) -> bool:
         """Return whether no request of a site is in flight, or is known to this worker alone."""
         delayed = self._queue.delayed_of(site)
         is_in_flight = self._storage.under_way.get(site.name, 0) > delayed
@@ -141,11 +143,11 @@ class OwnSites:
             return False
         return not self._storage.holds_in_memory(site.name)
 
-    def _give_back(self, site: SiteState, now: float) -> None:
+    def _give_back(self, site: CrawledSite, now: float) -> None:
         self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
         self._storage.given_back(*self._queue.leave(site))
         self._job.give_back(site.name)
         self._crawl.sites.forget(site)  # what another one finds out of it is not known here
 
-    def _say_what_is_left(self, site: SiteState, now: float, least: float = 0.0) -> None:
+    def _say_what_is_left(self, site: CrawledSite, now: float, least: float = 0.0) -> None:
         self._job.rest(site.name, *left_of(site, now, self.server_time, least))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from importlib.resources import files
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy_mandelbot.fleet.changes import Exchange, Reply, key, name, read_answer
 from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.store.redis.scripts import read_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -273,9 +273,9 @@ class JobServer:
         return f"{self.key}:{what}:".encode() + site
 
     def _script(self, which: str) -> Any:
-        folder = files("scrapy_mandelbot.fleet") / "lua"
-        text = "\n".join((folder / f"{one}.lua").read_text() for one in ("common", which))
-        return self._redis.register_script(text)
+        return self._redis.register_script(
+            read_script("scrapy_mandelbot.fleet", "common", which).text
+        )
 
     def _call(self, script: Any, arguments: list[Any]) -> list[Any]:
         from redis import RedisError  # noqa: PLC0415

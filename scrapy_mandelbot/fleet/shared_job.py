@@ -15,10 +15,10 @@ from scrapy_mandelbot.fleet.holdings import (
     SaidAlone,
     UnackedRoots,
 )
-from scrapy_mandelbot.job.job_store import START, ChildrenLeft, KeptRequest
+from scrapy_mandelbot.job.job_store import START, KeptRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from scrapy_mandelbot.fleet.changes import Reply, Word
     from scrapy_mandelbot.fleet.server import Joined
@@ -182,39 +182,14 @@ class SharedJob:
         self._note_recent(fingerprint)
         self._add(("see", fingerprint))
 
-    def count_child(self, parent: int, fingerprint: int) -> None:
-        """Do nothing: :meth:`push_child` does both."""
-
-    def children_left(self, parent: int) -> ChildrenLeft:  # noqa: ARG002 -- the contract's
-        """Return none: the server passes them over."""
-        return ChildrenLeft()
-
     def forget_children(self, parent: int) -> None:
         """Forget what was counted of a parent's children."""
         self._given.pop(parent, None)
         self._add(("forget", parent))
 
-    def get_state(self, name: str) -> bytes | None:  # noqa: ARG002 -- the contract's
-        """Return nothing: what is kept is others' too, and has to be asked for."""
-        return None
-
-    def get_states(self, prefix: str) -> dict[str, bytes]:  # noqa: ARG002 -- the contract's
-        """Return nothing, as :meth:`get_state` does."""
-        return {}
-
     def put_state(self, name: str, value: bytes | None) -> None:
         """Keep something under a name in place of what was; None: nothing."""
         self._add(("keep", key(name), b"" if value is None else b"=" + value), len(value or b""))
-
-    def claimed(self) -> Iterator[int]:
-        """Yield the numbers of the requests that were handed out."""
-        yield from self._claimed.keys() - set(self._lines.numbers())
-
-    def commit(self) -> None:
-        """Do nothing: the next exchange says it."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
     # Sites.
 

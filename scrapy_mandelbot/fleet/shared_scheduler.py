@@ -59,7 +59,7 @@ class SharedJobScheduler(JobScheduler):
         try:
             engine.on_settled(self._crawler, self.finish_request)
             self._storage = self._worker.begin(spider)
-            self._in_hand = self._storage.in_hand
+            self._unacked = self._storage.unacked
             self._queue = SiteQueue.over(self._crawler, self._storage)
             self._worker.serve(self._queue)
         except BaseException:
@@ -78,7 +78,7 @@ class SharedJobScheduler(JobScheduler):
         """Return whether anything is left to do for this worker."""
         return len(self._queue) > 0 or self._worker.has_something_to_say
 
-    def _next(self) -> Request | None:
+    def take(self) -> Request | None:
         """Take the next request of a site that is this worker's and may be asked now."""
         request = self._queue.pop() if self._worker.may_send else None
         if request is None:
@@ -87,8 +87,9 @@ class SharedJobScheduler(JobScheduler):
             self._worker.handed_out(self._throttle.flight_of(request).site)
         return request
 
-    def _keep(self, request: Request) -> None:
-        if request in self._in_hand or self._throttle.in_flight.is_coming_back(request):
+    def keep(self, request: Request) -> None:
+        """Have Redis keep a request that is new; take back another one."""
+        if request in self._unacked or self._throttle.in_flight.is_coming_back(request):
             self._queue.push(request)
         elif not self._storage.push_new(self._line_of(request), request):
             self._queue.rouse(self._line_of(request))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heapify
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.job.job_storage import InHand, JobStorage
+from scrapy_mandelbot.job.job_storage import LOST, JobStorage
 from scrapy_mandelbot.job.requests import CannotWriteError
 
 if TYPE_CHECKING:
@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.fleet.shared_job import SharedJob
-    from scrapy_mandelbot.job.job_storage import StorageWarnings
+    from scrapy_mandelbot.job.job_storage import StorageWarnings, Unacked
+    from scrapy_mandelbot.job.job_store import KeptRequest
     from scrapy_mandelbot.job.requests import LineOrder, RequestForm
-
-LOST = -1
-"""Stands for the number of a request whose lease was lost: it comes back, to whoever has it now."""
 
 
 class SharedStorage(JobStorage):
@@ -62,7 +60,7 @@ class SharedStorage(JobStorage):
             body = self._form.write(request)
         except CannotWriteError as error:
             self._complaints.unwritable(request, error)
-            self._push_in_memory(name, request)
+            self.push_in_memory(name, request)
             self._find_home(name, 1)
             return False
         self._push_new(name, request, body)
@@ -70,7 +68,7 @@ class SharedStorage(JobStorage):
 
     def push(self, name: str, request: Request) -> None:
         """Take back a request that was handed out; add another, as :meth:`push_new` does."""
-        one = self.in_hand.get(request)
+        one = self.unacked.get(request)
         if one is None:
             self.push_new(name, request)
             return
@@ -78,26 +76,26 @@ class SharedStorage(JobStorage):
         try:
             body = self._form.write(request)
         except CannotWriteError:
-            self._push_in_memory(name, request)
+            self.push_in_memory(name, request)
             self._find_home(name, 1)
             return
         if one.number is None:  # of those in memory, but it can be written down now
             self._push_new(name, request, body)
-            self._let_go(request, one)
+            self.let_go(request, one)
         elif one.waits > 1:
             self._put_back(one, name, request, body)
             self._find_home(name, 1)
         else:
             self._put_back(one, name, request, body)
             if self._site_of(name) in self._job.sites:
-                self._grow(name)
+                self.grow(name)
 
     def put_at_hand(self, name: str, request: Request) -> None:
         """Add a request that was handed out, and is to be the next of its line."""
         if self._site_of(name) not in self._job.sites:  # it was lost while the request was delayed
             self.push(name, request)
             return
-        if request in self.in_hand:
+        if request in self.unacked:
             self._is_back(request)
         super().put_at_hand(name, request)
 
@@ -128,14 +126,15 @@ class SharedStorage(JobStorage):
     def arrived(self, lines: list[str]) -> None:
         """Note the line of each request that was claimed."""
         for line in lines:
-            self._grow(line)
+            self.grow(line)
 
     def taken(self, site: str) -> list[str]:
         """Note that a site is this worker's; return lines of it that have requests in memory."""
         self.touched[site] = None
         lines = sorted(self.homeless.pop(site, ()))
         for line in lines:
-            self._grow_by(line, len(self._in_memory.get(line, ())))
+            if self._in_memory.get(line):
+                self.grow(line, len(self._in_memory[line]))
         return lines
 
     def holds_in_memory(self, site: str) -> bool:
@@ -148,102 +147,75 @@ class SharedStorage(JobStorage):
         Those that were handed out and came back are others' too, but for those in memory.
         """
         for line in lines:
-            self._total -= self.lengths.pop(line, 0)
-            delayed = delayed + self._at_hand.pop(line, [])
+            self.total -= self.lengths.pop(line, 0)
+            delayed = delayed + self.at_hand.pop(line, [])
         for request in delayed:
             self._away.discard(request)
             own_line = self._here_alone.line_of(request)
             if own_line is None:
-                self.in_hand.pop(request, None)
+                self.unacked.pop(request, None)
             else:
-                self._push_in_memory(own_line, request)
+                self.push_in_memory(own_line, request)
 
     def lose(self) -> None:
         """Drop what was held under a lease that is lost; what is in flight is another's as well.
 
         Of what waits, requests in memory are kept until their sites are this worker's once more.
         """
-        for request, one in list(self.in_hand.items()):
+        for request, one in list(self.unacked.items()):
             if one.number is not None:
                 one.number = LOST
-                del self.in_hand[request]
+                del self.unacked[request]
                 self._away.discard(request)
                 self._here_alone.discard(request)
                 self._sent_from_memory.discard(request)
         for line, heap in list(self._in_memory.items()):
-            kept = [entry for entry in heap if entry[-1] in self.in_hand]
+            kept = [entry for entry in heap if entry[-1] in self.unacked]
             if kept:
                 heapify(kept)
                 self._in_memory[line] = kept
             else:  # others have what it held
                 del self._in_memory[line]
-        self.given_back(list(self._at_hand), [])
+        self.given_back(list(self.at_hand), [])
         self.lengths.clear()
-        self._total = 0
+        self.total = 0
         self.touched.clear()
         for line in self._in_memory:
             self.homeless.setdefault(self._site_of(line), set()).add(line)
 
-    # The rest is its own.
+    # Of JobStorage's.
 
-    def _claim(self, name: str) -> Request | None:
-        while (kept := self._job.claim(name)) is not None:
-            try:
-                request = self._form.read(kept.body)
-            except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
-                self._complaints.unreadable(name, error)
-                self._job.put_state(f"unreadable/{kept.number}", kept.body)  # others cannot either
-                self._job.acknowledge(kept.number)
-                self._shrink(name)
-                self.touched[self._site_of(name)] = None
-                continue
-            self.in_hand[request] = InHand(kept.number)
-            return request
-        return None
+    def set_aside(self, name: str, kept: KeptRequest) -> None:
+        """Keep a request in another place that cannot be made again: others cannot either."""
+        self._job.put_state(f"unreadable/{kept.number}", kept.body)
+        self._job.acknowledge(kept.number)
+        self.touched[self._site_of(name)] = None
+        super().set_aside(name, kept)
 
-    def _push_new(self, name: str, request: Request, body: bytes) -> None:
-        parent = self.given_by(request)
-        number = None if parent is None else parent.number
-        if number == LOST:  # whoever has the parent is given it
-            return
-        place, job = self._place(request), self._job
-        if not request.dont_filter:
-            job.push_new(name, place, body, self.number_of(request), number)
-        elif number is not None and parent is not None and parent.waits:
-            job.push_child(name, place, body, self.number_of(request), number)
-        else:
-            job.push(name, place, body)
-
-    def _push_in_memory(self, name: str, request: Request) -> None:
-        super()._push_in_memory(name, request)
+    def push_in_memory(self, name: str, request: Request) -> None:
+        """Have a request wait that cannot be written down; it is not counted."""
+        super().push_in_memory(name, request)
         self._here_alone.add(name, request)
 
-    def _let_go(self, request: Request, one: InHand) -> None:
-        super()._let_go(request, one)
+    def let_go(self, request: Request, one: Unacked) -> None:
+        """Have nothing wait for a request any more."""
+        super().let_go(request, one)
         self._here_alone.discard(request)
+
+    # The rest is its own.
 
     def _find_home(self, name: str, count: int) -> None:
         """Have requests in memory take part, where their site is this worker's."""
         site = self._site_of(name)
         if site in self._job.sites:
-            self._grow_by(name, count)
+            self.grow(name, count)
         else:
             self.homeless.setdefault(site, set()).add(name)
-
-    def _grow_by(self, name: str, count: int) -> None:
-        for _ in range(count):
-            self._grow(name)
 
     def _is_back(self, request: Request) -> None:
         site = self._away.discard(request)
         if site is not None:
             self.touched[site] = None
-
-    def _end_wait(self, row: InHand) -> None:
-        if row.number != LOST:
-            super()._end_wait(row)
-        else:
-            row.waits -= 1
 
 
 class _BySite:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -15,12 +14,11 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server import JobServer, Link
 from scrapy_mandelbot.fleet.shared_job import SharedJob
-from scrapy_mandelbot.fleet.shared_storage import LOST, SharedStorage
+from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 from scrapy_mandelbot.job.commits import MOST_BYTES, MOST_OPERATIONS
 from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job import JobError, RunningJob
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.memory_job import MemoryJob
 from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.site_states import site_of_line
 
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Exchange, Reply
     from scrapy_mandelbot.fleet.own_sites import SiteHolder
     from scrapy_mandelbot.fleet.server import Joined
-    from scrapy_mandelbot.job.job_storage import InHand
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.job.job_storage import Unacked
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 
 logger = logging.getLogger(__name__)
@@ -135,7 +133,7 @@ class JobWorker(RunningJob):
 
     # Told by the middleware.
 
-    def gives(self, parent: InHand, request: Request) -> bool:
+    def gives(self, parent: Unacked, request: Request) -> bool:
         """Note who gives a request; return True: whether it is new, Redis finds out."""
         self._given[request] = parent
         return True
@@ -163,7 +161,7 @@ class JobWorker(RunningJob):
         else:
             self._set_timer(_LATER)
 
-    def handed_out(self, site: SiteState) -> None:
+    def handed_out(self, site: CrawledSite) -> None:
         """Note that a request is sent; who has the site next is to know its pace."""
         self._is_idle = self._has_ended = self._is_hungry = False
         self._idle_since = None
@@ -224,7 +222,7 @@ class JobWorker(RunningJob):
         take = max(1, min(room, _TAKEN_AT_ONCE)) if self._is_hungry and is_well else 0
         if is_well:
             self.job.poll_dry([*self.storage.under_way])
-        has_nothing = not (self.job.uncommitted or self.job.sites or self.storage.in_hand)
+        has_nothing = not (self.job.uncommitted or self.job.sites or self.storage.unacked)
         idle = ""
         if self._is_idle and has_nothing:
             idle = "close" if self._closes_when_paused else "wait"
@@ -390,7 +388,8 @@ class JobWorker(RunningJob):
 
     # The rest is for the above.
 
-    def _save_soon(self) -> None:
+    def save_soon(self) -> None:
+        """Have an exchange made now."""
         self._set_timer(0.0)
 
     def _renew(self) -> object:
@@ -399,7 +398,7 @@ class JobWorker(RunningJob):
     def _spider_opened(self) -> None:
         # Flushed they are before each exchange. They are not cut where a run died: other workers
         # may have written to them.
-        self._feeds = Feeds(self._crawler, MemoryJob(), Path(), is_synced=False)
+        self._feeds = Feeds(self._crawler, is_synced=False)
         self._feeds.begin()
         for uri, why in self._feeds.not_kept():
             self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
@@ -442,6 +441,3 @@ class JobWorker(RunningJob):
             self._timer.cancel()
         self._timer_at = at
         self._timer = self.clock.call_later(seconds, self._ask)
-
-
-__all__ = ["LOST", "JobWorker", "shares_job"]

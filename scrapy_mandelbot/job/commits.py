@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.job.job_store import JobStore
+    from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class SpiderState:
         now: returns seconds, by a clock that only goes forward.
     """
 
-    def __init__(self, spider: Spider, store: JobStore, now: Callable[[], float]) -> None:
+    def __init__(self, spider: Spider, store: SqliteJob, now: Callable[[], float]) -> None:
         self._spider: Any = spider
         self._store = store
         self._now = now
@@ -119,7 +119,7 @@ class Commits:
         is_synced: whether a commit waits for the disk: then many pages share one.
     """
 
-    def __init__(self, store: JobStore, clock: Clock, job: Committed, *, is_synced: bool) -> None:
+    def __init__(self, store: SqliteJob, clock: Clock, job: Committed, *, is_synced: bool) -> None:
         self._store = store
         self._clock = clock
         self._job = job

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
 
-    from scrapy_mandelbot.job.job_store import JobStore
-
 logger = logging.getLogger(__name__)
 
 _OFFSETS = "feeds"
@@ -45,32 +43,14 @@ class Feeds:
 
     Args:
         crawler: whose feeds they are.
-        store: where their offsets are kept.
-        folder: where what is cut is put.
         is_synced: whether they are on the disk, and not only handed to the system, at a commit.
     """
 
-    def __init__(self, crawler: Crawler, store: JobStore, folder: Path, *, is_synced: bool) -> None:
+    def __init__(self, crawler: Crawler, *, is_synced: bool) -> None:
         self._crawler = crawler
-        self._store = store
-        self._folder = folder
         self._is_synced = is_synced
         self._offsets: dict[str, int] = {}
         self._exporter: FeedExporter | None = None
-
-    def cut(self, *, was_closed: bool) -> None:
-        """Cut each file to where it was at the last commit, unless the last run was closed.
-
-        Raises:
-            OSError: a file cannot be cut.
-            CannotKeepError: where that was cannot be read.
-        """
-        if was_closed:  # who has written to a file since has done so for good
-            return
-        for path, offset in _read_offsets(self._store.get_state(_OFFSETS)).items():
-            file = Path(path)
-            if file.exists() and file.stat().st_size > offset:
-                self._cut(file, offset)
 
     def begin(self) -> None:
         """Note how long each file is before anything is written to it."""
@@ -78,10 +58,9 @@ class Feeds:
         self._exporter = next((one for one in extensions if isinstance(one, FeedExporter)), None)
         for path in filter(None, map(_path, self._slots())):
             self._offsets[str(path)] = path.stat().st_size if path.exists() else 0
-        self._note()
 
-    def flush(self) -> None:
-        """Have all items written, and the offsets of the files in the next commit.
+    def flush(self) -> bool:
+        """Have all items written; return whether that made a file longer.
 
         Raises:
             OSError: a file cannot be written.
@@ -95,9 +74,12 @@ class Feeds:
             if self._is_synced:
                 os.fsync(file.fileno())
             offsets[str(path)] = file.tell()
-        if offsets != self._offsets:
-            self._offsets = offsets
-            self._note()
+        is_longer, self._offsets = offsets != self._offsets, offsets
+        return is_longer
+
+    def written(self) -> bytes:
+        """Return how long each file is, as :func:`cut` takes it."""
+        return json.dumps(self._offsets).encode()
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
         """Yield the feeds that may have items twice or none after a crash: URI, and why."""
@@ -105,25 +87,6 @@ class Feeds:
             why = _why_not(slot)
             if why is not None:
                 yield slot.uri, why
-
-    def _cut(self, file: Path, offset: int) -> None:
-        kept = self._folder / f"cut-{file.name}"
-        with file.open("rb+") as feed, kept.open("ab") as cut:
-            feed.seek(offset)
-            rest = feed.read()
-            cut.write(rest)
-            cut.flush()
-            feed.truncate(offset)
-        logger.info(
-            "Cut %d bytes from %s, which the last run wrote after its last commit: its pages are"
-            " asked for again. They are in %s.",
-            len(rest),
-            file,
-            kept,
-        )
-
-    def _note(self) -> None:
-        self._store.put_state(_OFFSETS, json.dumps(self._offsets).encode())
 
     def _slots(self) -> list[FeedSlot]:
         return [] if self._exporter is None else self._exporter.slots
@@ -152,6 +115,35 @@ def _why_not(slot: FeedSlot) -> str | None:
     return None
 
 
-def _read_offsets(kept: bytes | None) -> dict[str, int]:
-    offsets: dict[str, int] = json.loads(kept or b"{}")
-    return offsets
+def cut(written: bytes | None, folder: Path) -> None:
+    """Cut each file to where it was at the last commit.
+
+    Args:
+        written: how long each was, as :meth:`Feeds.written` has told it.
+        folder: where what is cut is put.
+
+    Raises:
+        OSError: a file cannot be cut.
+        ValueError: where that was cannot be read.
+    """
+    offsets: dict[str, int] = json.loads(written or b"{}")
+    for path, offset in offsets.items():
+        file = Path(path)
+        if file.exists() and file.stat().st_size > offset:
+            _cut(file, offset, folder / f"cut-{file.name}")
+
+
+def _cut(file: Path, offset: int, kept: Path) -> None:
+    with file.open("rb+") as feed, kept.open("ab") as rest_of_it:
+        feed.seek(offset)
+        rest = feed.read()
+        rest_of_it.write(rest)
+        rest_of_it.flush()
+        feed.truncate(offset)
+    logger.info(
+        "Cut %d bytes from %s, which the last run wrote after its last commit: its pages are"
+        " asked for again. They are in %s.",
+        len(rest),
+        file,
+        kept,
+    )

@@ -16,9 +16,9 @@ from scrapy.utils.misc import load_object
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.commits import Commits, SpiderState
-from scrapy_mandelbot.job.feeds import Feeds
+from scrapy_mandelbot.job.feeds import Feeds, cut
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
-from scrapy_mandelbot.job.job_storage import InHand, JobStorage
+from scrapy_mandelbot.job.job_storage import JobStorage, Unacked
 from scrapy_mandelbot.job.job_store import START, CannotKeepError
 from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.site_states import KeptSites
@@ -48,18 +48,18 @@ class RunningJob:
         self._crawl = Crawl.of(crawler)
         self.clock = self._crawl.clock
         self._tell = self._crawl.events.tell
-        self.start = InHand(START)
+        self.start = Unacked(START)
         """Stands for start() as the one who gives requests."""
-        self._given: WeakKeyDictionary[Request, InHand] = WeakKeyDictionary()
+        self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
         self._broken: CannotKeepError | None = None
         """Why the spider was closed."""
         self._named = 0
 
     # Told by the middleware.
 
-    def called(self, request: Request | None) -> InHand | None:
+    def called(self, request: Request | None) -> Unacked | None:
         """Return what stands for a request whose callback is called; None: it is none of ours."""
-        one = None if request is None else self.storage.in_hand.get(request)
+        one = None if request is None else self.storage.unacked.get(request)
         if one is not None:
             one.has_called = True
         return one
@@ -70,12 +70,12 @@ class RunningJob:
         """Note that nothing is left to do for a request. Never raises."""
         try:
             if self.storage.settled(request):
-                self._save_soon()
+                self.save_soon()
         except Exception as error:
             logger.exception("Error while a request was settled: %s", request)
             self.failed(CannotKeepError(repr(error)))
 
-    def _save_soon(self) -> None:
+    def save_soon(self) -> None:
         """Have kept for good that a request is settled."""
         raise NotImplementedError
 
@@ -104,6 +104,7 @@ class RunningJob:
 FILE, LOCK = "job.sqlite", "job.lock"
 CLAIMED, CLEAN = "claimed", "clean"
 """In the job's state: what was in flight at the last commit; that a run was closed."""
+_OFFSETS = "feeds"  # how long each file of items was
 _ATTRIBUTE = "_scrapy_mandelbot_job"
 
 
@@ -126,10 +127,10 @@ class Job(RunningJob):
         self._lock = JobLock(folder / LOCK)
         self.store = _open(folder, self._lock, is_synced=self._is_synced)
         self._was_closed = bool(self.store.get_state(CLEAN))
-        self._feeds = Feeds(crawler, self.store, folder, is_synced=self._is_synced)
+        self._feeds = Feeds(crawler, is_synced=self._is_synced)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
         self._before_commits: list[Callable[[], None]] = []
-        self.sites = KeptSites(self, self._crawl, self._save_soon)
+        self.sites = KeptSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
 
     @classmethod
@@ -162,7 +163,8 @@ class Job(RunningJob):
         self.storage.given_by = self._given.get
         self._state = SpiderState(spider, self.store, self.clock.now)
         try:
-            self._feeds.cut(was_closed=self._was_closed)
+            if not self._was_closed:  # else who has written to a file since has done so for good
+                cut(self.store.get_state(_OFFSETS), self.folder)
         except (OSError, ValueError, CannotKeepError) as error:
             raise JobError(
                 f"What the last run wrote to its feeds cannot be cut: {error}"
@@ -190,7 +192,7 @@ class Job(RunningJob):
 
     # Told by the middleware.
 
-    def gives(self, parent: InHand, request: Request) -> bool:
+    def gives(self, parent: Unacked, request: Request) -> bool:
         """Note who gives a request; return whether it is new, and was not given before a crash."""
         self._given[request] = parent
         if not request.dont_filter:
@@ -235,7 +237,8 @@ class Job(RunningJob):
 
     def prepare(self) -> None:
         """Have in the commit what it is to hold beside requests."""
-        self._feeds.flush()
+        if self._feeds.flush():
+            self.store.put_state(_OFFSETS, self._feeds.written())
         self._state.save()
         for call in self._before_commits:
             call()
@@ -280,7 +283,8 @@ class Job(RunningJob):
 
     # The rest is the job's own.
 
-    def _save_soon(self) -> None:
+    def save_soon(self) -> None:
+        """Have a commit made at the end of this turn of the loop."""
         self.commits.settled()
 
     def _spider_opened(self) -> None:
@@ -290,6 +294,7 @@ class Job(RunningJob):
             except CannotKeepError as error:
                 self.failed(error)
         self._feeds.begin()
+        self.store.put_state(_OFFSETS, self._feeds.written())
         for uri, why in self._feeds.not_kept():
             self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
         self.commits.now()

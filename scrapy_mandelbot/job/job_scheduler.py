@@ -90,7 +90,7 @@ class JobScheduler(BaseScheduler):
         try:
             engine.on_settled(self._crawler, self.finish_request)
             storage = self._job.begin(spider)
-            self._in_hand = storage.in_hand
+            self._unacked = storage.unacked
             self._queue = SiteQueue.over(self._crawler, storage)
             self._job.take_over(spider, self._queue.push)
             self._job.sites.restore(storage)
@@ -122,9 +122,9 @@ class JobScheduler(BaseScheduler):
     def next_request(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
         try:
-            request = self._next()
+            request = self.take()
             if request is not None:
-                is_in_memory = self._in_hand[request].number is None
+                is_in_memory = self._unacked[request].number is None
                 self._count("dequeued", "memory" if is_in_memory else self._kept_on)
         except Exception as error:  # see above
             logger.exception("Error while the next request was looked for")
@@ -136,23 +136,25 @@ class JobScheduler(BaseScheduler):
         """Note that nothing is left to do for a request."""
         self._running.settled(request)
 
-    def _next(self) -> Request | None:
+    def take(self) -> Request | None:
+        """Return the next request that may be sent now, or None."""
         return self._queue.pop()
 
     def _enqueue(self, request: Request) -> bool:
-        one = self._in_hand.get(request)
+        one = self._unacked.get(request)
         if not request.dont_filter and self.df.request_seen(request):
             self.df.log(request, self._spider)
             return False
         if one is not None:
             one.has_come_back = True
-        self._keep(request)
+        self.keep(request)
         return True
 
-    def _keep(self, request: Request) -> None:
+    def keep(self, request: Request) -> None:
+        """Keep a request that is new, or was sent back."""
         self._queue.push(request)
         self._job.commits.changed()
-        one = self._in_hand.get(request)
+        one = self._unacked.get(request)
         is_in_memory = one is not None and one.number is None
         self._count("enqueued", "memory" if is_in_memory else self._kept_on)
 

@@ -1,7 +1,6 @@
 """Where a job's requests are kept, as the site queue sees it: lines by name, each in its order.
 
-It has the methods of ``queue.storage.Storage``, which keeps requests in queues of Scrapy's, and the
-same tests are run on both. What it holds of a request that waits is its number in a line.
+What it holds of a request that waits is its number in a line.
 """
 
 from __future__ import annotations
@@ -11,17 +10,22 @@ from typing import TYPE_CHECKING, Protocol
 
 from scrapy_mandelbot.job.job_store import START, CannotKeepError, ChildrenLeft
 from scrapy_mandelbot.job.requests import CannotWriteError, fingerprint_number
+from scrapy_mandelbot.queue.storage import RequestStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from scrapy import Request
 
-    from scrapy_mandelbot.job.job_store import JobStore, Place
+    from scrapy_mandelbot.job.job_store import JobStore, KeptRequest, Place
     from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 
 
-class InHand:
+LOST = -1
+"""Stands for the number of a request whose lease was lost: it comes back, to whoever has it now."""
+
+
+class Unacked:
     """A request that was claimed, or that cannot be written down and is in memory only.
 
     A row is acknowledged when its request is settled and so are all in memory that came of it: were
@@ -34,7 +38,7 @@ class InHand:
 
     __slots__ = ("_left", "fingerprints", "has_called", "has_come_back", "number", "rows", "waits")
 
-    def __init__(self, number: int | None, rows: tuple[InHand, ...] = ()) -> None:
+    def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
         self.number = number
         self.rows = rows
         self.waits = 1
@@ -81,7 +85,7 @@ class StorageWarnings(Protocol):
         """Tell that the job cannot be read."""
 
 
-class JobStorage:
+class JobStorage(RequestStorage):
     """Requests of a job by line.
 
     Args:
@@ -100,43 +104,26 @@ class JobStorage:
         fingerprint: Callable[[Request], bytes],
         complaints: StorageWarnings,
     ) -> None:
+        super().__init__()
         self._store = store
         self._form = form
         self._place = order.place
         self._fingerprint = fingerprint
         self._complaints = complaints
-        self.lengths: dict[str, int] = store.lengths()
-        """How many requests each line has, of those that have any."""
-        self._total = sum(self.lengths.values())
-        self._at_hand: dict[str, list[Request]] = {}
+        for name, length in store.lengths().items():
+            self.grow(name, length)
         self._in_memory: dict[str, list[tuple[Place, int, Request]]] = {}
         """By line, heaps of those that cannot be written down."""
         self._order_in_memory = 0
         self._sent_from_memory: set[Request] = set()
         self._seen_in_memory: set[int] = set()
         self._asked_of: tuple[Request | None, int] = None, 0
-        self.in_hand: dict[Request, InHand] = {}
+        self.unacked: dict[Request, Unacked] = {}
         """Those that are not settled, or in memory only."""
         self.is_taking_over = False
         """Whether the fingerprints of what is pushed are known already."""
-        self.given_by: Callable[[Request], InHand | None] = lambda _: None
+        self.given_by: Callable[[Request], Unacked | None] = lambda _: None
         """Returns what has given a new request, where that is known."""
-
-    def __len__(self) -> int:
-        return self._total
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.lengths
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.lengths)
-
-    def length(self, name: str) -> int:
-        """Return how many requests the line has."""
-        return self.lengths.get(name, 0)
-
-    def restore(self, name: str, priorities: Iterable[int]) -> None:
-        """Do nothing: the job knows what a former run has left."""
 
     def has_seen(self, request: Request) -> bool:
         """Return whether a request like it was seen.
@@ -155,48 +142,37 @@ class JobStorage:
 
     def push(self, name: str, request: Request) -> None:
         """Add a request to a line, or take back one that was handed out."""
-        one = self.in_hand.get(request)
+        one = self.unacked.get(request)
         try:
             body = self._form.write(request)
         except CannotWriteError as error:
             if one is None:
                 self._complaints.unwritable(request, error)
-            self._push_in_memory(name, request)
+            self.push_in_memory(name, request)
         else:
             if one is not None and one.number is not None:
                 self._put_back(one, name, request, body)
             else:
                 self._push_new(name, request, body)
                 if one is not None:  # of those in memory, but it can be written down now
-                    self._let_go(request, one)
-        self._grow(name)
+                    self.let_go(request, one)
+        self.grow(name)
 
     def put_at_hand(self, name: str, request: Request) -> None:
         """Add a request that was handed out, and is to be the next of its line.
 
         One that was not, as it was delayed when it came, is kept as a new one is.
         """
-        if request not in self.in_hand:
+        if request not in self.unacked:
             self.push(name, request)
             return
-        self._at_hand.setdefault(name, []).append(request)
-        self._grow(name)
-
-    def put_back(self, name: str, requests: list[Request]) -> None:
-        """Put requests that were taken back where they were, in front of the others."""
-        if requests:
-            self._at_hand[name] = requests + self._at_hand.get(name, [])
-            self.lengths[name] = self.lengths.get(name, 0) + len(requests)
-            self._total += len(requests)
+        super().put_at_hand(name, request)
 
     def pop(self, name: str) -> Request | None:
         """Take the next request of a line, which ends with its last one."""
         request: Request | None
-        if name in self._at_hand:
-            requests = self._at_hand[name]
-            request = requests.pop(0)
-            if not requests:
-                del self._at_hand[name]
+        if name in self.at_hand:
+            request = self.take_at_hand(name)
         elif name in self._in_memory:
             heap = self._in_memory[name]
             *_, request = heappop(heap)
@@ -206,94 +182,55 @@ class JobStorage:
         else:
             request = self._claim(name)
             if request is None:
-                self._total -= self.lengths.pop(name, 0)
+                self.total -= self.lengths.pop(name, 0)
                 return None
-        self._shrink(name)
-        return request
-
-    def peek(self, name: str) -> Request | None:
-        """Return what :meth:`pop` would, and leave it."""
-        request = self.pop(name)
-        if request is not None:
-            self.put_back(name, [request])
+        self.shrink(name)
         return request
 
     def drop(self, request: Request) -> None:
         """Forget a request that was taken, and will not be sent."""
         self.settled(request)
 
-    def put_down(self) -> list[Request]:
-        """Return no request: what is at hand has its row."""
-        return []
-
     def close(self) -> dict[str, list[int]]:
         """Return nothing: the job knows what is left."""
-        self.lengths.clear()
-        self._at_hand.clear()
         self._in_memory.clear()
-        self._total = 0
-        return {}
+        return super().close()
 
     def left_in_memory(self) -> int:
         """Return how many requests cannot be written down, and are not settled."""
-        return sum(one.number is None for one in self.in_hand.values())
+        return sum(one.number is None for one in self.unacked.values())
 
     def settled(self, request: Request) -> bool:
         """Note that nothing is left to do for a request; return whether it was one of the job's."""
-        one = self.in_hand.get(request)
+        one = self.unacked.get(request)
         if one is None:
             return False
         if one.has_come_back:
             one.has_come_back = False
             return False
-        self._let_go(request, one)
+        self.let_go(request, one)
         return True
 
-    def _let_go(self, request: Request, one: InHand) -> None:
-        del self.in_hand[request]
+    # For those that build on it.
+
+    def let_go(self, request: Request, one: Unacked) -> None:
+        """Have nothing wait for a request any more."""
+        del self.unacked[request]
         self._sent_from_memory.discard(request)
         for row in one.rows or (one,):
             self._end_wait(row)
 
-    def _end_wait(self, row: InHand) -> None:
-        row.waits -= 1
-        if row.waits or row.number is None:
-            return
-        self._store.acknowledge(row.number)
-        for number in row.fingerprints:
-            self._seen_in_memory.discard(number)
-            self._store.see(number)
-
-    def _push_new(self, name: str, request: Request, body: bytes) -> None:
-        self._store.push(name, self._place(request), body)
-        parent = self.given_by(request)
-        if not request.dont_filter:
-            if not self.is_taking_over:
-                self._store.see(self.number_of(request))
-        elif parent is not None and parent.number is not None and parent.waits:
-            self._store.count_child(parent.number, self.number_of(request))
-
-    def _put_back(self, one: InHand, name: str, request: Request, body: bytes) -> None:
-        assert one.number is not None  # noqa: S101 -- its caller has looked
-        if one.has_called:  # what its callback gave is given once more by the next call
-            one.forget_children()
-            self._store.forget_children(one.number)
-        if one.waits > 1:  # others came of it, and its row waits for them
-            self._push_in_memory(name, request)
-        else:
-            del self.in_hand[request]
-            self._store.put_back(one.number, name, self._place(request), body)
-
-    def _push_in_memory(self, name: str, request: Request) -> None:
+    def push_in_memory(self, name: str, request: Request) -> None:
+        """Have a request wait that cannot be written down; it is not counted."""
         self._order_in_memory += 1
         place = self._place(request)
         order = -self._order_in_memory if place.is_last_first else self._order_in_memory
         heappush(self._in_memory.setdefault(name, []), (place, order, request))
         self._sent_from_memory.discard(request)
-        if request in self.in_hand:
+        if request in self.unacked:
             return
         rows = self._rows_behind(request)
-        self.in_hand[request] = InHand(None, rows)
+        self.unacked[request] = Unacked(None, rows)
         for row in rows:
             row.waits += 1
         if not request.dont_filter:
@@ -302,7 +239,48 @@ class JobStorage:
             for row in rows:
                 row.fingerprints.append(number)
 
-    def _rows_behind(self, request: Request) -> tuple[InHand, ...]:
+    def set_aside(self, name: str, kept: KeptRequest) -> None:  # noqa: ARG002 -- others need it
+        """Have a request no longer count that was claimed, and cannot be made again."""
+        self.shrink(name)
+
+    # The rest is its own.
+
+    def _end_wait(self, row: Unacked) -> None:
+        row.waits -= 1
+        if row.waits or row.number in {None, LOST}:
+            return
+        assert row.number is not None  # noqa: S101 -- see above
+        self._store.acknowledge(row.number)
+        for number in row.fingerprints:
+            self._seen_in_memory.discard(number)
+            self._store.see(number)
+
+    def _push_new(self, name: str, request: Request, body: bytes) -> None:
+        parent, place = self.given_by(request), self._place(request)
+        number = None if parent is None else parent.number
+        if number == LOST:  # whoever has the parent is given it
+            return
+        if parent is not None and not parent.waits:  # it gave it when it had been settled
+            number = None
+        if not request.dont_filter and not self.is_taking_over:
+            self._store.push_new(name, place, body, self.number_of(request), number)
+        elif request.dont_filter and number is not None:
+            self._store.push_child(name, place, body, self.number_of(request), number)
+        else:
+            self._store.push(name, place, body)
+
+    def _put_back(self, one: Unacked, name: str, request: Request, body: bytes) -> None:
+        assert one.number is not None  # noqa: S101 -- its caller has looked
+        if one.has_called:  # what its callback gave is given once more by the next call
+            one.forget_children()
+            self._store.forget_children(one.number)
+        if one.waits > 1:  # others came of it, and its row waits for them
+            self.push_in_memory(name, request)
+        else:
+            del self.unacked[request]
+            self._store.put_back(one.number, name, self._place(request), body)
+
+    def _rows_behind(self, request: Request) -> tuple[Unacked, ...]:
         """Return the rows that are to wait for a request which is in memory only."""
         parent = self.given_by(request)
         if parent is not None:
@@ -315,7 +293,7 @@ class JobStorage:
             row: None
             for other in self._sent_from_memory
             if other.callback is request.callback and other.errback is request.errback
-            for row in self.in_hand[other].rows
+            for row in self.unacked[other].rows
         }
         return tuple(rows)
 
@@ -332,17 +310,7 @@ class JobStorage:
                 request = self._form.read(kept.body)
             except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
                 self._complaints.unreadable(name, error)
-                self._shrink(name)
+                self.set_aside(name, kept)
                 continue
-            self.in_hand[request] = InHand(kept.number)
+            self.unacked[request] = Unacked(kept.number)
             return request
-
-    def _grow(self, name: str) -> None:
-        self.lengths[name] = self.lengths.get(name, 0) + 1
-        self._total += 1
-
-    def _shrink(self, name: str) -> None:
-        self._total -= 1
-        self.lengths[name] -= 1
-        if not self.lengths[name]:
-            del self.lengths[name]

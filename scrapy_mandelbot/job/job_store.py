@@ -12,7 +12,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 
 class ChildrenLeft:
@@ -77,7 +77,7 @@ class KeptRequest(NamedTuple):
 
 
 class JobStore(Protocol):
-    """Requests in lines, fingerprints seen, what start() and cut callbacks gave, and some state.
+    """Requests in lines, fingerprints seen, and what start() and cut callbacks gave.
 
     Nothing raises but where it is said. Fingerprints are whole numbers of 64 bits, with a sign.
     """
@@ -85,16 +85,18 @@ class JobStore(Protocol):
     def lengths(self) -> dict[str, int]:
         """Return how many requests wait in each line, of those that have any."""
 
-    @property
-    def uncommitted(self) -> int:
-        """How many operations the next commit will keep, or more."""
-
-    @property
-    def uncommitted_bytes(self) -> int:
-        """How much of memory they take, about."""
-
     def push(self, line: str, place: Place, body: bytes) -> int:
         """Add a request; return its number, which no other one of the job has."""
+
+    def push_new(
+        self, line: str, place: Place, body: bytes, fingerprint: int, parent: int | None
+    ) -> int:
+        """Add a request and note its fingerprint as seen, which it was not; return its number."""
+
+    def push_child(
+        self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
+    ) -> int:
+        """Add a request that no fingerprint stops when its parent gives it again, and count it."""
 
     def claim(self, line: str) -> KeptRequest | None:
         """Take the next request of a line; it stays in the job until it is acknowledged.
@@ -119,45 +121,5 @@ class JobStore(Protocol):
     def see(self, fingerprint: int) -> None:
         """Note a fingerprint as seen; it was not."""
 
-    def count_child(self, parent: int, fingerprint: int) -> None:
-        """Note that a parent gave a request which no fingerprint stops when it is given again."""
-
-    def children_left(self, parent: int) -> ChildrenLeft:
-        """Return the children that former runs have counted of a parent.
-
-        Raises:
-            CannotKeepError: the place cannot be read.
-        """
-
     def forget_children(self, parent: int) -> None:
         """Forget what was counted of a parent's children."""
-
-    def get_state(self, name: str) -> bytes | None:
-        """Return what was kept under a name.
-
-        Raises:
-            CannotKeepError: the place cannot be read.
-        """
-
-    def get_states(self, prefix: str) -> dict[str, bytes]:
-        """Return all that was kept under names that begin so, by name.
-
-        Raises:
-            CannotKeepError: the place cannot be read.
-        """
-
-    def put_state(self, name: str, value: bytes | None) -> None:
-        """Keep something under a name in place of what was; None: nothing."""
-
-    def claimed(self) -> Iterator[int]:
-        """Yield the numbers of the requests that are claimed."""
-
-    def commit(self) -> None:
-        """Keep all that was done since the last time.
-
-        Raises:
-            CannotKeepError: it is not kept; it is still known, and the next commit tries again.
-        """
-
-    def close(self) -> None:
-        """Let go of it. What was not committed is lost."""

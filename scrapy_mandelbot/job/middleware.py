@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.job.job_storage import InHand
+    from scrapy_mandelbot.job.job_storage import Unacked
 
 _WITHOUT_A_TURN = 1_000  # requests of start() that are passed over before others have a turn
 
@@ -63,7 +63,7 @@ class JobMiddleware:
             if parent is None or self._is_new(parent, output):
                 yield output
 
-    def _is_new(self, parent: InHand, output: Any) -> bool:
+    def _is_new(self, parent: Unacked, output: Any) -> bool:
         return not isinstance(output, Request) or self._job.gives(parent, output)
 
 

@@ -56,8 +56,8 @@ def left_of(site: SiteState, now: float, server_time: float, least: float) -> Si
     """
     if site.is_plain and not least:
         return NOTHING_LEFT
-    rest = max(least, site.next_turn(now) - now, site.pause_due(now) - now, 0.0)
-    if site.has_given_up():
+    rest = max(least, site.turns.due_after(now) - now, site.pause_due(now) - now, 0.0)
+    if site.routes.has_given_up():
         rest = inf
     elif not isfinite(rest):  # probed just now
         rest = least

@@ -82,6 +82,25 @@ class SqliteJob:
         self._wait(self._count, line, place, body)
         return self._count
 
+    def push_new(
+        self,
+        line: str,
+        place: Place,
+        body: bytes,
+        fingerprint: int,
+        parent: int | None,  # noqa: ARG002 -- the contract's
+    ) -> int:
+        """Add a request and note its fingerprint as seen, which it was not; return its number."""
+        self._seen.add(fingerprint)
+        return self.push(line, place, body)
+
+    def push_child(
+        self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
+    ) -> int:
+        """Add a request that no fingerprint stops when its parent gives it again, and count it."""
+        self._pending.count_child(parent, fingerprint)
+        return self.push(line, place, body)
+
     def claim(self, line: str) -> KeptRequest | None:
         """Take the next request of a line.
 
@@ -146,10 +165,6 @@ class SqliteJob:
         """
         with as_ours(), transaction(self._database):
             self._seen.write_all(fingerprints)
-
-    def count_child(self, parent: int, fingerprint: int) -> None:
-        """Note that a parent gave a request which no fingerprint stops when it is given again."""
-        self._pending.count_child(parent, fingerprint)
 
     def children_left(self, parent: int) -> ChildrenLeft:
         """Return the children that a former run has counted of a parent.

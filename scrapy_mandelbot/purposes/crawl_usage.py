@@ -9,7 +9,7 @@ import scrapy.signals
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_mandelbot.config import SettingsError
+from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import LEDGER_FAILED, LEDGER_WRITTEN, USAGE_READ, moment
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile
@@ -26,6 +26,7 @@ from scrapy_mandelbot.robots.preferences import (
 from scrapy_mandelbot.robots.preferences.ledger import FetchRecord, RulesInForce, line_of
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
+from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import is_own
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
@@ -88,7 +89,8 @@ class CrawlUsage:
         self._silent: Recent[float] = Recent(KEPT_LIMIT)
         """Until when sites are not asked again for a robots.txt that is not obeyed."""
         if self.is_wanted and config.ledger is not None:
-            self._ledger = _opened(config.ledger)
+            with refusing(crawler):
+                self._ledger = _opened(config.ledger)
             crawler.signals.connect(self._close, signal=scrapy.signals.spider_closed)
 
     @classmethod

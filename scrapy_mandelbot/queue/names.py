@@ -1,17 +1,30 @@
 """The names of the queues within a site queue: a site and route, and the slot where that differs.
 
 ``https://example.com`` is the queue of that site's requests in the slot of its own host;
-``https://example.com mine`` of those that a spider sends through the slot ``mine``. Names that
-Scrapy's own queue left in JOBDIR are download slots: hosts, mostly. What was set aside of a site
-has a third part, the path of its section, behind a space of its own.
+``https://example.com mine`` of those that a spider sends through the slot ``mine``. A slot's space
+is ``%20`` there, and its percent sign ``%25``. What was set aside of a site has a third part, the
+path of its section. Names that Scrapy's own queue left in JOBDIR are download slots: hosts, mostly,
+but any string is one.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from scrapy_mandelbot.robots.origins import host_of
 from scrapy_mandelbot.throttle.site_map import split_key
 
-_ASIDE = " /"
+
+class QueueParts(NamedTuple):
+    """What a queue is named after."""
+
+    key: str
+    """Site and route; the whole name, where Scrapy's own queue left it."""
+    slot: str
+    section: str
+    """The path of the section with which it was set aside; empty: it was not."""
+    is_ours: bool
+    """Whether the name is one that :func:`queue_name` gives."""
 
 
 def queue_name(key: str, slot: str, section: str = "") -> str:
@@ -19,34 +32,23 @@ def queue_name(key: str, slot: str, section: str = "") -> str:
 
     Args:
         key: site and route.
-        slot: the download slot.
+        slot: the download slot, any string.
         section: the path of the section with which they are set aside.
     """
-    if section:
-        return f"{key} {slot} {section}"
-    return key if slot == _host_of(key) else f"{key} {slot}"
+    if not section and slot == _host_of(key):
+        return key
+    word = f"{slot}".replace("%", "%25").replace(" ", "%20")
+    return f"{key} {word} {section}" if section else f"{key} {word}"
 
 
-def key_of_name(name: str) -> str:
-    """Return the site and route of a queue; the name itself, where Scrapy's own queue left it."""
-    return name.partition(" ")[0]
-
-
-def slot_of_name(name: str) -> str:
-    """Return the download slot of a queue."""
-    key, space, slot = name.partition(" ")
-    return slot.partition(_ASIDE)[0] if space else _host_of(key)
-
-
-def section_of_name(name: str) -> str:
-    """Return the path of the section with which a queue was set aside; empty: it was not."""
-    _, found, path = name.partition(_ASIDE)
-    return f"/{path}" if found else ""
-
-
-def is_ours(name: str) -> bool:
-    """Return whether a name is of a queue that tells sites apart, and not of Scrapy's own."""
-    return "://" in name
+def parts_of_name(name: str) -> QueueParts:
+    """Return what a queue is named after."""
+    key, slot, section = (*name.split(" ", 2), "", "")[:3]
+    slot = slot.replace("%20", " ").replace("%25", "%") if " " in name else _host_of(key)
+    is_path = section[:1] in {"", "/"}
+    if "://" in key and is_path and queue_name(key, slot, section) == name:
+        return QueueParts(key, slot, section, is_ours=True)
+    return QueueParts(name, name, "", is_ours=False)
 
 
 def _host_of(key: str) -> str:

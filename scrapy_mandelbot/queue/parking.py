@@ -10,11 +10,11 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.queue.site_queue import SiteQueue
 from scrapy_mandelbot.queue.storage import ParkedRequests
 from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

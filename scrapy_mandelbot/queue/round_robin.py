@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 
 class Delayed:
@@ -109,7 +109,7 @@ class Line:
     )
 
     def __init__(
-        self, name: str, site: SiteState, route: str, slot: str, section: str = ""
+        self, name: str, site: CrawledSite, route: str, slot: str, section: str = ""
     ) -> None:
         self.name = name
         self.site = site

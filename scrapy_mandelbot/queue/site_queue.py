@@ -16,20 +16,14 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.queue.names import (
-    is_ours,
-    key_of_name,
-    queue_name,
-    section_of_name,
-    slot_of_name,
-)
+from scrapy_mandelbot.queue.names import parts_of_name, queue_name
 from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.site import MOST_LOOKED_THROUGH
+from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, looked_through
 from scrapy_mandelbot.sites.tally import End
+from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import key_of, split_key
 
 if TYPE_CHECKING:
@@ -39,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.pqueues import QueueProtocol
 
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 logger = logging.getLogger(__name__)
 
@@ -114,18 +108,18 @@ class SiteQueue:
             return queue
 
         self._storage: RequestStorage = (
-            Storage(open_queue, key, _OPEN_DISK_QUEUES) if storage is None else storage
+            Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios) if storage is None else storage
         )
         self._delayed = Delayed(self._crawl.clock, self._wait_is_over)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
         self._lines: dict[tuple[str, str, str, str], Line] = {}
-        self._by_site: dict[SiteState, list[Line]] = {}
+        self._by_site: dict[CrawledSite, list[Line]] = {}
         self._waits_for_an_end: set[Line] = set()
         """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
         self._looked_again_at = -inf
-        for name, priorities in (startprios or {}).items():
-            self._storage.restore(name, priorities)
+        self._names_left = frozenset(startprios or ())
+        """Those that Scrapy's own queue may have given: any string is a slot's name there."""
         self._dormant = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
@@ -151,9 +145,8 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        not_before, is_new = 0.0, True
+        not_before = 0.0
         if self._in_flight.coming_back:
-            is_new = request not in self._in_flight.coming_back
             not_before = self._in_flight.take_back(request)
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request))
@@ -165,14 +158,14 @@ class SiteQueue:
             until = self._waits_until(line, request, not_before)
             if until:
                 self._delayed.put(line, request, until)
-                line.site.tally.taken += is_new
+                line.site.tally.taken += 1
                 return
         try:
             self._storage.push(line.name, request)
         except ValueError:
             self._leave_if_empty(line)
             raise
-        line.site.tally.taken += is_new
+        line.site.tally.taken += 1
         if not line.has_joined:
             self._round_robin.join(line)
 
@@ -194,7 +187,8 @@ class SiteQueue:
                 continue
             if self._hands_out(request, line):
                 return request
-            self._push_again(request)
+            line.site.tally.taken -= 1  # it is counted anew
+            self.push(request)
         return None
 
     def peek(self) -> Request | None:
@@ -241,13 +235,13 @@ class SiteQueue:
         site = self._throttle.site_of(request)
         if site.is_plain:
             return False
-        section = site.section_of(request.url)
+        section = site.sections.section_of(request.url)
         path = "" if section is None else section.path
         return self._throttle.holds_back(site, self._throttle.route_of(request), path)
 
     # Asked and told by the throttle.
 
-    def waiting(self, site: SiteState) -> int:
+    def waiting(self, site: CrawledSite) -> int:
         """Return how many requests for the site it holds."""
         return sum(map(self._length, self._by_site.get(site, ())))
 
@@ -256,7 +250,7 @@ class SiteQueue:
         self._rouse(most)
         return bool(self._dormant)
 
-    def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
+    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
         """Yield site, route, section if they are kept by it, and number of its requests.
 
         Those that it has as it is asked for the first; it may change before it is asked for more.
@@ -265,17 +259,17 @@ class SiteQueue:
         for line in tuple(self._lines.values()):
             yield line.site, line.route, line.section, self._length(line)
 
-    def delayed(self) -> Iterator[tuple[SiteState, float]]:
+    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
         """Yield site and time of each request that waits for a time of its own, likewise."""
         return ((line.site, at) for line, at in self._delayed)
 
-    def site_changed(self, site: SiteState) -> None:
+    def site_changed(self, site: CrawledSite) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
         for line in self._by_site.get(site, ()):
             if line.activity is None and line.name in self._storage:
                 self._round_robin.stand(line)
 
-    def end_delays(self, site: SiteState) -> None:
+    def end_delays(self, site: CrawledSite) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
         lines = {one for one in self._by_site.get(site, ()) if self._delayed.length(one)}
         if lines:
@@ -286,19 +280,15 @@ class SiteQueue:
 
     def rouse(self, name: str) -> None:
         """Have a line take part to which requests have come by themselves."""
-        site, route = split_key(key_of_name(name))
-        slot, section = slot_of_name(name), section_of_name(name)
-        line = self._lines.get((site, route, slot, section))
-        if line is None:
-            line = self._add_line(Line(name, self._throttle.sites.of(site), route, slot, section))
+        line = self._line_named(name)
         if not line.has_joined:
             self._round_robin.join(line)
 
-    def delayed_of(self, site: SiteState) -> int:
+    def delayed_of(self, site: CrawledSite) -> int:
         """Return how many requests of a site wait for a time of their own."""
         return sum(map(self._delayed.length, self._by_site.get(site, ())))
 
-    def leave(self, site: SiteState) -> tuple[list[str], list[Request]]:
+    def leave(self, site: CrawledSite) -> tuple[list[str], list[Request]]:
         """Forget what waits of a site; return its lines, and the requests that were delayed."""
         lines = self._by_site.pop(site, [])
         taken = [request for _, request in self._delayed.take(set(lines))] if lines else []
@@ -324,7 +314,7 @@ class SiteQueue:
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and not self._throttle.may_hand_out(site, route):
             return False
-        flight = Flight(request, site, route)
+        flight = RequestInFlight(request, site, route)
         flight.slot = slot
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
@@ -333,14 +323,22 @@ class SiteQueue:
         """Let so many queues take part that a former run has left: all at once take a while."""
         for _ in range(min(most, len(self._dormant))):
             name = self._dormant.popleft()
-            site, route = split_key(key_of_name(name))
-            slot, section = slot_of_name(name), section_of_name(name)
-            if name in self._storage and (site, route, slot, section) not in self._lines:
-                line = Line(name, self._throttle.sites.of(site), route, slot, section)
-                line.is_ours = is_ours(name)
-                self._round_robin.join(self._add_line(line))
+            if name in self._storage:
+                line = self._line_named(name)
+                if not line.has_joined:
+                    self._round_robin.join(line)
+
+    def _line_named(self, name: str) -> Line:
+        parts = parts_of_name(name)
+        site, route = split_key(parts.key) if parts.is_ours else (name, "")
+        line = self._lines.get((site, route, parts.slot, parts.section))
+        if line is None:
+            line = self._add_line(Line(name, self._throttle.sites.of(site), route, *parts[1:3]))
+            line.is_ours &= parts.is_ours
+        return line
 
     def _add_line(self, line: Line) -> Line:
+        line.is_ours = line.name not in self._names_left
         self._lines[line.site.name, line.route, line.slot, line.section] = line
         self._by_site.setdefault(line.site, []).append(line)
         return line
@@ -363,9 +361,9 @@ class SiteQueue:
         if not lines:
             del self._by_site[line.site]
 
-    def _line_for(self, request: Request, site: SiteState, route: str, slot: str) -> Line:
+    def _line_for(self, request: Request, site: CrawledSite, route: str, slot: str) -> Line:
         """Return the line of a request: of its section, where that is set aside."""
-        section = site.section_of(request.url)
+        section = site.sections.section_of(request.url)
         path = "" if section is None else section.path
         line = self._lines.get((site.name, route, slot, path))
         if line is None:
@@ -408,18 +406,14 @@ class SiteQueue:
         self._warn_of(list(self.drain()))
 
     def _warn_of(self, lost: list[Request]) -> None:
-        if not lost:
-            return
-        logger.warning(
-            "%(count)d requests are not in JOBDIR, as they cannot be written to disk (is each"
-            " callback a method of the spider?), and are lost: %(requests)s%(more)s",
-            {
-                "count": len(lost),
-                "requests": ", ".join(shown(str(request)) for request in lost[:_NAMED]),
-                "more": ", …" if len(lost) > _NAMED else "",
-            },
-            extra={"spider": self._crawler.spider},
-        )
+        if lost:
+            some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
+            logger.warning(
+                "%d requests are not in JOBDIR, as they cannot be written to disk (is each callback"
+                " a method of the spider?), and are lost: %s%s",
+                *(len(lost), some, ", …" if len(lost) > _NAMED else ""),
+                extra={"spider": self._crawler.spider},
+            )
 
     def _next_line(self) -> Line | None:
         """Return the line whose turn it is; those that must wait step out."""
@@ -467,17 +461,13 @@ class SiteQueue:
         The probe of a paused site comes from elsewhere than what was refused, so some requests are
         looked through. What is of a section that was set aside moves to a line of its own.
         """
-        most = line.site.seeks_probe(line.route)
+        most = looked_through(line.site, line.route)
         request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
-        if request is None or line.section or line.site.section_of(request.url) is None:
+        if request is None or line.section or line.site.sections.section_of(request.url) is None:
             return request
-        self._push_again(request)
-        return None
-
-    def _push_again(self, request: Request) -> None:
-        """Put a request back that was looked at: it was taken in before."""
+        line.site.tally.taken -= 1
         self.push(request)
-        self._throttle.site_of(request).tally.taken -= 1
+        return None
 
     def _probe(self, line: Line, most: int) -> Request | None:
         """Take the request of a line that asks its site how it is; None: another one is asked for.

@@ -1,4 +1,4 @@
-"""Where the requests of a site queue are kept: a queue of Scrapy's for each line, some open.
+"""Where the requests of a site queue are kept: by line, each in its order.
 
 Scrapy's disk queues hold a file open for each site and priority, and a process may open a thousand.
 Here the queues that were used longest ago are closed, and opened again when their turn comes. What
@@ -7,11 +7,12 @@ is on disk has Scrapy's form either way.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
@@ -22,23 +23,25 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.pqueues import ScrapyPriorityQueue
 
+    OpenQueue = Callable[[str, Iterable[int]], ScrapyPriorityQueue]
 
-class ParkedRequests:
-    """A :class:`RequestStorage`: in each line by priority, then as they were taken first.
 
-    What comes back keeps its place: it is in front of what was taken after it.
+class RequestStorage(ABC):
+    """Requests by the names of their lines, counted. Those that came back are the next of theirs.
+
+    A class that builds on it keeps the others, and counts what it adds and takes.
     """
 
     def __init__(self) -> None:
         self.lengths: dict[str, int] = {}
         """How many requests each line has, of those that have any."""
-        self._heaps: dict[str, list[tuple[int, int, Request]]] = {}
-        self._numbers: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
-        self._next_number = count()
-        self._total = 0
+        self.total = 0
+        """How many there are in all."""
+        self.at_hand: dict[str, list[Request]] = {}
+        """By line, those that were taken and are to be its next ones."""
 
     def __len__(self) -> int:
-        return self._total
+        return self.total
 
     def __contains__(self, name: str) -> bool:
         return name in self.lengths
@@ -50,8 +53,82 @@ class ParkedRequests:
         """Return how many requests the line has."""
         return self.lengths.get(name, 0)
 
-    def restore(self, name: str, priorities: Iterable[int]) -> None:
-        """Do nothing: nothing outlasts the run."""
+    def grow(self, name: str, by: int = 1) -> None:
+        """Count requests that were added to a line, one at least."""
+        self.lengths[name] = self.lengths.get(name, 0) + by
+        self.total += by
+
+    def shrink(self, name: str) -> None:
+        """Count a request that was taken out of a line, which ends with its last one."""
+        self.total -= 1
+        self.lengths[name] -= 1
+        if not self.lengths[name]:
+            del self.lengths[name]
+
+    @abstractmethod
+    def push(self, name: str, request: Request) -> None:
+        """Add a request to a line.
+
+        Raises:
+            ValueError: it cannot be kept; nothing has changed.
+        """
+
+    @abstractmethod
+    def pop(self, name: str) -> Request | None:
+        """Take the next request of a line; None: it had none."""
+
+    def put_at_hand(self, name: str, request: Request) -> None:
+        """Add a request that was taken, behind others that were."""
+        self.at_hand.setdefault(name, []).append(request)
+        self.grow(name)
+
+    def put_back(self, name: str, requests: list[Request]) -> None:
+        """Put requests that were taken back where they were, in front of the others."""
+        if requests:
+            self.at_hand[name] = requests + self.at_hand.get(name, [])
+            self.grow(name, len(requests))
+
+    def take_at_hand(self, name: str) -> Request:
+        """Return the next one of those in :attr:`at_hand`, which are counted elsewhere."""
+        requests = self.at_hand[name]
+        request = requests.pop(0)
+        if not requests:
+            del self.at_hand[name]
+        return request
+
+    def peek(self, name: str) -> Request | None:
+        """Return what :meth:`pop` would, and leave it."""
+        request = self.pop(name)
+        if request is not None:
+            self.put_back(name, [request])
+        return request
+
+    def drop(self, request: Request) -> None:  # noqa: B027 -- a few have something to do
+        """Forget a request that was taken, and will not be sent."""
+
+    def put_down(self) -> list[Request]:
+        """Have the next run find what is at hand; return what it will not."""
+        return []
+
+    def close(self) -> dict[str, list[int]]:
+        """Close all; return the state that Scrapy keeps of it for the next run."""
+        self.lengths.clear()
+        self.at_hand.clear()
+        self.total = 0
+        return {}
+
+
+class ParkedRequests(RequestStorage):
+    """In memory: in each line by priority, then as they were taken first.
+
+    What comes back keeps its place: it is in front of what was taken after it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heaps: dict[str, list[tuple[int, int, Request]]] = {}
+        self._numbers: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
+        self._next_number = count()
 
     def push(self, name: str, request: Request) -> None:
         """Add a request to a line, in its place."""
@@ -59,12 +136,9 @@ class ParkedRequests:
         if number is None:
             number = self._numbers[request] = next(self._next_number)
         heappush(self._heaps.setdefault(name, []), (-request.priority, number, request))
-        self.lengths[name] = self.lengths.get(name, 0) + 1
-        self._total += 1
+        self.grow(name)
 
-    def put_at_hand(self, name: str, request: Request) -> None:
-        """Add a request that was taken, in its place."""
-        self.push(name, request)
+    put_at_hand = push
 
     def put_back(self, name: str, requests: list[Request]) -> None:
         """Put requests that were taken back where they were."""
@@ -75,19 +149,10 @@ class ParkedRequests:
         """Take the next request of a line."""
         heap = self._heaps[name]
         _, _, request = heappop(heap)
-        self._total -= 1
-        if heap:
-            self.lengths[name] -= 1
-        else:
-            del self.lengths[name], self._heaps[name]
+        if not heap:
+            del self._heaps[name]
+        self.shrink(name)
         return request
-
-    def peek(self, name: str) -> Request | None:
-        """Return what :meth:`pop` would, and leave it."""
-        return self._heaps[name][0][2]
-
-    def drop(self, request: Request) -> None:
-        """Do nothing: what was taken is not kept."""
 
     def put_down(self) -> list[Request]:
         """Return what is left: the next run does not find it here."""
@@ -95,105 +160,38 @@ class ParkedRequests:
 
     def close(self) -> dict[str, list[int]]:
         """Forget all."""
-        self.lengths.clear()
         self._heaps.clear()
-        self._total = 0
-        return {}
+        return super().close()
 
 
-if TYPE_CHECKING:
-    OpenQueue = Callable[[str, Iterable[int]], ScrapyPriorityQueue]
-
-
-class RequestStorage(Protocol):
-    """Where the requests of a site queue are kept: by the names of its lines, each in its order."""
-
-    @property
-    def lengths(self) -> Mapping[str, int]:
-        """How many requests each line has, of those that have any."""
-
-    def __len__(self) -> int: ...
-
-    def __contains__(self, name: str) -> bool: ...
-
-    def __iter__(self) -> Iterator[str]: ...
-
-    def length(self, name: str) -> int:
-        """Return how many requests the line has."""
-
-    def restore(self, name: str, priorities: Iterable[int]) -> None:
-        """Take up what a former run left, where that has to be told."""
-
-    def push(self, name: str, request: Request) -> None:
-        """Add a request to a line.
-
-        Raises:
-            ValueError: it cannot be kept; nothing has changed.
-        """
-
-    def put_at_hand(self, name: str, request: Request) -> None:
-        """Add a request that was taken, and is to be the next of its line."""
-
-    def put_back(self, name: str, requests: list[Request]) -> None:
-        """Put requests that were taken back where they were, in front of the others."""
-
-    def pop(self, name: str) -> Request | None:
-        """Take the next request of a line; None: it had none."""
-
-    def peek(self, name: str) -> Request | None:
-        """Return what :meth:`pop` would, and leave it."""
-
-    def drop(self, request: Request) -> None:
-        """Forget a request that was taken, and will not be sent."""
-
-    def put_down(self) -> list[Request]:
-        """Have the next run find what is at hand; return what it will not."""
-
-    def close(self) -> dict[str, list[int]]:
-        """Close all; return what :meth:`restore` has to be told."""
-
-
-class Storage:
+class Storage(RequestStorage):
     """Queues of Scrapy's by name, each with at least one request.
 
     Args:
         open_queue: makes a queue, given its directory and the priorities that it has there.
         directory: where queues are kept on disk; empty: they are in memory, and all stay open.
         most_open: how many are open at a time, of those on disk.
+        left: of the queues that a former run left on disk, the priorities.
     """
 
-    def __init__(self, open_queue: OpenQueue, directory: str, most_open: int) -> None:
+    def __init__(
+        self,
+        open_queue: OpenQueue,
+        directory: str,
+        most_open: int,
+        left: Mapping[str, Iterable[int]] | None = None,
+    ) -> None:
+        super().__init__()
         self._open_queue = open_queue
         self._directory = directory
         self._most_open = most_open if directory else 0
         self._open: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
         self._in_memory = {} if self._most_open else self._open
         self._closed: dict[str, list[int]] = {}  # priorities
-        self._at_hand: dict[str, list[Request]] = {}
-        self.lengths: dict[str, int] = {}
-        """How many requests each queue has, of those that have any."""
-        self._total = 0
-
-    def __len__(self) -> int:
-        return self._total
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.lengths
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.lengths)
-
-    def length(self, name: str) -> int:
-        """Return how many requests the queue has."""
-        return self.lengths.get(name, 0)
-
-    def restore(self, name: str, priorities: Iterable[int]) -> None:
-        """Take up what a former run left on disk."""
-        self._closed[name] = list(priorities)
-        length = len(self._reach(name))
-        self.lengths[name] = length
-        self._total += length
-        self._put_away_if_empty(name)
+        for name, priorities in (left or {}).items():
+            self._closed[name] = list(priorities)
+            self.grow(name, len(self._reach(name)))
+            self._put_away_if_empty(name)
 
     def push(self, name: str, request: Request) -> None:
         """Add a request to a queue, which is made if need be.
@@ -209,33 +207,17 @@ class Storage:
             self._put_away_if_empty(name)
             raise
         self.lengths[name] = self.lengths.get(name, 0) + 1
-        self._total += 1
-
-    def put_at_hand(self, name: str, request: Request) -> None:
-        """Add a request that is to be the next of its queue, and is not written to disk."""
-        self._at_hand.setdefault(name, []).append(request)
-        self.lengths[name] = self.lengths.get(name, 0) + 1
-        self._total += 1
-
-    def put_back(self, name: str, requests: list[Request]) -> None:
-        """Put requests that were taken back where they were, in front of the others.
-
-        They are at hand from now on: on disk there is no way to put them back in their order.
-        """
-        if requests:
-            self._at_hand[name] = requests + self._at_hand.get(name, [])
-            self.lengths[name] = self.lengths.get(name, 0) + len(requests)
-            self._total += len(requests)
+        self.total += 1
 
     def pop(self, name: str) -> Request | None:
         """Take the next request of a queue, which ends with its last one."""
-        if name in self._at_hand:
+        if name in self.at_hand:
             return self._pop_at_hand(name)
         queue = self._in_memory.get(name) or self._reach(name)
         request = queue.pop()
         # A queue that lost what it held (its file was cut) is believed, not its former length.
         left = len(queue)
-        self._total += left - self.lengths[name]
+        self.total += left - self.lengths[name]
         self.lengths[name] = left
         if not left:
             self._put_away_if_empty(name)
@@ -243,18 +225,15 @@ class Storage:
 
     def peek(self, name: str) -> Request | None:
         """Return what :meth:`pop` would, and leave it."""
-        if name in self._at_hand:
-            return self._at_hand[name][0]
+        if name in self.at_hand:
+            return self.at_hand[name][0]
         return self._reach(name).peek()
-
-    def drop(self, request: Request) -> None:
-        """Do nothing: what was taken is not kept."""
 
     def put_down(self) -> list[Request]:
         """Write what is at hand to disk; return what cannot be written."""
         unwritable = []
-        for name in list(self._at_hand):
-            while name in self._at_hand:
+        for name in list(self.at_hand):
+            while name in self.at_hand:
                 request = self._pop_at_hand(name)
                 try:
                     self.push(name, request)
@@ -263,21 +242,16 @@ class Storage:
         return unwritable
 
     def close(self) -> dict[str, list[int]]:
-        """Close all; return their priorities by name, for :meth:`restore`."""
+        """Close all; return their priorities by name, for the next run."""
         state = {name: queue.close() for name, queue in self._open.items()} | self._closed
         self._open.clear()
         self._closed.clear()
-        self.lengths.clear()
-        self._total = 0
-        return state
+        return super().close() | state
 
     def _pop_at_hand(self, name: str) -> Request:
-        requests = self._at_hand[name]
-        request = requests.pop(0)
-        if not requests:
-            del self._at_hand[name]
+        request = self.take_at_hand(name)
         self.lengths[name] -= 1
-        self._total -= 1
+        self.total -= 1
         self._put_away_if_empty(name)
         return request
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
-from scrapy_mandelbot.config import METRICS_API, SettingsError
+from scrapy_mandelbot.checks import refusing
+from scrapy_mandelbot.config import METRICS_API
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import METRICS_NOT_SERVED, METRICS_SERVED
 from scrapy_mandelbot.report.measures import METRICS, Labels, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Steps, Survey, waiting_elsewhere
+from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +72,8 @@ class CrawlMetrics:
         Raises:
             SettingsError: the packages that it needs are not installed.
         """
-        extension = cls(crawler)
+        with refusing(crawler):
+            extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
         return extension

@@ -361,7 +361,7 @@ class Recorder:
     def _rate(self, name: str) -> float:
         """Return the requests a second that the recovery of a site allows; 0: there is none."""
         site = self._crawl.sites.get(name)
-        pause = None if site is None or site.is_plain else site.pause()
+        pause = None if site is None or site.is_plain else site.routes.pause()
         if pause is None or pause.recovery is None or pause.is_open:
             return 0.0
         return pause.recovery.rate if pause.is_passable else 0.0

@@ -16,13 +16,14 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.account import account_of
-from scrapy_mandelbot.config import SettingsError
+from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import REPORT_FAILED, REPORT_WRITTEN
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.crawl_report import About, making, report_of
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Steps, Survey, status, told
+from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +67,8 @@ class CrawlReport:
         Raises:
             SettingsError: the path has a placeholder that the spider has no value for.
         """
-        extension = cls(crawler)
+        with refusing(crawler):
+            extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
         return extension

@@ -128,13 +128,13 @@ def held(site: SiteState, now: float, route: str = "") -> Held | None:
     """
     if site.is_plain:
         return None
-    if site.has_given_up(route):
+    if site.routes.has_given_up(route):
         return Held(Reason.GIVEN_UP, None)
     if site.held_until > now:
         return Held(Reason.BY_HAND, site.held_until)
     if site.scout is not None:
         return Held(Reason.ROBOTS_TXT, None)
-    pause = site.pause(route)
+    pause = site.routes.pause(route)
     found = None if pause is None else _of_pause(pause, now)
     return found or _of_proxies(site, now, route) or _of_pace(site, now)
 
@@ -159,10 +159,10 @@ def _of_proxies(site: SiteState, now: float, route: str) -> Held | None:
 
 
 def _of_pace(site: SiteState, now: float) -> Held | None:
-    if not site.has_pace:
+    if not site.turns.is_on:
         return None
-    if site.pace.visits:
-        opens = site.pace.opens(now)
+    if site.turns.pace.visits:
+        opens = site.turns.pace.opens(now)
         if opens > now:
             return Held(Reason.VISIT_TIME, opens)
     due = site.due(now)
@@ -176,7 +176,7 @@ def _finite(due: float) -> float | None:
 def details_of(site: SiteState, reason: Reason, route: str = "") -> str:
     """Return more of a reason that holds a whole site back, in words."""
     in_words = _DETAILS.get(reason)
-    return "" if in_words is None else in_words(site, site.pause(route))
+    return "" if in_words is None else in_words(site, site.routes.pause(route))
 
 
 def _details_of_pause(_site: SiteState, pause: Pause | None) -> str:
@@ -202,10 +202,10 @@ _DETAILS: dict[Reason, Callable[[SiteState, Pause | None], str]] = {
     Reason.PAUSED: _why_paused,
     Reason.PROBED: _details_of_pause,
     Reason.LAST_ROUND: _details_of_pause,
-    Reason.VISIT_TIME: lambda site, _: site.pace.visits_in_words,
+    Reason.VISIT_TIME: lambda site, _: site.turns.pace.visits_in_words,
     Reason.ROBOTS_TXT: lambda _site, _pause: "one request finds out its rules",
     Reason.RECOVERING: _rate,
-    Reason.PACE: lambda site, _: f"{site.pace} ({site.pace.source})",
+    Reason.PACE: lambda site, _: f"{site.turns.pace} ({site.turns.pace.source})",
 }
 
 

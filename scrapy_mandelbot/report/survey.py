@@ -28,7 +28,7 @@ from scrapy_mandelbot.report.status import (
 )
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.throttle.site_map import in_words
+from scrapy_mandelbot.throttle.site_map import in_words, shut_routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 AT_A_TIME = 500
@@ -90,7 +90,7 @@ class Steps:
 class Standing(NamedTuple):
     """How one site stands, by one route."""
 
-    state: SiteState
+    state: CrawledSite
     route: str
     why: Held | Why
     waiting: int
@@ -135,12 +135,12 @@ class Survey:
     def __init__(self, throttle: Throttle, now: float) -> None:
         self._now = now
         self._throttle = throttle
-        self._waiting: Counter[tuple[SiteState, str]] = Counter()
-        self._by_route: set[SiteState] = set()
+        self._waiting: Counter[tuple[CrawledSite, str]] = Counter()
+        self._by_route: set[CrawledSite] = set()
         """Sites for which requests wait that have a proxy."""
-        self._sections: defaultdict[tuple[SiteState, str], Counter[str]] = defaultdict(Counter)
-        self._under_way: Counter[SiteState] = Counter()
-        self._delayed: defaultdict[SiteState, list[float]] = defaultdict(list)
+        self._sections: defaultdict[tuple[CrawledSite, str], Counter[str]] = defaultdict(Counter)
+        self._under_way: Counter[CrawledSite] = Counter()
+        self._delayed: defaultdict[CrawledSite, list[float]] = defaultdict(list)
 
     def standings(self) -> Iterator[Standing | None]:
         """Yield how each site stands."""
@@ -153,7 +153,7 @@ class Survey:
             yield None
             if (site, "") in self._waiting or site in self._under_way:
                 continue
-            for route in site.shut_routes(self._now):
+            for route in shut_routes(site, self._now):
                 if not route or site not in self._by_route:
                     yield self._stands(site, route)
 
@@ -183,7 +183,7 @@ class Survey:
             if flight.route:
                 self._by_route.add(flight.site)
 
-    def _stands(self, site: SiteState, route: str) -> Standing | None:
+    def _stands(self, site: CrawledSite, route: str) -> Standing | None:
         waiting = self._waiting.get((site, route), 0)
         under_way = 0 if route else self._under_way.get(site, 0)
         why = (
@@ -195,14 +195,14 @@ class Survey:
             return None
         return Standing(site, route, why, waiting, under_way)
 
-    def _of_parts(self, site: SiteState, route: str, waiting: int) -> Why | None:
+    def _of_parts(self, site: CrawledSite, route: str, waiting: int) -> Why | None:
         """Return why all of a site's requests wait, where the site itself is well."""
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
         aside = {
             section.path: section.pause
-            for section in site.sections()
-            if section.pause is not None and site.section_due(section.path, self._now) > self._now
+            for section in site.sections.set_aside()
+            if section.pause is not None and site.sections.due(section.path, self._now) > self._now
         }
         lines = self._sections.get((site, route), Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)
@@ -216,12 +216,12 @@ class Survey:
         refused = f"{len(delayed)} pages that were refused alone, or with their site"
         return Why(Reason.PAGE, min(delayed), refused)
 
-    def _of_room(self, site: SiteState, waiting: int, under_way: int) -> Why:
+    def _of_room(self, site: CrawledSite, waiting: int, under_way: int) -> Why:
         if waiting and self._is_full(site):
             return _SLOT_FULL
         return _ASKED if under_way else _NEXT
 
-    def _is_full(self, site: SiteState) -> bool:
+    def _is_full(self, site: CrawledSite) -> bool:
         in_flight = self._throttle.in_flight
         slots = [slot for slot in site.slots or () if in_flight.in_slot(slot)]
         return bool(slots) and all(
@@ -239,7 +239,7 @@ def shut_standings(throttle: Throttle, now: float) -> Iterator[Standing | None]:
     for site in throttle.sites.in_trouble():
         yield None
         waiting: int | None = None
-        for route in site.shut_routes(now):
+        for route in shut_routes(site, now):
             why = held(site, now, route) or Held(Reason.PAUSED, None)
             if waiting is None:  # of a site with several proxies they are counted once
                 waiting = throttle.waiting(site.name)

@@ -21,7 +21,8 @@ from scrapy_mandelbot.events import (
     ROBOTS_UNREADABLE,
     SITEMAPS_DISCOVERED,
 )
-from scrapy_mandelbot.robots.origins import leads_inside, robots_url
+from scrapy_mandelbot.robots.inside import leads_inside
+from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import (
     ENOUGH_BROKEN_OFF,
     Answer,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
+from scrapy_mandelbot.crawl import CITED
 from scrapy_mandelbot.robots.origins import robots_url
 
 if TYPE_CHECKING:
@@ -98,7 +99,6 @@ class EntryFile:
         self.path.unlink(missing_ok=True)
 
 
-_CITED = "mandelbot_sitemap"  # meta key of a request for a sitemap
 _DOUBTED = "mandelbot_in_doubt"  # meta key of a request for the robots.txt of a site in doubt
 _READ, _MISSED = "_mandelbot_read_sitemap", "_mandelbot_missed_sitemap"
 _HEARD, _UNHEARD = "_mandelbot_heard_site", "_mandelbot_unheard_site"
@@ -138,7 +138,7 @@ def sitemap_request(spider: Spider, cited: Cited, *, once: bool = False) -> Requ
         errback=getattr(spider, _MISSED),
         dont_filter=not once,
         # Tags of a sitemap say that no search is to find it, and nothing of what it lists.
-        meta={_CITED: asdict(cited), "allow_offsite": True, "dont_obey_robot_tags": True},
+        meta={CITED: asdict(cited), "allow_offsite": True, "dont_obey_robot_tags": True},
     )
 
 
@@ -158,12 +158,12 @@ def robots_request(spider: Spider, site: str) -> Request:
 
 def is_own(request: Request) -> bool:
     """Return whether a request is one of these."""
-    return _CITED in request.meta or _DOUBTED in request.meta
+    return CITED in request.meta or _DOUBTED in request.meta
 
 
 def cited_of(request: Request) -> Cited | None:
     """Return the sitemap that a request is for; None: it is for no sitemap."""
-    cited = request.meta.get(_CITED)
+    cited = request.meta.get(CITED)
     return None if cited is None else Cited(**cited)
 
 

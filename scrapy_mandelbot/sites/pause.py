@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -173,8 +174,9 @@ class PauseLaw:
             step, left = step + 1, left - 1
         return seconds
 
+    @cached_property
     def of_a_part(self) -> PauseLaw:
-        """Return the law for a part of a site that is well else."""
+        """The law for a part of a site that is well else."""
         return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.pause import Pause, Refusal
+from scrapy_mandelbot.sites.pause import Pause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
 from scrapy_mandelbot.sites.recovery import Mode, Recovery
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import PauseLaw
 
 MOST_ROUTES = 1_000
 """Proxies that are told apart for one site."""
 REMEMBERED = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
+_AWAITS_PROBE = frozenset({PauseState.PAUSED, PauseState.ONCE_EACH})
 
 
 class Route:
@@ -48,16 +48,21 @@ class Routes:
         self._law = law
         self._by_name: dict[str, Route] = {}
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def names(self) -> Iterable[str]:
+        """Return those that were used, and the one that is none."""
+        return {"", *self._by_name}
 
     def items(self) -> Iterator[tuple[str, Route]]:
         """Yield the routes with their names."""
         yield from self._by_name.items()
 
-    def get(self, name: str) -> Route | None:
-        """Return a route; None: it is open, and was never in trouble."""
-        return self._by_name.get(name)
+    def pause(self, name: str = "") -> Pause | None:
+        """Return the pause of a route; None: it was never paused."""
+        route = self._by_name.get(name)
+        return None if route is None else route.pause
 
     def use(self, name: str) -> Route:
         """Return a route, noted if need be."""
@@ -72,7 +77,10 @@ class Routes:
     @property
     def is_plain(self) -> bool:
         """Whether none of them holds anything back."""
-        return not self.has_proxies and all(route.pause.is_open for route in self._by_name.values())
+        for name, route in self._by_name.items():  # noqa: SIM110 -- each 503 comes by several times
+            if name or not route.pause.is_open:
+                return False
+        return True
 
     def is_faded(self, now: float) -> bool:
         """Return whether nothing would be lost by forgetting all of them."""
@@ -118,7 +126,7 @@ class Routes:
             return False
         return not any(one.pause.is_passable for proxy, one in self._by_name.items() if proxy)
 
-    def has_given_up(self, name: str) -> bool:
+    def has_given_up(self, name: str = "") -> bool:
         """Return whether a route is not used again in this run."""
         route = self._by_name.get(name)
         return route is not None and route.pause.state is PauseState.GIVEN_UP
@@ -143,7 +151,7 @@ class Routes:
         route = self._by_name.get(flight.route)
         if route is None:
             return
-        is_probe = route.pause.state in {PauseState.PAUSED, PauseState.ONCE_EACH}
+        is_probe = route.pause.state in _AWAITS_PROBE
         route.pause.take(Fact.SENT, now)
         if is_probe:
             route.probe = flight
@@ -208,7 +216,9 @@ class Routes:
 
     def end_pause(self, now: float) -> None:
         """Let the probe go at once, as the operator knows that the site is well."""
-        self.use("").pause.take(Fact.ENDED_BY_HAND, now)
+        pause = self.pause()
+        if pause is not None:
+            pause.take(Fact.ENDED_BY_HAND, now)
 
     def give_up(self, now: float, reason: str) -> list[str]:
         """Use none of them any more; return the names of those that were not given up yet."""
@@ -219,6 +229,20 @@ class Routes:
             if route.pause.take(Fact.GIVE_UP, now, refusal) is News.GAVE_UP:
                 names.append(name)
         return names
+
+    def is_probe(self, flight: Flight) -> bool:
+        """Return whether a request is the one that asks whether the pause of its route is over."""
+        return flight in self.probes()
+
+    def is_probed(self, name: str) -> bool:
+        """Return whether a probe is on its way by a route."""
+        route = self._by_name.get(name)
+        return route is not None and route.probe is not None
+
+    def awaits_probe(self, name: str) -> bool:
+        """Return whether the request that goes next by a route is the probe."""
+        pause = self.pause(name)
+        return pause is not None and pause.state in _AWAITS_PROBE
 
     def probes(self) -> Iterator[Flight]:
         """Yield the probes on their way."""
@@ -237,3 +261,7 @@ class Routes:
         if not self.has_proxies:
             return -inf
         return min(route.pause.due(now) for name, route in self._by_name.items() if name)
+
+
+NO_ROUTES = Routes(PauseLaw())
+"""Of all sites that were never in trouble; a site has routes of its own before it writes any."""

@@ -15,14 +15,14 @@ from collections import OrderedDict
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.pause import Pause
+from scrapy_mandelbot.sites.pause import Pause, PauseLaw
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
+    from scrapy_mandelbot.sites.pause import LeftPause, Refusal
 
 MOST_REFUSED_URLS = 1_000
 """Of a site; those that were refused first are forgotten."""
@@ -119,12 +119,21 @@ class _RefusedUrl:
 class Sections:
     """The parts of one site that were refused. Ticks are those of its state."""
 
-    __slots__ = ("_law", "_new_since_good", "_sections", "_since_good", "_urls", "good_at")
+    __slots__ = (
+        "_aside",
+        "_law",
+        "_new_since_good",
+        "_sections",
+        "_since_good",
+        "_urls",
+        "good_at",
+    )
 
     def __init__(self, law: PauseLaw) -> None:
-        self._law = law.of_a_part()
+        self._law = law.of_a_part
         self._urls: OrderedDict[bytes, _RefusedUrl] = OrderedDict()
         self._sections: OrderedDict[str, Section] = OrderedDict()
+        self._aside: dict[str, Section] = {}
         self._new_since_good: set[bytes] = set()
         self._since_good: set[bytes] = set()
         self.good_at = -1
@@ -135,23 +144,32 @@ class Sections:
 
     # Asked.
 
+    @property
+    def has_any_aside(self) -> bool:
+        """Whether any section is set aside."""
+        return bool(self._aside)
+
     def set_aside(self) -> Iterator[Section]:
         """Yield the sections that are set aside."""
-        for section in self._sections.values():
-            if section.pause is not None:
-                yield section
+        yield from self._aside.values()
+
+    def probes(self) -> Iterator[Flight]:
+        """Yield the probes of sections on their way."""
+        for section in self._aside.values():
+            if section.probe is not None:
+                yield section.probe
 
     def section_of(self, url: str) -> Section | None:
-        """Return the section set aside in which a URL is."""
-        for path in sections_of(url):
-            section = self._sections.get(path)
-            if section is not None and section.pause is not None:
-                return section
+        """Return the section set aside in which a URL is; None: it is in none."""
+        if self._aside:
+            for path in sections_of(url):
+                if path in self._aside:
+                    return self._aside[path]
         return None
 
     def due(self, path: str, now: float) -> float:
         """Return when a request of the section with this path may be sent."""
-        section = self._sections.get(path)
+        section = self._aside.get(path)
         return now if section is None else section.due(now)
 
     def was_refused(self, fingerprint: bytes) -> bool:
@@ -189,6 +207,7 @@ class Sections:
             section = self._sections[left.section] = Section(left.section, self.good_at)
             section.pause, section.is_told = Pause(self._law), True
             section.pause.go_on(now, left)
+            self._aside[left.section] = section
 
     def hand_out(self, flight: Flight, now: float) -> None:
         """Note that a request goes out; where the probe of its section is due, this is it."""
@@ -219,6 +238,7 @@ class Sections:
                     section.refused.clear()
             if (section.pause is None or section in ended) and not section.refused:
                 del self._sections[path]
+                self._aside.pop(path, None)
         self.good_at = max(self.good_at, flight.tick)
         return ended
 
@@ -248,6 +268,8 @@ class Sections:
         for other in list(self._sections.values()):
             if other is not section and other.path.startswith(section.path):
                 del self._sections[other.path]
+                self._aside.pop(other.path, None)
+        self._aside[section.path] = section
         section.pause = Pause(self._law)
         section.pause.take(Fact.REFUSED, refusal.now, refusal)
         section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
@@ -297,7 +319,7 @@ class Sections:
 
     def lost(self, flight: Flight, now: float) -> bool:
         """Note that a request ended and told nothing; return whether it was a section's probe."""
-        for section in self.set_aside():
+        for section in self._aside.values():
             if section.probe is flight and section.pause is not None:
                 section.probe = None
                 section.pause.take(Fact.PROBE_LOST, now)
@@ -346,3 +368,7 @@ class Sections:
                 del self._sections[section.path]
                 return True
         return False
+
+
+NO_SECTIONS = Sections(PauseLaw())
+"""Of all sites that have refused nothing; a site has sections of its own before it writes any."""

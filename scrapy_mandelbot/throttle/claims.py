@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.sites.site import SiteState
     from scrapy_mandelbot.store.contract import LiveStore
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 LEASE_FOR = 15.0
 """Seconds after which another crawl may do what one that died was about to do."""
@@ -35,7 +35,7 @@ _UNUSED_FOR = 2.0  # seconds that a lease is had without being used
 class _AskedLease:
     """A lease that was asked for."""
 
-    site: SiteState
+    site: CrawledSite
     lease: Lease
     key: str
     not_before: float = inf
@@ -52,8 +52,8 @@ class _AskedLease:
     def is_in_use(self) -> bool:
         """Whether a request is on its way for which it was asked for."""
         if self.lease is Lease.TURN:
-            return self.site.has_unused_turn
-        return self.site.is_probed(split_key(self.key)[1])
+            return self.site.turns.has_unused
+        return self.site.routes.is_probed(split_key(self.key)[1])
 
 
 class Claims:
@@ -69,7 +69,7 @@ class Claims:
         self,
         store: LiveStore,
         clock: Clock,
-        look_again: Callable[[SiteState], None],
+        look_again: Callable[[CrawledSite], None],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -82,7 +82,7 @@ class Claims:
     def __len__(self) -> int:
         return len(self._claims)
 
-    def due(self, site: SiteState, route: str, now: float) -> float:
+    def due(self, site: CrawledSite, route: str, now: float) -> float:
         """Return when the crawl may ask a site next, as far as that takes a lease.
 
         Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
@@ -93,13 +93,13 @@ class Claims:
             route: that the request goes.
             now: seconds.
         """
-        if site.awaits_probe(route):
+        if site.routes.awaits_probe(route):
             return self._due(site, Lease.PROBE, key_of(site.name, route), now)
-        if site.needs_turn(now):
+        if site.turns.is_needed(now):
             return self._due(site, Lease.TURN, site.name, now)
         return now
 
-    def settle(self, site: SiteState, route: str) -> None:
+    def settle(self, site: CrawledSite, route: str) -> None:
         """Note which leases of a site are in use, and give those back that were and are not."""
         for lease, key in (Lease.PROBE, key_of(site.name, route)), (Lease.TURN, site.name):
             claim = self._claims.get((lease, key))
@@ -118,7 +118,7 @@ class Claims:
             self._timer.cancel()
             self._timer = None
 
-    def _due(self, site: SiteState, lease: Lease, key: str, now: float) -> float:
+    def _due(self, site: CrawledSite, lease: Lease, key: str, now: float) -> float:
         claim = self._claims.get((lease, key))
         if claim is not None and (claim.ends_at > now or claim.not_before > now):
             return now if claim.ends_at > now else claim.not_before
@@ -205,4 +205,4 @@ class Claims:
         """Return seconds; a turn that is due later than that is of another pace, or clock."""
         if claim.lease is Lease.PROBE:
             return inf
-        return claim.site.longest_wait(now) + _CLOCKS_DIFFER
+        return claim.site.turns.due_after(now) - now + _CLOCKS_DIFFER

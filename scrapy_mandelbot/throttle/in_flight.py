@@ -1,5 +1,7 @@
 """What is in flight: the requests outside of the queue, and how many in which download slot.
 
+What a request needs is looked up once, when it is handed out, and carried on its flight.
+
 A request goes back to the queue by being returned from a middleware. On its way it passes the dupe
 filter again, so it is marked ``dont_filter`` until it is back; left on it, the mark would be copied
 by redirects and would switch the off-site filter off. The downloader writes ``download_slot`` into
@@ -23,10 +25,42 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
+_NO_META: Mapping[str, object] = {}
 _FEW = 1_000  # flights; of more it is looked whether they are under way
+
+
+class RequestInFlight(Flight):
+    """What the crawl knows of a request while it is outside of the queue."""
+
+    __slots__ = (
+        "dont_filter",
+        "is_noticed",
+        "is_waiting",
+        "meta",
+        "not_before",
+        "slot",
+        "waits_since",
+    )
+    site: CrawledSite
+
+    def __init__(self, request: Request, site: CrawledSite, route: str = "") -> None:
+        super().__init__(request, site, route)
+        self.is_waiting = False
+        """Whether it waits, and holds no place of the downloader."""
+        self.is_noticed = False
+        """Whether its answer has been taken into account."""
+        self.not_before = 0.0
+        """When it may be sent, as far as its URL alone is refused."""
+        self.waits_since: float | None = None
+        """Since when it waits for the end of a pause, where it is not from the queue."""
+        self.slot = ""
+        """The download slot through which it goes, where it is from the queue."""
+        self.dont_filter = False
+        self.meta = _NO_META
+        """Of the meta keys that the way out changes, those that it had in the queue."""
 
 
 class _Was(NamedTuple):
@@ -49,13 +83,13 @@ class InFlight:
         lost: called with a flight that has ended, as a middleware swallowed its request.
     """
 
-    def __init__(self, crawler: Crawler, lost: Callable[[Flight], None]) -> None:
+    def __init__(self, crawler: Crawler, lost: Callable[[RequestInFlight], None]) -> None:
         self._crawler = crawler
         self._lost = lost
         self.slot_changed: list[Callable[[str, int], None]] = []
         """Called with a download slot that has one more or one less, and how many it has."""
-        self._flights: dict[Request, Flight] = {}
-        self._in_slots: dict[str, set[Flight]] = {}
+        self._flights: dict[Request, RequestInFlight] = {}
+        self._in_slots: dict[str, set[RequestInFlight]] = {}
         self.limits: dict[str, float] = {}
         """How many requests those slots may transfer at once, as it was when they were empty."""
         # What each was, and when it may go; not its flight, which would keep the request for ever.
@@ -67,11 +101,11 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._flights)
 
-    def flights(self) -> Iterator[Flight]:
+    def flights(self) -> Iterator[RequestInFlight]:
         """Yield all of them."""
         yield from self._flights.values()
 
-    def hand_out(self, flight: Flight) -> None:
+    def hand_out(self, flight: RequestInFlight) -> None:
         """Note what a request looks like as it leaves the queue for its download slot."""
         request: Request = flight.request
         self._flights[request] = flight
@@ -89,9 +123,9 @@ class InFlight:
         if len(self._flights) > self._look_at:
             self._drop_lost()
 
-    def add(self, request: Request, site: SiteState, route: str) -> Flight:
+    def add(self, request: Request, site: CrawledSite, route: str) -> RequestInFlight:
         """Note a request on its way, which need not be from the queue."""
-        flight = self._flights[request] = Flight(request, site, route)
+        flight = self._flights[request] = RequestInFlight(request, site, route)
         site.tally.taken += not is_of_the_package(request)
         if len(self._flights) > self._look_at:
             self._drop_lost()
@@ -119,7 +153,7 @@ class InFlight:
             self.drop_if_lost(flight)
         return self.in_slot(slot) >= most
 
-    def drop_if_lost(self, flight: Flight) -> bool:
+    def drop_if_lost(self, flight: RequestInFlight) -> bool:
         """Return whether a request has ended without a word, and is in flight no longer."""
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
             return False
@@ -129,7 +163,7 @@ class InFlight:
         self._lost(flight)
         return True
 
-    def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
+    def send_back(self, flight: RequestInFlight, not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back to the queue.
 
         Args:
@@ -139,6 +173,7 @@ class InFlight:
         """
         request: Request = flight.request
         self.let_go(flight)
+        flight.site.tally.taken -= 1  # it is taken in anew
         self.coming_back[request] = _Was(flight.dont_filter, flight.meta, not_before)
         request.dont_filter = True
         return request
@@ -164,7 +199,7 @@ class InFlight:
                 request.meta.pop(key, None)
         return was.not_before
 
-    def let_go(self, flight: Flight) -> None:
+    def let_go(self, flight: RequestInFlight) -> None:
         """Forget a request that has its answer, or never gets one."""
         self._flights.pop(flight.request, None)
         slot = flight.slot

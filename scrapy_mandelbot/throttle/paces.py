@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.pace import Pace
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 _NAMED = 5  # of the lines that cannot be read
 
@@ -36,14 +36,14 @@ class Paces:
         config: Config,
         clock: Clock,
         tell: Callable[..., None],
-        pace_changed: Callable[[SiteState], None],
+        pace_changed: Callable[[CrawledSite], None],
     ) -> None:
         self._config = config
         self._now = clock.now
         self._tell = tell
         self._pace_changed = pace_changed
 
-    def learn(self, site: SiteState, robots: RobotsTxt, agent: Agent, until: float) -> bool:
+    def learn(self, site: CrawledSite, robots: RobotsTxt, agent: Agent, until: float) -> bool:
         """Have a site asked as its robots.txt asks of an agent, or as the project has set.
 
         Args:
@@ -59,12 +59,12 @@ class Paces:
         if by_hand is not None:
             return self._keep_to(site, pace_by_hand(by_hand, robots, agent), until)
         lines = unreadable_lines(robots, agent)
-        if lines and _is_news(site, "unreadable"):
+        if lines and site.is_news("unreadable"):
             named = ", ".join(map(str, lines[:_NAMED]))
             self._tell(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
         return self._keep_to(site, pace_of_file(robots, agent, self._config.pace_law), until)
 
-    def learn_by_hand(self, site: SiteState) -> bool:
+    def learn_by_hand(self, site: CrawledSite) -> bool:
         """Have a site asked as the project has set, as long as no rules are known.
 
         Returns:
@@ -73,19 +73,19 @@ class Paces:
         by_hand = self._config.delay_by_hand(site.name)
         if by_hand is None:
             return self._keep_to_what_is_left(site)
-        if site.has_pace:
+        if site.turns.is_on:
             return False
         until = -inf if self._config.obeys_pace else inf
         return self._keep_to(site, pace_by_hand(by_hand), until)
 
-    def _keep_to(self, site: SiteState, pace: Pace, until: float) -> bool:
+    def _keep_to(self, site: CrawledSite, pace: Pace, until: float) -> bool:
         now = self._now()
-        is_restored = not site.has_pace and site.resumes_at > now and not pace.is_free
+        is_restored = not site.turns.is_on and site.turns.resumes_at > now and not pace.is_free
         if not site.keep_to(pace, until, now):
             return False
         if is_restored:
             self._tell(events.TURN_RESTORED)
-        if not pace.is_free and _is_news(site, "pace"):
+        if not pace.is_free and site.is_news("pace"):
             self._tell(events.PACE, where=site.name, pace=pace, source=pace.source)
             if pace.asked > pace.longest:
                 asked, longest = pace.asked, pace.longest
@@ -93,20 +93,13 @@ class Paces:
         self._pace_changed(site)
         return True
 
-    def _keep_to_what_is_left(self, site: SiteState) -> bool:
+    def _keep_to_what_is_left(self, site: CrawledSite) -> bool:
         """Leave a site alone as long as the pace that a former run knew lets it be."""
         if not self._config.obeys_pace:
-            site.pace_until = inf
+            site.turns.known_until = inf
             return False
         if not site.keep_to_what_is_left(self._config.pace_longest, self._now()):
             return False
         self._tell(events.TURN_RESTORED)
         self._pace_changed(site)
         return True
-
-
-def _is_news(site: SiteState, what: str) -> bool:
-    if what in site.told:
-        return False
-    site.told |= {what}
-    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
@@ -101,6 +101,47 @@ def site_of_request(request: Request) -> str:
     return site_of(urlparse_cached(request))
 
 
+class CrawledSite(SiteState):
+    """The state of a site, and what else a crawl keeps of it."""
+
+    __slots__ = ("rules", "slots", "tally", "told")
+
+    def __init__(self, name: str, law: PauseLaw) -> None:
+        super().__init__(name, law)
+        self.rules: Callable[[], Any] = _nothing
+        """Returns its rules as they were found out last, if they are at hand."""
+        self.slots: set[str] = set()
+        """Download slots through which it was asked."""
+        self.tally = Tally()
+        """What became of its requests."""
+        self.told: frozenset[str] = frozenset()
+        """What has been told of it once."""
+
+    def sent(self, flight: Flight, now: float) -> None:
+        """Note that a request leaves for the site."""
+        super().sent(flight, now)
+        if self.turns.is_on:
+            self.tally.left(now)
+
+    def is_news(self, what: str) -> bool:
+        """Return whether that was never told of it; now it is."""
+        if what in self.told:
+            return False
+        self.told |= {what}
+        return True
+
+
+def _nothing() -> None:
+    pass
+
+
+def shut_routes(site: SiteState, now: float) -> Iterator[str]:
+    """Yield the routes by which a site is asked nothing now."""
+    for route in sorted(site.routes.names()):
+        if site.is_shut(now, route):
+            yield route
+
+
 class Sites:
     """The states of sites by name, as ``sites["https://example.com"]``.
 
@@ -115,9 +156,9 @@ class Sites:
         """What was counted of all sites while nobody kept a record of each."""
         self._tally_of: Callable[[str], Tally] = lambda _: self._counted
         self._tallies: Callable[[], Iterable[Tally]] = tuple
-        self._all: WeakValueDictionary[str, SiteState] = WeakValueDictionary()
-        self._recent: OrderedDict[str, SiteState] = OrderedDict()
-        self._in_trouble: OrderedDict[str, SiteState] = OrderedDict()
+        self._all: WeakValueDictionary[str, CrawledSite] = WeakValueDictionary()
+        self._recent: OrderedDict[str, CrawledSite] = OrderedDict()
+        self._in_trouble: OrderedDict[str, CrawledSite] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -125,7 +166,7 @@ class Sites:
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._all))
 
-    def __getitem__(self, name: str) -> SiteState:
+    def __getitem__(self, name: str) -> CrawledSite:
         return self._all[name]
 
     def __repr__(self) -> str:
@@ -134,11 +175,11 @@ class Sites:
     def __contains__(self, name: object) -> bool:
         return name in self._all
 
-    def get(self, name: str) -> SiteState | None:
+    def get(self, name: str) -> CrawledSite | None:
         """Return what is known of a site; None: nothing."""
         return self._all.get(name)
 
-    def of(self, name: str) -> SiteState:
+    def of(self, name: str) -> CrawledSite:
         """Return what is known of a site, which is nothing at first."""
         site = self._recent.get(name)
         if site is not None:
@@ -146,7 +187,7 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = self._all[name] = SiteState(name, self._law)
+            site = self._all[name] = CrawledSite(name, self._law)
             site.tally = self._tally_of(name)
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:
@@ -173,7 +214,7 @@ class Sites:
             total.add(one)
         return total
 
-    def settle(self, site: SiteState) -> None:
+    def settle(self, site: CrawledSite) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""
         if site.is_plain:
             self._in_trouble.pop(site.name, None)
@@ -182,12 +223,12 @@ class Sites:
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)
 
-    def forget(self, site: SiteState) -> None:
+    def forget(self, site: CrawledSite) -> None:
         """Know nothing of a site any more, as another crawl asks it from now on."""
         self._recent.pop(site.name, None)
         self._in_trouble.pop(site.name, None)
         self._all.pop(site.name, None)
 
-    def in_trouble(self) -> list[SiteState]:
+    def in_trouble(self) -> list[CrawledSite]:
         """Return the sites that are paused, probed, given up, or asked at a pace."""
         return list(self._in_trouble.values())

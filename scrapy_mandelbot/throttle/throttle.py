@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from scrapy.utils.job import job_dir
 
@@ -17,6 +17,7 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.sites.pause import LeftPause, Refusal
 from scrapy_mandelbot.sites.pause_table import News
+from scrapy_mandelbot.sites.probe import choose_probe
 from scrapy_mandelbot.sites.site import Admission
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims
@@ -29,6 +30,7 @@ from scrapy_mandelbot.throttle.site_map import (
     Sites,
     in_words,
     route_by_proxy,
+    shut_routes,
     site_of_request,
     split_key,
 )
@@ -44,9 +46,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.site import SiteState
     from scrapy_mandelbot.store.contract import KeptPause, Store
+    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
@@ -61,29 +63,29 @@ class QueueListener(Protocol):
 
     def __len__(self) -> int: ...
 
-    def waiting(self, site: SiteState) -> int:
+    def waiting(self, site: CrawledSite) -> int:
         """Return how many requests for the site it holds."""
 
     def rouse_some(self, most: int) -> bool:
         """Let so much of what a former run has left take part; return whether there is more."""
 
-    def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
+    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
         """Yield site, route, section if they are kept by it, and number of its requests.
 
         Those that it has as it is asked for the first; it may change before it is asked for more.
         """
 
-    def delayed(self) -> Iterator[tuple[SiteState, float]]:
+    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
         """Yield site and time of each request that waits for a time of its own, likewise."""
 
     @property
     def slot_changed(self) -> Callable[[str, int], None]:
         """What is called with a download slot that has one more or one less, and its number."""
 
-    def site_changed(self, site: SiteState) -> None:
+    def site_changed(self, site: CrawledSite) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
 
-    def end_delays(self, site: SiteState) -> None:
+    def end_delays(self, site: CrawledSite) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
 
 
@@ -124,7 +126,7 @@ class Throttle:
         self._law = replace(config.pause_law, asks_once=not self.keeps_given_up)
         self.sites = Sites(self._law)
         """What is known of each site."""
-        self.in_flight = InFlight(crawler, self._ended)
+        self.in_flight = InFlight(crawler, self.ended)
         """The requests outside of the queue."""
 
     def listen(self, queue: QueueListener) -> None:
@@ -147,13 +149,13 @@ class Throttle:
         """Return the route that a request goes as it stands."""
         return "" if self._route_of is None else self._route_of(request)
 
-    def site_of(self, request: Request) -> SiteState:
+    def site_of(self, request: Request) -> CrawledSite:
         """Return what is known of the site that a request goes to."""
         return self.sites.of(site_of_request(request))
 
     # Asked and told by the queue.
 
-    def may_hand_out(self, site: SiteState, route: str, section: str = "") -> bool:
+    def may_hand_out(self, site: CrawledSite, route: str, section: str = "") -> bool:
         """Return whether the queue may hand out a request of a site now.
 
         If it may at a later time, the queue is told then.
@@ -168,28 +170,28 @@ class Throttle:
         self._look_for_lost(site)
         if site in self._again:
             return False
-        if site.scout is None and site.has_given_up(route):
+        if site.scout is None and site.routes.has_given_up(route):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
-        due = max(site.due(now, route), site.section_due(section, now))
+        due = max(site.due(now, route), site.sections.due(section, now))
         if due <= now:
             due = self._claimed_at(site, route, now)
         if due <= now:
             return True
         if site.pause_due(now, route) <= now and site.scout is None:
             self._note_wait(site, now)
-        elif route:
-            site.use_routes(route)
+        else:
+            site.note_route(route)
         self._alarm.set(site, due)
         return False
 
-    def holds_back(self, site: SiteState, route: str, section: str = "") -> bool:
+    def holds_back(self, site: CrawledSite, route: str, section: str = "") -> bool:
         """Return whether requests of a site have to wait for a time, not for another one."""
-        if site.has_given_up(route) and not self.keeps_given_up:
+        if site.routes.has_given_up(route) and not self.keeps_given_up:
             return False
         return site.holds_back(self._now(), route, section)
 
-    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+    def hand_out(self, flight: RequestInFlight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
         site = flight.site
         self.in_flight.hand_out(flight)
@@ -200,27 +202,27 @@ class Throttle:
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
-    def choose(self, requests: Sequence[Request], site: SiteState, route: str) -> int | None:
+    def choose(self, requests: Sequence[Request], site: CrawledSite, route: str) -> int | None:
         """Return which of these requests had best ask a paused site how it is; None: none."""
 
         def fingerprint_of(number: int) -> bytes:
             return self._fingerprint(requests[number])
 
-        return site.choose_probe([one.url for one in requests], fingerprint_of, route)
+        return choose_probe(site, [one.url for one in requests], fingerprint_of, route)
 
-    def ask_again(self, site: SiteState) -> bool:
+    def ask_again(self, site: CrawledSite) -> bool:
         """Ask a paused site for a page that it answered well; return whether it is asked."""
         is_asked = self._again.ask(site)
         if is_asked:
             self._tell(events.ASKED_AGAIN)
         return is_asked
 
-    def may_go_at(self, request: Request, site: SiteState, route: str) -> tuple[float, bool]:
+    def may_go_at(self, request: Request, site: CrawledSite, route: str) -> tuple[float, bool]:
         """Return when a request may go that was refused, and whether its page is to blame."""
-        if not site.has_refused or site.has_given_up(route):
+        if not site.has_refused or site.routes.has_given_up(route):
             return 0.0, False
         fingerprint = self._fingerprint(request)
-        return site.may_go_at(fingerprint, route), bool(site.times_alone(fingerprint))
+        return site.may_go_at(fingerprint, route), bool(site.sections.times_alone(fingerprint))
 
     # Asked by who wants to know how the crawl stands.
 
@@ -243,12 +245,12 @@ class Throttle:
         """Let so much of what a former run has left take part; return whether there is more."""
         return any(queue.rouse_some(most) for queue in self._queues)
 
-    def lines(self) -> Iterator[tuple[SiteState, str, str, int]]:
+    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
         """Yield site, route, section and number of what waits: see `QueueListener.lines`."""
         for queue in self._queues:
             yield from queue.lines()
 
-    def delayed(self) -> Iterator[tuple[SiteState, float]]:
+    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
         """Yield site and time of each request of the queues that waits for a time of its own."""
         for queue in self._queues:
             yield from queue.delayed()
@@ -258,9 +260,9 @@ class Throttle:
         now, shut, given_up = self._now(), 0, 0
         for queue in self._queues:
             for site, route, section, count in queue.lines():
-                if site.is_shut(now, route) or site.section_due(section, now) > now:
+                if site.is_shut(now, route) or site.sections.due(section, now) > now:
                     shut += count
-                    given_up += count * site.has_given_up(route)
+                    given_up += count * site.routes.has_given_up(route)
         return shut, given_up
 
     def shut(self) -> set[str]:
@@ -274,7 +276,7 @@ class Throttle:
         return {
             in_words(site.name, route): site.in_words(route, now)
             for site in self.sites.in_trouble()
-            for route in site.shut_routes(now)
+            for route in shut_routes(site, now)
         }
 
     # Told by the operator.
@@ -298,7 +300,7 @@ class Throttle:
             return False
         if site.held_until > now:
             site.hold(now, now)
-        site.end_pause(now)
+        site.routes.end_pause(now)
         if self._claims is not None:  # the store would have the others wait, and this one too
             self._report.forget(site, "")
         self._end_delays(site)
@@ -309,7 +311,7 @@ class Throttle:
         """Give up every site that is shut."""
         now = self._now()
         for site in self.sites.in_trouble():
-            if any(True for _ in site.shut_routes(now)):
+            if any(True for _ in shut_routes(site, now)):
                 for route in site.give_up(now, reason):
                     self._report.given_up(site, route, now, kept=self.keeps_given_up)
                 self._end_delays(site)
@@ -317,32 +319,34 @@ class Throttle:
 
     # Asked by the middlewares, of a request on its way.
 
-    def flight_of(self, request: Request) -> Flight:
+    def flight_of(self, request: Request) -> RequestInFlight:
         """Return what is known of a request on its way."""
         flight = self.in_flight.get(request)
         if flight is None:
             flight = self.in_flight.add(request, self.site_of(request), self.route_of(request))
         return flight
 
-    def has_given_up(self, flight: Flight) -> bool:
+    def has_given_up(self, flight: RequestInFlight) -> bool:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
         if not site.has_refused:
-            return site.has_given_up(flight.route if flight.passed is None else flight.passed)
+            return site.routes.has_given_up(
+                flight.route if flight.passed is None else flight.passed
+            )
         return site.is_given_up_for(flight, self._fingerprint(flight.request))
 
-    def can_go_back(self, flight: Flight) -> bool:
+    def can_go_back(self, flight: RequestInFlight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""
         return flight.is_from_queue and (self.keeps_given_up or not self.has_given_up(flight))
 
-    def admit(self, flight: Flight) -> Admission:
+    def admit(self, flight: RequestInFlight) -> Admission:
         """Return whether a request may leave for its site now; if so, it does."""
         site, request = flight.site, flight.request
         if "dont_pause" in request.meta:
             flight.keeps_pauses = not request.meta["dont_pause"]
         if self._route_of is not None:
             flight.route = self._route_of(request)
-            site.use_routes(flight.route)
+            site.note_route(flight.route)
         now = self._now()
         if not site.is_plain:
             self._look_for_lost(site)
@@ -353,7 +357,7 @@ class Throttle:
             self.let_leave(flight)
         return admission
 
-    def let_leave(self, flight: Flight) -> None:
+    def let_leave(self, flight: RequestInFlight) -> None:
         """Note that a request leaves for its site."""
         site, now = flight.site, self._now()
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
@@ -363,7 +367,7 @@ class Throttle:
         self._report.keep_turn(site, now)
         self._settle_claims(site, flight.route)
 
-    async def wait(self, flight: Flight, admission: Admission) -> bool:
+    async def wait(self, flight: RequestInFlight, admission: Admission) -> bool:
         """Wait until a request may try again that never was in the queue.
 
         Returns:
@@ -371,12 +375,12 @@ class Throttle:
             given up, or the crawl is closing. Turns at a pace have no limit, as they come; a visit
             time has.
         """
-        self._ended(flight)  # its turn is another's
+        self.ended(flight)  # its turn is another's
         site, now = flight.site, self._now()
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
             self._alarm.set(site, self._due(flight, now))
-            longest = inf if site.shut_since is None else self._left(flight, now)
+            longest = inf if site.turns.shut_since is None else self._left(flight, now)
             return await self._room.wait(flight, longest)
         if flight.not_before <= now:
             if self.has_given_up(flight):
@@ -388,34 +392,34 @@ class Throttle:
         self._alarm.set(site, max(flight.not_before, due))
         return await self._room.wait(flight, self._left(flight, now))
 
-    def _left(self, flight: Flight, now: float) -> float:
+    def _left(self, flight: RequestInFlight, now: float) -> float:
         """Return the seconds that a request may still wait, all its waits counted together."""
         if flight.waits_since is None:
             flight.waits_since = now
         return flight.waits_since + self._config.pause_wait - now
 
-    def is_refused_alone(self, flight: Flight) -> bool:
+    def is_refused_alone(self, flight: RequestInFlight) -> bool:
         """Return whether the URL was tried often enough: it is refused, and no other is."""
         if not flight.site.has_refused:
             return False
         # Its first refusal is the site's business, and its second one the first of its own.
-        tries = flight.site.times_alone(self._fingerprint(flight.request)) - 2
-        return tries >= self._law.of_a_part().tries
+        tries = flight.site.sections.times_alone(self._fingerprint(flight.request)) - 2
+        return tries >= self._law.of_a_part.tries
 
-    def refusal_for(self, flight: Flight) -> Response | None:
+    def refusal_for(self, flight: RequestInFlight) -> Response | None:
         """Return the site's last refusal, as the answer to a request that is not sent."""
         return self._refusals.answer(flight)
 
     # Told by the middlewares, of what became of it.
 
-    def scouted(self, flight: Flight) -> None:
+    def scouted(self, flight: RequestInFlight) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
         site = flight.site
         if site.scout is flight:
             site.end_scout()
             self.update(site)
 
-    def answered(self, flight: Flight, *, is_page: bool = True) -> None:
+    def answered(self, flight: RequestInFlight, *, is_page: bool = True) -> None:
         """Note that the site answered the request, and asked for no pause.
 
         Args:
@@ -426,8 +430,8 @@ class Throttle:
         if site.is_plain and not site.has_refused:
             site.answered(flight, now, b"", is_page=is_page)
             return
-        pause = site.pause(flight.route)
-        before = set(site.sections())
+        pause = site.routes.pause(flight.route)
+        before = set(site.sections.set_aside())
         fingerprint = self._fingerprint(flight.request)
         news = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.settle(site)
@@ -445,7 +449,7 @@ class Throttle:
 
     def refused(
         self,
-        flight: Flight,
+        flight: RequestInFlight,
         reason: str,
         retry_after: float | None = None,
         response: Response | None = None,
@@ -467,9 +471,9 @@ class Throttle:
         fingerprint = self._fingerprint(flight.request)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
-        is_alone = bool(site.times_alone(fingerprint))
+        is_alone = bool(site.sections.times_alone(fingerprint))
         flight.not_before = site.may_go_at(fingerprint, route) if is_alone else 0.0
-        pause = site.pause(route)
+        pause = site.routes.pause(route)
         if news is News.SET_ASIDE:
             seconds = flight.not_before - now
             where = in_words(site.name, route)
@@ -478,11 +482,9 @@ class Throttle:
             self._evict(site, route)
             self._report.keep(site, route, pause.until, reason)
             self._report.paused(events.PAUSED, site, route, pause.until, pause.reason)
-            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif pause is not None and news is News.PROLONGED:
             self._report.keep(site, route, pause.until, pause.reason, pause.failed_probes)
             self._report.prolonged(events.PROLONGED, site, route, pause)
-            engine.mirror_pause(self._crawler, flight.request, pause.until - now)
         elif news in {News.GAVE_UP, News.ASKS_ONCE_EACH}:
             once = news is News.ASKS_ONCE_EACH
             if self.keeps_given_up and pause is not None:
@@ -493,18 +495,18 @@ class Throttle:
         if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
             self.update(site)
 
-    def is_silent(self, flight: Flight, failure: Failure) -> bool:
+    def is_silent(self, flight: RequestInFlight, failure: Failure) -> bool:
         """Return whether a request without an answer means that its site is down for a while."""
         is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
         fingerprint = self._fingerprint(flight.request)
         return flight.site.is_silent(flight, fingerprint, self._now(), is_certain=is_certain)
 
-    def handed_on(self, flight: Flight) -> None:
+    def handed_on(self, flight: RequestInFlight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._tell(events.HANDED_ON)
-        flight.site.forget_refusals(self._fingerprint(flight.request))
+        flight.site.sections.forget(self._fingerprint(flight.request))
 
-    def send_back(self, flight: Flight) -> Request:
+    def send_back(self, flight: RequestInFlight) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
         self._tell(events.BOUNCED)
         not_before = flight.not_before
@@ -513,25 +515,21 @@ class Throttle:
             soon = now + TRY_ANOTHER_AFTER
             not_before = max(not_before, min(flight.site.pause_due(now, flight.route), soon))
         request = self.in_flight.send_back(flight, not_before)
-        self._ended(flight)
+        self.ended(flight)
         return request
 
-    def send_back_for_its_turn(self, flight: Flight) -> Request:
+    def send_back_for_its_turn(self, flight: RequestInFlight) -> Request:
         """Return a request that came at a time at which it is not its turn, to send it back."""
         self._tell(events.TURN_MISSED)
         request = self.in_flight.send_back(flight)
-        self._ended(flight)
+        self.ended(flight)
         return request
 
-    def ended(self, flight: Flight) -> None:
-        """Note that a request has its answer, or will get none; it may yet be sent again."""
-        self._ended(flight)
-
-    def let_go(self, flight: Flight) -> None:
+    def let_go(self, flight: RequestInFlight) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
         self.in_flight.let_go(flight)
         if self.is_paced or not flight.site.is_plain:
-            self._ended(flight)
+            self.ended(flight)
 
     # Told by other crawls.
 
@@ -551,10 +549,10 @@ class Throttle:
         """Ask a site again that was left alone for another crawl, which has found it well."""
         name, route = split_key(key)
         site = self.sites.get(name)
-        own = None if site is None else site.pause(route)
+        own = None if site is None else site.routes.pause(route)
         if site is None or own is None or route or own.until > pause.until + 2 * GIVES_WAY:
             return
-        site.end_pause(self._now())
+        site.routes.end_pause(self._now())
         self.update(site)
 
     def hear_turn(self, name: str, due: float) -> bool:
@@ -562,25 +560,25 @@ class Throttle:
         if not self.is_paced:
             return False
         site = self.sites.of(name)
-        site.hold_turn(due)
+        site.turns.hold(due)
         self._alarm.set(site, due)
         return self._waiting(site) > 0
 
     # Paces.
 
-    def _note_wait(self, site: SiteState, now: float) -> None:
-        opens = site.note_wait(now)
+    def _note_wait(self, site: CrawledSite, now: float) -> None:
+        opens = site.turns.note_wait(now)
         if opens is not None:
-            self._report.paused(events.SHUT, site, "", opens, site.pace.visits_in_words)
+            self._report.paused(events.SHUT, site, "", opens, site.turns.pace.visits_in_words)
             for waiter in self._room.of(site):  # they wait for the visit time now
                 self._room.release(waiter, may_go=True)
 
-    def _count_wait(self, site: SiteState) -> None:
-        waited = site.end_wait(self._now())
+    def _count_wait(self, site: CrawledSite) -> None:
+        waited = site.turns.end_wait(self._now())
         if waited is not None:
             self._tell(events.TURN_WAITED, site=site.name, seconds=waited)
 
-    def _pace_changed(self, site: SiteState) -> None:
+    def _pace_changed(self, site: CrawledSite) -> None:
         self.sites.settle(site)
         self._alarm.set(site, self._now())  # who waits may have to wait no longer
 
@@ -590,34 +588,34 @@ class Throttle:
         One that is over by now ends with a probe all the same; one that is known goes on as it is.
         """
         site, now = self.sites.of(name), self._now()
-        known = site.pause(left.route)
+        known = site.routes.pause(left.route)
         is_news = left.until > now and not left.section and (known is None or known.is_open)
         site.go_on(now, left)
         self.sites.settle(site)
-        pause = site.pause(left.route)
+        pause = site.routes.pause(left.route)
         if is_news and pause is not None:
             self._alarm.set(site, pause.until)
             self._report.prolonged(events.RESTORED, site, left.route, pause)
 
     # The rest is for the above.
 
-    def _claimed_at(self, site: SiteState, route: str, now: float) -> float:
+    def _claimed_at(self, site: CrawledSite, route: str, now: float) -> float:
         """Return when the crawl may do what one alone does, of all that share the store."""
         return now if self._claims is None else self._claims.due(site, route, now)
 
-    def _due(self, flight: Flight, now: float) -> float:
+    def _due(self, flight: RequestInFlight, now: float) -> float:
         """Return when a request on its way may try again; ``inf``: it will be told."""
         due = flight.site.due(now, flight.route)
         return due if due > now else self._claimed_at(flight.site, flight.route, now)
 
-    def _admission(self, flight: Flight, now: float) -> Admission:
+    def _admission(self, flight: RequestInFlight, now: float) -> Admission:
         """Return whether a request may leave for its site now; if so, it has taken its turn."""
         site, route = flight.site, flight.route
         if self._claims is not None and not site.is_plain:
             # What is sent although its site is paused takes turns all the same.
-            asks = flight.keeps_pauses and site.awaits_probe(route)
-            may_be_next = site.due(now, route) <= now or site.has_unused_turn
-            if (asks or site.needs_turn(now)) and may_be_next:
+            asks = flight.keeps_pauses and site.routes.awaits_probe(route)
+            may_be_next = site.due(now, route) <= now or site.turns.has_unused
+            if (asks or site.turns.is_needed(now)) and may_be_next:
                 due = self._claimed_at(site, route, now)
                 if due > now:
                     self._alarm.set(site, due)
@@ -627,17 +625,17 @@ class Throttle:
             self._settle_claims(site, route)
         return admission
 
-    def _settle_claims(self, site: SiteState, route: str) -> None:
+    def _settle_claims(self, site: CrawledSite, route: str) -> None:
         if self._claims is not None and len(self._claims):
             self._claims.settle(site, route)
 
-    def update(self, site: SiteState) -> None:
+    def update(self, site: CrawledSite) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""
         if self._claims is not None and len(self._claims):
-            for route in site.route_names():
+            for route in site.routes.names():
                 self._settle_claims(site, route)
         now = self._now()
-        held_for, shut_for = site.end_hold(now), site.end_shut(now)
+        held_for, shut_for = site.end_hold(now), site.turns.end_shut(now)
         if held_for is not None:
             self._report.forget(site, "")
             self._report.resumed(events.RESUMED, site, "", held_for)
@@ -652,13 +650,13 @@ class Throttle:
             queue.site_changed(site)
         engine.wake(self._crawler)
 
-    def _end_delays(self, site: SiteState) -> None:
+    def _end_delays(self, site: CrawledSite) -> None:
         for queue in self._queues:
             queue.end_delays(site)
 
     def _let_wait_end(self, waiter: Any, now: float) -> None:
         flight = waiter.flight
-        site: SiteState = flight.site
+        site: CrawledSite = flight.site
         if flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
             self._alarm.set(site, flight.not_before)
         elif flight.keeps_pauses and self.has_given_up(flight):
@@ -669,22 +667,23 @@ class Throttle:
         else:
             self._alarm.set(site, self._due(flight, now))
 
-    def _look(self, site: SiteState) -> None:
+    def _look(self, site: CrawledSite) -> None:
         """See whether those have ended without a word that others wait for."""
         if self._look_for_lost(site):
             self.update(site)
 
-    def _look_for_lost(self, site: SiteState) -> bool:
+    def _look_for_lost(self, site: CrawledSite) -> bool:
         """Have no site wait for a request that a middleware has swallowed, and told nobody."""
         lost = False
         for flight in list(site.awaited()):
-            if self.in_flight.drop_if_lost(flight):
+            if self.in_flight.drop_if_lost(cast("RequestInFlight", flight)):
                 lost = True
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
-                site.still_waits(self._now())  # in its download slot: DOWNLOAD_DELAY
+                site.turns.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
         return lost
 
-    def _ended(self, flight: Flight) -> None:
+    def ended(self, flight: RequestInFlight) -> None:
+        """Note that a request has its answer, or will get none; it may yet be sent again."""
         site, now, was_sent = flight.site, self._now(), flight.is_sent
         if not site.ended(flight, now):
             return
@@ -692,14 +691,14 @@ class Throttle:
             self._report.keep_turn(site, now)
         self.update(site)
 
-    def _waiting(self, site: SiteState) -> int:
+    def _waiting(self, site: CrawledSite) -> int:
         return sum(queue.waiting(site) for queue in self._queues)
 
     def _fingerprint(self, request: Request) -> bytes:
         """Return what tells the request from others, also after it was on disk."""
         return self._crawler.request_fingerprinter.fingerprint(request)
 
-    def _evict(self, site: SiteState, route: str | None) -> None:
+    def _evict(self, site: CrawledSite, route: str | None) -> None:
         """End the wait in download slots of a site's requests: they go back, and are not sent."""
 
         def is_meant(request: Request) -> bool:
@@ -727,5 +726,5 @@ class Throttle:
             self.take_over(name, LeftPause(route, kept.until, kept.reason, kept.failed_probes))
         for name, due in self._store.get_turns(now).items():
             site = self.sites.of(name)
-            site.resumes_at = due
+            site.turns.resumes_at = due
             self._alarm.set(site, due)  # and keep the site until then

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.sections import Section
-    from scrapy_mandelbot.sites.site import SiteState
     from scrapy_mandelbot.throttle.neighbours import Neighbours
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 
 class Reports:
@@ -31,14 +31,14 @@ class Reports:
         self,
         tell: Callable[..., None],
         store: Neighbours,
-        waiting: Callable[[SiteState], int],
+        waiting: Callable[[CrawledSite], int],
     ) -> None:
         self._tell = tell
         self._store = store
         self._waiting = waiting
 
     def paused(
-        self, event: events.Event, site: SiteState, route: str, until: float, reason: str
+        self, event: events.Event, site: CrawledSite, route: str, until: float, reason: str
     ) -> None:
         """Tell that a site is left alone from now on."""
         self._tell(
@@ -50,7 +50,7 @@ class Reports:
             waiting=self._waiting(site),
         )
 
-    def prolonged(self, event: events.Event, site: SiteState, route: str, pause: Pause) -> None:
+    def prolonged(self, event: events.Event, site: CrawledSite, route: str, pause: Pause) -> None:
         """Tell that a site is left alone for longer than was said, or since a former run."""
         self._tell(
             event,
@@ -62,17 +62,19 @@ class Reports:
             end=pause.gives_up_at,
         )
 
-    def sections_resumed(self, site: SiteState, before: set[Section]) -> None:
+    def sections_resumed(self, site: CrawledSite, before: set[Section]) -> None:
         """Tell which sections are set aside no longer, of those that were before."""
-        for section in sorted(before.difference(site.sections()), key=lambda one: one.path):
+        for section in sorted(
+            before.difference(site.sections.set_aside()), key=lambda one: one.path
+        ):
             if section.is_told:
                 self._tell(
                     events.SECTION_RESUMED, where=site.name, site=site.name, path=section.path
                 )
 
-    def section(self, news: News, site: SiteState, url: str) -> None:
+    def section(self, news: News, site: CrawledSite, url: str) -> None:
         """Tell what a section's refusal did."""
-        section = site.section_of(url)
+        section = site.sections.section_of(url)
         if section is None:
             return
         event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
@@ -81,12 +83,11 @@ class Reports:
             events.SECTION_GIVEN_UP if news is News.SECTION_GIVEN_UP else event, site, section
         )
 
-    def slower(self, site: SiteState, route: str, pause: Pause) -> None:
+    def slower(self, site: CrawledSite, route: str, pause: Pause) -> None:
         """Tell once that a site is asked far more slowly than it was, as it has a limit."""
         recovery = pause.recovery
-        if recovery is None or not recovery.is_far_below or "slower" in site.told:
+        if recovery is None or not recovery.is_far_below or not site.is_news("slower"):
             return
-        site.told |= {"slower"}
         self._tell(
             events.SLOWER,
             where=in_words(site.name, route),
@@ -94,7 +95,7 @@ class Reports:
             borne=recovery.borne,
         )
 
-    def _tell_of(self, event: events.Event, site: SiteState, section: Section) -> None:
+    def _tell_of(self, event: events.Event, site: CrawledSite, section: Section) -> None:
         pause = section.pause
         assert pause is not None  # noqa: S101 -- it is set aside
         self._tell(
@@ -108,7 +109,9 @@ class Reports:
             end=pause.gives_up_at,
         )
 
-    def resumed(self, event: events.Event, site: SiteState, route: str, paused_for: float) -> None:
+    def resumed(
+        self, event: events.Event, site: CrawledSite, route: str, paused_for: float
+    ) -> None:
         """Tell that a site is asked again, after so many seconds."""
         self._tell(
             event,
@@ -119,10 +122,10 @@ class Reports:
         )
 
     def given_up(
-        self, site: SiteState, route: str, now: float, *, kept: bool, once: bool = False
+        self, site: CrawledSite, route: str, now: float, *, kept: bool, once: bool = False
     ) -> None:
         """Tell that a site is not asked again in this run, but for what was never sent if so."""
-        pause = site.pause(route)
+        pause = site.routes.pause(route)
         assert pause is not None  # noqa: S101 -- what is given up was paused
         self._tell(
             events.ASKS_ONCE_EACH if once else events.GIVEN_UP,
@@ -136,20 +139,20 @@ class Reports:
         )
 
     def keep(
-        self, site: SiteState, route: str, until: float, reason: str, failed_probes: int = 0
+        self, site: CrawledSite, route: str, until: float, reason: str, failed_probes: int = 0
     ) -> None:
         """Have the next run know until when a site is left alone."""
         self._store.put_pause(key_of(site.name, route), KeptPause(until, reason, failed_probes))
 
-    def forget(self, site: SiteState, route: str) -> None:
+    def forget(self, site: CrawledSite, route: str) -> None:
         """Have the next run know of no pause."""
         self._store.put_pause(key_of(site.name, route), None)
 
-    def keep_turn(self, site: SiteState, now: float) -> None:
+    def keep_turn(self, site: CrawledSite, now: float) -> None:
         """Have others, and the next run, know when the next turn of a site is."""
-        due = site.next_turn(now)
+        due = site.turns.due_after(now)
         if due <= now:
             return
         own = self._store.put_turn(site.name, due)
         if own > due:
-            site.hold_turn(own)
+            site.turns.hold(own)

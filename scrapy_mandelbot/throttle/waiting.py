@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 logger = logging.getLogger(__name__)
 
@@ -51,15 +51,15 @@ class AskingAgain:
         done: called with a site that was asked.
     """
 
-    def __init__(self, crawler: Crawler, done: Callable[[SiteState], None]) -> None:
+    def __init__(self, crawler: Crawler, done: Callable[[CrawledSite], None]) -> None:
         self._crawler = crawler
         self._done = done
-        self._sites: set[SiteState] = set()
+        self._sites: set[CrawledSite] = set()
 
-    def __contains__(self, site: SiteState) -> bool:
+    def __contains__(self, site: CrawledSite) -> bool:
         return site in self._sites
 
-    def ask(self, site: SiteState) -> bool:
+    def ask(self, site: CrawledSite) -> bool:
         """Ask the site for the page that it answered well; what comes of it, its state learns.
 
         Returns:
@@ -71,7 +71,7 @@ class AskingAgain:
         engine.schedule(self._ask(site))
         return True
 
-    async def _ask(self, site: SiteState) -> None:
+    async def _ask(self, site: CrawledSite) -> None:
         meta = {
             _MARK: True,
             "dont_obey_robotstxt": True,  # it was allowed
@@ -106,10 +106,11 @@ class Alarm:
             called looks at the site and sets the alarm again.
     """
 
-    def __init__(self, clock: Clock, ring: Callable[[SiteState], None]) -> None:
+    def __init__(self, clock: Clock, ring: Callable[[CrawledSite], None]) -> None:
         self._clock = clock
         self._ring = ring
-        self._heap: list[tuple[float, int, SiteState]] = []
+        self._heap: list[tuple[float, int, CrawledSite]] = []
+        self._set_to: dict[CrawledSite, float] = {}
         self._order = count()
         self._useless = 0
         self._timer: Call | None = None
@@ -118,17 +119,17 @@ class Alarm:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def set(self, site: SiteState, at: float) -> None:
+    def set(self, site: CrawledSite, at: float) -> None:
         """Have it ring for a site at a time, if it does not ring sooner; never, at no finite one.
 
         A site is kept as long as the alarm is to ring for it.
         """
-        if at >= site.alarm_at or not isfinite(at):
+        before = self._set_to.get(site, inf)
+        if at >= before or not isfinite(at):
             return
-        is_set = site.alarm_at != inf
-        site.alarm_at = at
+        self._set_to[site] = at
         heappush(self._heap, (at, next(self._order), site))
-        if is_set:  # what it was set to before is of no use any more
+        if before != inf:  # what it was set to before is of no use any more
             self._useless += 1
             if self._useless > max(_FEW, len(self._heap) / 2):
                 self._drop_useless()
@@ -138,10 +139,11 @@ class Alarm:
     def close(self) -> None:
         """Cancel all."""
         self._heap.clear()
+        self._set_to.clear()
         self._set_timer()
 
     def _drop_useless(self) -> None:
-        self._heap = [entry for entry in self._heap if entry[0] == entry[2].alarm_at]
+        self._heap = [entry for entry in self._heap if entry[0] == self._set_to.get(entry[2])]
         heapify(self._heap)
         self._useless = 0
 
@@ -159,8 +161,8 @@ class Alarm:
         now = self._clock.now()  # the loop's clock may be a hair ahead
         while self._heap and self._heap[0][0] <= now:
             at, _, site = heappop(self._heap)
-            if site.alarm_at == at:
-                site.alarm_at = inf
+            if self._set_to.get(site) == at:
+                del self._set_to[site]
                 self._ring(site)
             else:  # it has rung for it sooner
                 self._useless = max(0, self._useless - 1)
@@ -175,7 +177,7 @@ _LOOK_AGAIN = 0.25  # seconds; see engine.is_closing
 class Waiter:
     """A request that waits."""
 
-    flight: Flight
+    flight: RequestInFlight
     released: Deferred[bool]
     timeout: Call | None = None
 
@@ -191,18 +193,18 @@ class WaitingRoom:
     """
 
     def __init__(
-        self, crawler: Crawler, clock: Clock, look_again: Callable[[SiteState], None]
+        self, crawler: Crawler, clock: Clock, look_again: Callable[[CrawledSite], None]
     ) -> None:
         self._crawler = crawler
         self._clock = clock
         self._look_again = look_again
-        self._waiters: dict[SiteState, list[Waiter]] = {}
+        self._waiters: dict[CrawledSite, list[Waiter]] = {}
         self._check: Call | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self._waiters.values()))
 
-    async def wait(self, flight: Flight, longest: float) -> bool:
+    async def wait(self, flight: RequestInFlight, longest: float) -> bool:
         """Wait to be released, holding no place of the downloader.
 
         Args:
@@ -224,7 +226,7 @@ class WaitingRoom:
         engine.wake(self._crawler)  # the place is free for a request of another site
         return await maybe_deferred_to_future(waiter.released)
 
-    def of(self, site: SiteState) -> Iterator[Waiter]:
+    def of(self, site: CrawledSite) -> Iterator[Waiter]:
         """Yield those who wait for a site, whoever has waited longest first."""
         yield from tuple(self._waiters.get(site, ()))
 

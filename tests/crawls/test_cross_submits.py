@@ -13,6 +13,8 @@ from families import cite, crawl, pages, site
 from shops import index, urlset
 from webs import Answer, Closed, html
 
+from scrapy_mandelbot.engine import scheduler_length
+
 
 @ensureDeferred
 async def test_a_site_that_nobody_knows_is_asked_whether_it_cites_the_sitemap(webs):
@@ -284,7 +286,7 @@ async def test_pages_of_another_site_wait_on_disk_too(webs, monkeypatch):
 
     def before(crawler) -> None:
         def measure(response) -> None:
-            lengths.append(len(crawler.engine._slot.scheduler))
+            lengths.append(scheduler_length(crawler))
             if response.url.endswith(".xml"):
                 fed_when_asked.append(crawler.stats.get_value("mandelbot/sitemaps/fed", 0))
 

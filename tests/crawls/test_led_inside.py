@@ -87,6 +87,59 @@ async def test_no_sitemap_leads_inside(internet):
     assert len(result.logged(f"{PUBLIC} cites sitemaps on this machine or in its network")) == 1
 
 
+REDIRECTED = """
+    127.0.0.1:1 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001 0x7F.0x0.0x0.0x1
+    127.0.0.1. %31%32%37.0.0.1 127.0.0.0x1 0 0.0.0.0 10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1
+    169.254.169.254 100.64.0.1 100.100.100.200 192.0.0.192 192.0.2.1 198.18.0.1 203.0.113.1
+    224.0.0.1 240.0.0.1 255.255.255.255 192.168.257 10.1 0xa9fea9fe 3232235777 168.63.129.16
+    [::1] [::] [fe80::1] [fc00::1] [fd00:ec2::254] [fec0::1] [ff02::1] [2001:db8::1]
+    [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:a9fe:a9fe] [::127.0.0.1] [2002:7f00:1::]
+    [64:ff9b::7f00:1] [64:ff9b:1::1] [2001::1] localhost LOCALHOST localhost. a.localhost
+    printer.local metadata.google.internal router nas.home.arpa nas.lan wiki.corp pi.home fritz.box
+    files.intranet kubernetes.default.svc
+""".split()  # noqa: SIM905 -- words to be read
+
+
+@ensureDeferred
+async def test_no_redirect_of_a_sitemap_leads_inside(internet):
+    """Straight or by another host, however it is spelt: neither a sitemap nor a robots.txt there.
+
+    The others are read, and each that is not is told of once.
+    """
+    names = [f"{PUBLIC}/{number}.xml" for number in range(len(REDIRECTED) + 3)]
+    for name, host in zip(names, REDIRECTED, strict=False):
+        location = {"Location": f"http://{host}/map.xml"}
+        internet.pages[name] = Answer(b"", 302, location)
+    *_, by_another, by_a_page, good = names
+    internet.pages["http://cdn.example.net/robots.txt"] = Answer(b"")
+    internet.pages["http://cdn.example.net/map.xml"] = Answer(b"", 301, {"Location": INSIDE})
+    internet.pages[by_another] = Answer(b"", 307, {"Location": "//cdn.example.net/map.xml"})
+    page = f'<html><head><meta http-equiv="refresh" content="0; url={INSIDE}/map.xml">'
+    internet.pages[by_a_page] = Answer(page.encode(), headers={"Content-Type": "text/html"})
+    internet.pages[good] = urlset(f"{PUBLIC}/open")
+    lines = [f"Sitemap: {name}" for name in names]
+    internet.pages[f"{PUBLIC}/robots.txt"] = Answer("\n".join([ROBOTS, *lines]).encode())
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[PUBLIC + "/"])
+    elsewhere = {"http://cdn.example.net/robots.txt", "http://cdn.example.net/map.xml"}
+    assert asked(internet) == {f"{PUBLIC}/robots.txt", *names, *elsewhere}
+    assert result.stats["mandelbot/sitemaps/failed"] == len(REDIRECTED) + 2
+    assert len(result.logged("The sitemap ")) <= 21
+    assert result.stats["mandelbot/sitemaps/fed"] == 1
+
+
+@ensureDeferred
+async def test_a_sitemap_is_redirected_inside_where_the_project_says_so(internet):
+    """MANDELBOT_PRIVATE_HOSTS."""
+    internet.pages[f"{PUBLIC}/map.xml"] = Answer(b"", 301, {"Location": f"{INSIDE}/map.xml"})
+    internet.pages[f"{INSIDE}/map.xml"] = urlset(f"{PUBLIC}/open")
+    robots = f"{ROBOTS}Sitemap: {PUBLIC}/map.xml"
+    internet.pages[f"{PUBLIC}/robots.txt"] = Answer(robots.encode())
+    settings = FOLLOW | {"MANDELBOT_PRIVATE_HOSTS": True}
+    result = await crawl(LinksSpider, settings, start_urls=[PUBLIC + "/"])
+    assert f"{INSIDE}/map.xml" in asked(internet)
+    assert result.stats["mandelbot/sitemaps/fed"] == 1
+
+
 @ensureDeferred
 async def test_sitemaps_lead_inside_where_the_project_says_so(internet):
     """MANDELBOT_PRIVATE_HOSTS: each of them is asked for."""

@@ -8,8 +8,7 @@ import urllib.request
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
-from scrapy.crawler import Crawler
-from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 from webs import Closed, site
 
 from scrapy_mandelbot import SettingsError
@@ -125,8 +124,7 @@ def test_without_the_extra_a_message_says_what_is_missing(monkeypatch):
             raise ImportError(name)
         return real(name, *args, **kwargs)
 
-    crawler = Crawler(LinksSpider, Settings({"MANDELBOT_METRICS": True}))
-    crawler._apply_settings()
+    crawler = get_crawler(LinksSpider, {"MANDELBOT_METRICS": True})
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(SettingsError, match=r"MANDELBOT_METRICS.*scrapy-mandelbot\[otel\]"):
         CrawlMetrics(crawler)

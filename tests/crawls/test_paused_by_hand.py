@@ -9,6 +9,7 @@ from loops import TIME
 from scrapy.crawler import Crawler
 from scrapy.extensions import telnet
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 from webs import Closed, site
 
 from scrapy_mandelbot import pause_site, paused_sites, resume_site
@@ -137,8 +138,7 @@ def test_what_is_no_pause_is_refused(url, seconds):
 
 def test_a_site_that_is_not_paused_cannot_be_resumed():
     """It tells so."""
-    crawler = Crawler(scrapy.Spider, Settings(SETTINGS))
-    crawler._apply_settings()
+    crawler = get_crawler(scrapy.Spider, SETTINGS)
     assert not resume_site(crawler, "https://example.com/page")
 
 

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -131,6 +133,39 @@ async def test_only_what_has_changed(recipe, webs):
     assert first.urls() == everything.urls() == [f"{web.url}/page/{n}" for n in range(3)]
     assert second.urls() == [f"{web.url}/page/2"]
     assert second.stats["mandelbot/sitemaps/older"] == 2
+
+
+@TURNED
+@ensureDeferred
+async def test_only_what_has_changed_without_sitemaps(recipe, webs):
+    """The second run is told 304 of all pages but one, though the site pauses, and loses none."""
+    web = site(webs, 12)
+    versions = dict.fromkeys(["/", *(f"/page/{number}" for number in range(12))], "1")
+    pages = dict(web.pages)
+
+    def page_of(request):
+        path = request.path.decode()
+        tag = f'"{versions[path]}"'
+        is_known = request.getHeader("If-None-Match") == tag
+        headers = {**pages[path].headers, "ETag": tag, "Cache-Control": "max-age=0"}
+        return Answer(b"", 304, headers) if is_known else replace(pages[path], headers=headers)
+
+    web.pages |= dict.fromkeys(versions, page_of)
+    unchanged = recipe("unchanged", news=web.url)
+    spider = unchanged.spider("news")
+    kept = {**unchanged.settings(), "HTTPCACHE_DIR": "./httpcache"}
+    first = await crawl(spider, kept)
+    assert first.urls() == web.urls(12)
+
+    versions["/page/5"] = "2"
+    web.hits.clear()
+    web.refuse = Closed(seconds=2, after=4, retry_after="2", robots_too=False)
+    second = await crawl(spider, kept)
+    assert second.urls() == [f"{web.url}/page/5"]
+    statuses = Counter(hit.status for hit in web.hits if hit.path in versions)
+    assert (statuses[304], statuses[200]) == (12, 1)
+    assert second.stats["mandelbot/pause/count"] == 1
+    assert second.stats["httpcache/revalidate"] == 12
 
 
 @TURNED

@@ -12,6 +12,8 @@ from scrapy import signals as scrapy_signals
 from shops import FOLLOW, index, shop, urls, urlset
 from webs import Closed, html
 
+from scrapy_mandelbot.engine import scheduler_length
+
 
 @pytest.mark.slow
 @ensureDeferred
@@ -25,7 +27,7 @@ async def test_entries_wait_on_disk(webs):
 
     def before(crawler) -> None:
         def measure(response) -> None:
-            lengths.append(len(crawler.engine._slot.scheduler))
+            lengths.append(scheduler_length(crawler))
 
         before.keep = measure
         crawler.signals.connect(measure, signal=scrapy_signals.response_received)

@@ -12,6 +12,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.extensions import telnet
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot import pause_site, resume_site, site_rules, status, why_idle
@@ -247,8 +248,7 @@ async def test_a_spider_can_read_the_rules_of_a_site(webs):
 
 def test_before_the_crawl_nothing_waits():
     """An extension may ask at any time."""
-    crawler = Crawler(LinksSpider, Settings())
-    crawler._apply_settings()
+    crawler = get_crawler(LinksSpider)
     assert status(crawler).sites == ()
     assert why_idle(crawler).startswith("No request waits")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+import inspect
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +10,14 @@ import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from everything import crawl_a_bit_of_everything
 from scrapy.crawler import Crawler
-from throttled import BackoffMiddleware, ThrottledDownloader, Throttler
+from throttled import (
+    PUBLIC,
+    PUBLIC_OF_A_SCOPE,
+    BackoffMiddleware,
+    ScopeManager,
+    ThrottledDownloader,
+    Throttler,
+)
 from webs import Answer, Closed, site
 
 from scrapy_mandelbot import engine
@@ -52,8 +59,31 @@ async def test_the_backoff_middleware_sees_no_status_that_pauses(webs, order):
     result = await crawl(LinksSpider, settings, before=with_throttler, start_urls=[web.url + "/"])
     assert result.urls() == [url for url in web.urls(6) if not url.endswith("/5")]
     assert result.stats["mandelbot/pause/count"] == 1
-    by_status = [delay for _scope, delay, _cap in result.crawler.throttler.backed_off]
-    assert by_status.count(None) == 1
+    assert result.crawler.backoff.seen == [502]
+
+
+@ensureDeferred
+async def test_a_site_that_pauses_costs_no_page(webs):
+    """Each page comes, and no errback hears of it: no part of a pause is left to the throttler."""
+    web = site(webs, 30)
+    web.refuse = Closed(seconds=0.5, after=10, retry_after="1", robots_too=False)
+    result = await crawl(LinksSpider, THROTTLED, before=with_throttler, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(30)
+    assert len(result.urls()) == 31
+    assert result.stats["mandelbot/pause/count"] == 1
+    assert not result.logged("Error"), result.logged("Error")
+
+
+def offered(of: type) -> dict[str, str]:
+    """Return the public methods of a class, and how each is called."""
+    own = {name: one for name, one in vars(of).items() if not name.startswith("_")}
+    return {name: str(inspect.signature(one)) for name, one in own.items()}
+
+
+def test_the_stand_ins_have_the_shape_of_the_pull_request():
+    """What is not in it cannot be asked for here either."""
+    assert offered(Throttler) == PUBLIC
+    assert offered(ScopeManager) == PUBLIC_OF_A_SCOPE
 
 
 @ensureDeferred
@@ -84,24 +114,11 @@ def crawler() -> Crawler:
     return crawler
 
 
-def test_a_pause_is_mirrored_for_the_scopes_of_a_request(crawler):
-    """Whatever they are, and however long: the site has asked for it."""
-    request = scrapy.Request("https://example.com/1", meta={"throttling_scopes": "mine"})
-    engine.mirror_pause(crawler, request, 86_400)
-    engine.mirror_pause(crawler, "http://example.com:8080", 2.5)
-    assert crawler.throttler.backed_off == [("mine", 86_400, False), ("example.com", 2.5, False)]
-
-
-@pytest.mark.parametrize("seconds", [inf, 0, -1])
-def test_what_has_no_end_or_is_over_is_not_mirrored(crawler, seconds):
-    """A pause by hand lasts until it is ended by hand, and a throttler has nothing to end one."""
-    engine.mirror_pause(crawler, "https://example.com", seconds)
-    assert crawler.throttler.backed_off == []
-
-
-def test_without_a_throttler_there_is_nothing_to_mirror():
-    """No error in the Scrapy of today."""
-    engine.mirror_pause(Crawler(scrapy.Spider), "https://example.com", 1)
+def test_a_slot_is_named_where_a_throttler_names_none(crawler):
+    """As Scrapy does without one; a throttler of a project's own may have any shape."""
+    crawler.throttler = object()
+    request = scrapy.Request("https://example.com/1")
+    assert engine.slot_key(crawler, request) == "example.com"
 
 
 def test_concurrency_is_that_of_the_scope():

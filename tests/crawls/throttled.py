@@ -1,16 +1,17 @@
 """Stand-ins for the throttler that Scrapy means to have, in the shape that is proposed.
 
 See https://github.com/scrapy/scrapy/pull/6931: scopes with a concurrency and a delay in place of
-download slots, for which every request waits before it comes to the downloader.
+download slots, for which every request waits before it comes to the downloader. ``PUBLIC`` has
+what the throttler there offered on 2026-08-05, the day after "Remove backoff support"; what stands
+in for it offers that and no name besides.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import scrapy
-from loops import TIME
 from scrapy import signals
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
@@ -24,42 +25,80 @@ if TYPE_CHECKING:
 
 BACKOFF = frozenset({429, 502, 503, 504, 520, 521, 522, 523, 524})
 
+PUBLIC = {
+    "get_scopes": "(self, request)",
+    "get_applied_scopes": "(self, request)",
+    "get_scopes_key": "(self, request)",
+    "get_scope_load": "(self, scope_id)",
+    "get_scope_manager": "(self, scope_id)",
+    "acquire": "(self, request, *, unscheduled=False)",
+    "release": "(self, request)",
+    "download_handler_blocked": "(self, request)",
+}
+"""The public methods of ``scrapy.throttler.ThrottlerProtocol``, and how each is called."""
+PUBLIC_OF_A_SCOPE = {
+    "set_base_delay": "(self, delay, *, only_increase=True)",
+    "set_concurrency": "(self, concurrency)",
+}
+"""Those of a scope's manager that are for others."""
+
 
 class Throttler:
     """Holds requests by the name of their host."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self.most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        self.backed_off: list[tuple[object, float | None, bool]] = []
+        self._most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._active: Counter[str] = Counter()
-        self._held_until: dict[str, float] = defaultdict(float)
+        self._managers: dict[str, ScopeManager] = {}
 
-    def get_resolved_scopes(self, request: scrapy.Request) -> str:
-        scope: str = request.meta.get("throttling_scopes", urlparse_cached(request).hostname or "")
-        return scope
+    async def get_scopes(self, request):
+        return self.get_applied_scopes(request)
 
-    get_scopes_key = get_resolved_scopes
+    def get_applied_scopes(self, request):
+        return request.meta.get("throttling_scopes", urlparse_cached(request).hostname or "")
 
-    async def acquire(self, request: scrapy.Request) -> None:
-        scope = self.get_resolved_scopes(request)
+    def get_scopes_key(self, request):
+        return self.get_applied_scopes(request)
+
+    def get_scope_load(self, scope_id):
+        return self._active[scope_id] / self._most
+
+    def get_scope_manager(self, scope_id):
+        return self._managers.setdefault(scope_id, ScopeManager())
+
+    async def acquire(self, request, *, unscheduled=False):
+        scope = self.get_applied_scopes(request)
         delay = request.meta.pop("delay", 0)  # a request's own, once
-        while delay or (not request.meta.get("dont_throttle") and not self._is_ready(scope)):
+        while delay or (not request.meta.get("dont_throttle") and not self._has_room(scope)):
             turn: Deferred[None] = Deferred()
             call_later(delay or 0.01, turn.callback, None)
             await maybe_deferred_to_future(turn)
             delay = 0
         self._active[scope] += 1
 
-    def release(self, request: scrapy.Request) -> None:
-        self._active[self.get_resolved_scopes(request)] -= 1
+    def release(self, request):
+        self._active[self.get_applied_scopes(request)] -= 1
 
-    def back_off(self, scopes: str, *, delay: float | None = None, cap: bool = True) -> None:
-        self.backed_off.append((scopes, delay, cap))
-        self._held_until[scopes] = TIME.now() + (delay or 0)
+    def download_handler_blocked(self, request):
+        return False
 
-    def _is_ready(self, scope: str) -> bool:
-        has_room = self._active[scope] < self.most
-        return has_room and TIME.now() >= self._held_until[scope]
+    def _has_room(self, scope: str) -> bool:
+        most = self.get_scope_manager(scope).most or self._most
+        return self._active[scope] < most
+
+
+class ScopeManager:
+    """Of one scope; its delay is for others to read, as no test lets time pass for it."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self.delay = 0.0
+
+    def set_base_delay(self, delay, *, only_increase=True):
+        self.delay = max(delay, self.delay) if only_increase else delay
+
+    def set_concurrency(self, concurrency):
+        self.most = concurrency
 
 
 class ThrottledDownloader:
@@ -91,7 +130,7 @@ class ThrottledDownloader:
     @property
     def domain_concurrency(self) -> int:
         self.asked_for.append("domain_concurrency")
-        return self._crawler.throttler.most
+        return self._crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
 
     def get_slot_key(self, request: scrapy.Request) -> str:
         self.asked_for.append("get_slot_key")
@@ -130,16 +169,17 @@ class ThrottledDownloader:
 
 
 class BackoffMiddleware:
-    """Has the throttler back off from what looks like trouble."""
+    """Somebody's that acts on what looks like trouble: it notes each status that it sees."""
 
-    def __init__(self, throttler: Throttler) -> None:
-        self._throttler = throttler
+    def __init__(self) -> None:
+        self.seen: list[int] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> BackoffMiddleware:
-        return cls(crawler.throttler)
+        crawler.backoff = cls()
+        return crawler.backoff
 
     def process_response(self, request, response):
-        if response.status in BACKOFF and not request.meta.get("dont_throttle"):
-            self._throttler.back_off(self._throttler.get_resolved_scopes(request))
+        if response.status in BACKOFF:
+            self.seen.append(response.status)
         return response

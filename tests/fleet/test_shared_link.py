@@ -12,9 +12,9 @@ from scrapy_mandelbot.fleet.server import LONGEST_SILENCE, Link
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.site_states import ENDLESS, is_calm, left_of, read_left
 from scrapy_mandelbot.robots.pace import Pace
-from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 PATIENCE = 10  # seconds; no test takes them
 
@@ -88,8 +88,8 @@ def test_a_lease_is_renewed_while_the_crawl_is_silent(link):
     assert not renewed.acquire(timeout=0.05)
 
 
-def refused(site: SiteState, now: float, retry_after: float | None = None) -> None:
-    flight = Flight(None, site)
+def refused(site: CrawledSite, now: float, retry_after: float | None = None) -> None:
+    flight = RequestInFlight(None, site)
     flight.request = type("Page", (), {"url": f"{site.name}/page"})()
     site.hand_out(flight, now, as_scout=False)
     site.refused(flight, b"page", Refusal(now, "503", retry_after, 0.0))
@@ -97,7 +97,7 @@ def refused(site: SiteState, now: float, retry_after: float | None = None) -> No
 
 def test_a_pause_is_left_to_the_next_owner():
     """Until when, by the server's clock, why, and how many probes have failed."""
-    site = SiteState("https://example.com", PauseLaw())
+    site = CrawledSite("https://example.com", PauseLaw())
     assert left_of(site, 100.0, 50.0, 0.0) == (b"", "0")
     refused(site, 100.0, 30.0)
     left = left_of(site, 110.0, 50.0, 0.0)
@@ -109,7 +109,7 @@ def test_a_pause_is_left_to_the_next_owner():
 
 def test_a_pace_and_a_delay_hold_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
-    site = SiteState("https://example.com", PauseLaw())
+    site = CrawledSite("https://example.com", PauseLaw())
     site.keep_to(Pace(5.0), inf, 100.0)
     assert left_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
     assert left_of(site, 100.0, 0.0, 8.0) == (b"", "8000")

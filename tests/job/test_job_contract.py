@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from memory_job import MemoryJob
 from redis_server import NEEDS_REDIS
 from shared_jobs import OneWorker
 
 from scrapy_mandelbot.job.job_store import Place
-from scrapy_mandelbot.job.memory_job import MemoryJob
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 LIFO, FIFO = Place(0, 0, is_last_first=True), Place(0, 0, is_last_first=False)
@@ -15,7 +15,7 @@ START = Place(0, 1, is_last_first=False)
 LINE = "https://example.com"
 
 
-CHANGES = ("push", "claim", "put_back", "acknowledge", "see", "count_child", "put_state")
+CHANGES = ("push", "claim", "put_back", "acknowledge", "see", "push_new", "push_child", "put_state")
 
 
 def committing(job: SqliteJob) -> SqliteJob:
@@ -184,13 +184,13 @@ def test_states_are_found_by_how_their_names_begin(job):
 
 
 def test_a_commit_and_a_close_of_nothing_do_nothing(job):
-    """And what was counted of children is not left from this run."""
+    """And no request is lost where its parent's children are forgotten."""
     job.commit()
     number = job.push(LINE, LIFO, b"parent")
-    job.count_child(number, 7)
-    job.count_child(0, 7)
+    job.push_child(LINE, LIFO, b"", 7, number)
+    job.push_child(LINE, LIFO, b"", 7, 0)
     job.commit()
     job.forget_children(0)
     job.commit()
-    assert len(job.children_left(number)) == 0
+    assert job.lengths() == {LINE: 3}
     job.close()

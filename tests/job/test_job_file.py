@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
+from memory_job import MemoryJob
 
 from scrapy_mandelbot.job import fingerprints
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock, connect_to_read
 from scrapy_mandelbot.job.job_store import CannotKeepError, Place
-from scrapy_mandelbot.job.memory_job import MemoryJob
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 LIFO = Place(0, 0, is_last_first=True)
@@ -84,10 +84,10 @@ def test_children_are_left_until_they_are_forgotten(path):
     job = SqliteJob(path)
     parent = job.push(LINE, LIFO, b"parent")
     for fingerprint in (7, 7, -3):
-        job.count_child(parent, fingerprint)
-        job.count_child(0, fingerprint)
+        job.push_child("http://child", LIFO, b"", fingerprint, parent)
+        job.push_child("http://child", LIFO, b"", fingerprint, 0)
     job.commit()
-    job.count_child(0, 7)
+    job.push_child("http://child", LIFO, b"", 7, 0)
     job.commit()
     job.close()
 

@@ -120,7 +120,7 @@ def test_a_pause_is_in_the_job_as_soon_as_it_begins(run, clock):
     second.refuse(probe)
     second.die()
     third = run()
-    assert third.site().pause().failed_probes == 1
+    assert third.site().routes.pause().failed_probes == 1
     assert not third.all()
 
 
@@ -133,7 +133,7 @@ def test_what_was_over_or_on_its_way_back_ends_with_a_probe(run, clock, is_back)
     if is_back:
         clock.turn(60)
         first.answer(first.next())
-        assert first.site().pause().state is PauseState.RECOVERING
+        assert first.site().routes.pause().state is PauseState.RECOVERING
     first.die()
     clock.turn(100_000)
     second = run()
@@ -155,7 +155,7 @@ def test_a_site_that_is_well_again_is_kept_no_more(run, clock):
         clock.turn(0.1)
         for request in first.all():
             first.answer(request)
-        if first.site() is None or first.site().pause().is_open:
+        if first.site() is None or first.site().routes.pause().is_open:
             break
     clock.turn(0)
     assert not first.job.kept("site/")
@@ -169,12 +169,12 @@ def test_one_that_is_given_up_begins_anew(run, clock):
         for request in first.all():
             first.refuse(request)
         clock.turn(1_000)
-    assert first.site().has_given_up()
+    assert first.site().routes.has_given_up()
     first.die()
     second = run(MANDELBOT_PAUSE_TRIES=2)
     (probe,) = second.all()
     second.refuse(probe)
-    assert not second.site().has_given_up()
+    assert not second.site().routes.has_given_up()
 
 
 def test_a_section_stays_set_aside(run, clock):
@@ -185,7 +185,7 @@ def test_a_section_stays_set_aside(run, clock):
         clock.turn(0.2)
         for request in first.all():
             first.answer(request, refuses="/shop/" in request.url)
-        aside = list(first.site().sections()) if first.site() else []
+        aside = list(first.site().sections.set_aside()) if first.site() else []
         if aside and aside[0].is_told:
             break
     (section,) = aside
@@ -233,7 +233,7 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
     first.die()
     clock.turn(100)
     second = run()
-    assert second.site().pause().until > clock.now()
+    assert second.site().routes.pause().until > clock.now()
     assert second.site(OTHER) is None
     assert list(second.job.kept("site/")) == [f"site/{SITE}"]
 

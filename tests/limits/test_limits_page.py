@@ -32,7 +32,7 @@ NO_LIMITS = {
     "sites.recovery._LONGEST_TRUST": "when a limit is tried again",
     "rules.failures._LONGEST_LABEL": "what a name can be",
     "robots.origins._LONGEST_NAME": "what a name can be",
-    "robots.origins._LONGEST_HOSTS": "what a name can be",
+    "robots.inside._LONGEST_HOSTS": "what a name can be",
     "robots.pace._LONGEST_WAY": "when a request has arrived",
     "fleet.server.LONGEST_SILENCE": "when a worker is taken for dead",
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from scrapy_mandelbot.queue.names import is_ours, key_of_name, queue_name, slot_of_name
+from scrapy_mandelbot.queue.names import parts_of_name, queue_name
+
+KEYS = ["https://a.example", "http://[::1]:80", "https://a.example|http://p:1", "data://"]
 
 
 @pytest.mark.parametrize(
@@ -14,7 +18,9 @@ from scrapy_mandelbot.queue.names import is_ours, key_of_name, queue_name, slot_
         ("https://a.example:8443", "a.example", "https://a.example:8443"),
         ("http://[::1]:80", "::1", "http://[::1]:80"),
         ("https://a.example", "mine", "https://a.example mine"),
-        ("https://a.example", "my own", "https://a.example my own"),
+        ("https://a.example", "my own", "https://a.example my%20own"),
+        ("https://a.example", "100% /mine", "https://a.example 100%25%20/mine"),
+        ("https://a.example", "", "https://a.example "),
         ("https://a.example|http://p:1", "a.example", "https://a.example|http://p:1"),
         ("https://a.example|http://p:1", "mine", "https://a.example|http://p:1 mine"),
         ("data://", "", "data://"),
@@ -26,12 +32,26 @@ def test_queue_names(key, slot, name):
     Both can be read from it again.
     """
     assert queue_name(key, slot) == name
-    assert (key_of_name(name), slot_of_name(name)) == (key, slot)
-    assert is_ours(name)
+    assert parts_of_name(name) == (key, slot, "", True)
 
 
-@pytest.mark.parametrize("name", ["a.example", "127.0.0.1", "mine"])
+@given(st.sampled_from(KEYS), st.text(), st.one_of(st.just(""), st.text().map("/".__add__)))
+def test_any_slot_and_section_can_be_read_from_a_name_again(key, slot, section):
+    """Spaces, slashes, percent signs and line ends are as good as any."""
+    assert parts_of_name(queue_name(key, slot, section)) == (key, slot, section, True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.example", "127.0.0.1", "mine", "my own", "my /own", "", "https://a.example my own"],
+)
 def test_a_queue_that_scrapy_left_is_named_after_its_slot(name):
-    """It does not tell sites apart."""
-    assert not is_ours(name)
-    assert key_of_name(name) == name
+    """It does not tell sites apart; nor does one whose name we would have written otherwise."""
+    assert parts_of_name(name) == (name, name, "", False)
+
+
+@given(st.text())
+def test_no_two_names_mean_the_same_queue(name):
+    """Else the requests of one of them would be forgotten."""
+    parts = parts_of_name(name)
+    assert (queue_name(*parts[:3]) if parts.is_ours else parts.key) == name

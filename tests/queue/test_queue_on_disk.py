@@ -112,6 +112,34 @@ async def test_what_scrapys_queue_mixed_is_sorted_out(make_crawler, tmp_path):
     scheduler.close("finished")
 
 
+SLOTS = ["mine", "my own", "my /own", "100%", "%20", "", "https://b.example", "https://c.example x"]
+
+
+@pytest.mark.parametrize(("writer", "reader"), PAIRS)
+@ensureDeferred
+async def test_any_string_is_a_download_slot(make_crawler, tmp_path, writer, reader):
+    """Its requests come back in the next run, and those of a paused site are passed by."""
+    scheduler = open_scheduler(make_crawler(JOBDIR=str(tmp_path)), writer)
+    for slot in SLOTS:
+        for site in ("a", "b"):
+            url = f"https://{site}.example/{SLOTS.index(slot)}"
+            scheduler.enqueue_request(Request(url, meta={"download_slot": slot}))
+    scheduler.close("finished")
+
+    crawler = make_crawler(JOBDIR=str(tmp_path))
+    scheduler = open_scheduler(crawler, reader)
+    assert len(scheduler) == 2 * len(SLOTS)
+    refused = 0
+    if reader is SiteQueue:
+        refuse(crawler, "https://a.example/")
+        refused = len(SLOTS)
+    of_b = [f"https://b.example/{number}" for number in range(len(SLOTS))]
+    urls = drain(scheduler)
+    assert sorted(url for url in urls if url.startswith("https://b.")) == of_b
+    assert len(urls) == 2 * len(SLOTS) - refused
+    scheduler.close("finished")
+
+
 @ensureDeferred
 async def test_the_state_of_another_queue_is_refused(make_crawler, tmp_path):
     """With a message that says what was found."""

@@ -18,13 +18,13 @@ def crawler() -> Crawler:
     return crawler
 
 
-def make_storage(crawler: Crawler, directory: str, most_open: int = 3) -> Storage:
+def make_storage(crawler: Crawler, directory: str, most_open: int = 3, left=None) -> Storage:
     queue_class = PickleLifoDiskQueue if directory else FifoMemoryQueue
 
     def open_queue(path, priorities):
         return ScrapyPriorityQueue(crawler, queue_class, path, priorities)
 
-    return Storage(open_queue, directory, most_open)
+    return Storage(open_queue, directory, most_open, left)
 
 
 def fill(storage: Storage, names: int, each: int = 2) -> None:
@@ -49,16 +49,14 @@ def test_few_are_open_and_none_is_lost(crawler, tmp_path):
 
 
 def test_a_restart_finds_all_of_it(crawler, tmp_path):
-    """The state that close() returns is what restore() takes, whatever was open."""
+    """The state that close() returns is what the next one takes, whatever was open."""
     storage = make_storage(crawler, str(tmp_path))
     fill(storage, names=10)
     storage.pop("site4")
     state = storage.close()
     assert set(state) == {f"site{name}" for name in range(10)}
 
-    again = make_storage(crawler, str(tmp_path))
-    for name, priorities in state.items():
-        again.restore(name, priorities)
+    again = make_storage(crawler, str(tmp_path), left=state)
     assert len(again) == 19
     assert len(again._open) == 3
     assert again.pop("site4").url == "http://site4/0"

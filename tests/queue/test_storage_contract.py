@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from memory_job import MemoryJob
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.pqueues import ScrapyPriorityQueue
@@ -14,7 +15,6 @@ from scrapy.squeues import (
 )
 
 from scrapy_mandelbot.job.job_storage import JobStorage
-from scrapy_mandelbot.job.memory_job import MemoryJob
 from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.queue.storage import Storage
@@ -185,7 +185,7 @@ def test_a_request_that_it_never_had_can_be_put_at_hand(storage):
     assert request.url == f"{NAME}/1"
     assert len(storage) == 0
     if isinstance(storage, JobStorage):
-        assert storage.in_hand[request].number is not None
+        assert storage.unacked[request].number is not None
         assert storage.settled(request)
 
 

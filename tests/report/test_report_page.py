@@ -55,6 +55,7 @@ def test_what_happened_is_there(opened):
     assert tiles == {
         "Sites": "6",
         "Pages": "315",
+        "Lost": "0",
         "Forbidden": "9",
         "Refused": "8",
         "Pauses": "2",

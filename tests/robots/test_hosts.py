@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+from ipaddress import ip_network
+from pathlib import Path
+
 import pytest
 
-from scrapy_mandelbot.robots.origins import is_inside, leads_inside
+from scrapy_mandelbot.robots.inside import is_inside, leads_inside
 
 INSIDE = """
     127.0.0.1 127.255.255.254 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001
@@ -18,12 +22,20 @@ INSIDE = """
     0:0:0:0:0:ffff:127.0.0.1 0000:0000:0000:0000:0000:0000:0000:0001
     localhost LOCALHOST localhost. a.localhost a.b.localhost. printer.local metadata.google.internal
     router intranet nas.home.arpa host.localdomain
+    192.0.0.8 192.0.0.192 192.0.0.255 192.88.99.1 192.88.99.2 168.63.129.16 0xa83f8110 3fff::1
+    5f00::1
+    ::ffff:168.63.129.16 100:0:0:1::1 400::1 8000::1 fe00::1 fd00:ec2::254 100.100.100.200
+    kubernetes.default.svc kubernetes.default.svc.cluster.local nas.lan wiki.corp pi.home fritz.box
+    www.fritz.box files.intranet vault.private LAN a.LAN. wpad.localdomain
     1.2.3.4.5 08.8.8.8 256.1.1.1 1..2 127.0.0.1.. 999999999999 [::1 ::g 1.2.3.999
 """.split()  # noqa: SIM905 -- words to be read
 ODD = ["127\u30020\u30020\u30021", "127.0.0\uff0e1", "\u24dbocalhost"]  # as IDNA reads them
 OUTSIDE = """
     example.com www.example.com. 8.8.8.8 134744072 0x08080808 010.8.8.8 8.8.2056 100.128.0.1
     172.32.0.1 192.167.1.1 169.253.1.1 223.255.255.1 1.1.1.1. 2606:4700::1111 [2606:4700::1111]
+    192.0.0.9 192.0.0.10 192.31.196.1 192.52.193.1 192.175.48.1 168.63.129.15 2001:1::1
+    2001:4:112::1
+    lan.example.com corp.example svc.example.com box.com home.blog 2620:4f:8000::1 2001:200::1
     ::ffff:8.8.8.8 2002:808:808:: 64:ff9b::8.8.8.8 localhost.example.com local.example.com
     127.0.0.1.example.com xn--bcher-kva.example 10.example.com a.0x7f.example 1.2.3.0x
 """.split()  # noqa: SIM905 -- words to be read
@@ -61,8 +73,55 @@ def test_what_is_longer_than_any_name_is_inside(host):
         ("http://127.0.0.1:8000", "http://127.0.0.2/", False),
         ("http://localhost:8000", "http://192.168.0.1/", False),
         ("http://192.168.0.1", "https://example.com/", False),
+        ("http://wiki.corp", "http://files.corp/", False),
+        ("http://localhost", "http://169.254.169.254/latest/meta-data/", True),
+        ("http://127.0.0.1:8000", "http://[fe80::1]/", True),
+        ("http://10.0.0.1", "http://[64:ff9b::a9fe:a9fe]/", True),
+        ("http://localhost", "http://168.63.129.16/", True),
+        ("http://localhost", "http://metadata.google.internal/", True),
+        ("http://192.168.0.1", "http://192.0.0.192/opc/v2/", True),
+        ("http://192.168.0.1", "http://[fd00:ec2::254]/", True),
+        ("http://10.0.0.1", "http://100.100.100.200/", True),
+        ("http://169.254.1.1", "http://169.254.1.2/", False),
+        ("http://localhost", "http://nowhere..at.all/", False),
+        # Names under .box are sold to anybody, and stand for routers at home.
+        ("https://example.com", "http://fritz.box/", True),
+        ("http://shop.box", "http://127.0.0.1/", True),
+        ("http://shop.box", "http://fritz.box/", True),
+        ("http://shop.box", "https://www.shop.box/robots.txt", False),
     ],
 )
 def test_who_is_inside_may_send_us_there(sender, url, leads):
     """A crawl that was started inside goes on there; one of the public internet does not."""
     assert leads_inside(sender, url) is leads
+
+
+REGISTRIES = {
+    version: Path(__file__).parents[1] / "cases" / f"iana-ipv{version}-special-registry.csv"
+    for version in (4, 6)
+}
+# A block that says what it holds: the IPv4 address within decides.
+HOLD_IPV4 = {"::ffff:0:0/96", "64:ff9b::/96", "2002::/16"}
+
+
+def blocks(version):
+    """Return each block of a registry of IANA's, and whether it is globally reachable."""
+    with REGISTRIES[version].open(newline="") as file:
+        for row in csv.DictReader(file):
+            for block in row["Address Block"].partition(" [")[0].split(", "):
+                if block not in HOLD_IPV4:
+                    yield ip_network(block), row["Globally Reachable"] == "True"
+
+
+@pytest.mark.parametrize("version", REGISTRIES)
+def test_the_registries_of_iana_say_who_is_inside(version):
+    """Special-purpose addresses, as the files of 2026-07-18 have them: replace these, and see.
+
+    Both ends of each block, and its neighbours, are judged by the narrowest block that holds them.
+    """
+    known = sorted(blocks(version), key=lambda one: one[0].prefixlen)
+    assert len(known) > 20
+    for block, _ in known:
+        for address in (block[0], block[-1], block[0] + 1 if block.num_addresses > 1 else block[0]):
+            reachable = [is_global for holder, is_global in known if address in holder][-1]
+            assert is_inside(str(address)) is not reachable, address

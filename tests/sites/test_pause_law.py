@@ -385,7 +385,7 @@ def test_it_is_told_when_a_site_is_given_up(pause):
     """The pauses that are left, and what has gone: for the law's own, two hours in all."""
     law = PauseLaw()
     assert law.in_all() == 6880
-    assert law.of_a_part().in_all() == 364
+    assert law.of_a_part.in_all() == 364
     slow = Pause(law)
     slow.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
     assert slow.gives_up_at == 6880

@@ -58,7 +58,7 @@ def test_a_route_never_in_trouble_holds_nothing_back(routes):
     assert routes.due("", 5) == routes.due(A, 5) == 5
     assert not routes.is_shut("")
     assert not routes.is_shut_for(by(A))
-    assert routes.get(A) is None
+    assert routes.pause(A) is None
     assert routes.answered(by(A), 5, 1) is None
     assert routes.is_plain
 
@@ -174,7 +174,7 @@ def test_it_is_known_how_a_site_refuses():
     assert not routes.has_limit("")
     refuse(routes, by(""))
     assert 0 < routes.share < 0.1
-    routes.get("").pause.recovery.mode = Mode.LIMIT
+    routes.pause().recovery.mode = Mode.LIMIT
     assert routes.has_limit("")
     assert not routes.has_limit(A)
 
@@ -217,6 +217,6 @@ def test_only_so_many_are_told_apart(routes):
     """A project may give every request a proxy of its own."""
     for number in range(3 * MOST_ROUTES):
         routes.use(f"http://p{number}.test:1")
-    assert len(list(routes)) == MOST_ROUTES
-    assert routes.get("http://p0.test:1") is None
-    assert routes.get(f"http://p{3 * MOST_ROUTES - 1}.test:1") is not None
+    assert len(routes) == MOST_ROUTES
+    assert routes.pause("http://p0.test:1") is None
+    assert routes.pause(f"http://p{3 * MOST_ROUTES - 1}.test:1") is not None

@@ -13,9 +13,11 @@ from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import News, PauseState
+from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, REMEMBERED
 from scrapy_mandelbot.sites.sections import MOST_REFUSED_URLS, MOST_SECTIONS
-from scrapy_mandelbot.sites.site import MOST_LOOKED_THROUGH, Admission, SiteState
+from scrapy_mandelbot.sites.site import Admission, SiteState
+from scrapy_mandelbot.throttle.site_map import shut_routes
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.flight import Flight
@@ -113,7 +115,7 @@ def test_paused_one_request_asks_whether_it_is_over(site):
     assert site.admit(late, 100) is PAUSED
     assert site.admit(late, 101) is PAUSED, "it goes back to the queue"
     probe = hand_out(site, 101)
-    assert site.is_probe(probe)
+    assert site.routes.is_probe(probe)
     assert site.due(10**9) == inf
     other = flight_to(site)
     assert site.admit(other, 10**9) is PAUSED
@@ -129,7 +131,7 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
     flight = flight_to(site)
     assert site.admit(flight, 100.5) is PAUSED
     assert site.admit(flight, 101) is GO
-    assert site.is_probe(flight)
+    assert site.routes.is_probe(flight)
     assert site.admit(flight, 101) is GO, "it has its turn"
 
 
@@ -139,7 +141,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
     flight = flight_to(site)
     flight.keeps_pauses = False
     assert site.admit(flight, 100) is GO
-    assert not site.is_probe(flight)
+    assert not site.routes.is_probe(flight)
     assert site.due(101) == 101
     site.keep_to(Pace(5.0), inf, 101)
     assert site.due(101) == 105, "its last answer was at 100"
@@ -157,7 +159,7 @@ def test_at_a_pace_there_is_a_turn_at_a_time(site):
     send(site, first, 100)
     assert site.ended(first, 102)
     assert site.due(102) == 107
-    assert site.next_turn(102) == 107
+    assert site.turns.due_after(102) == 107
     assert not site.is_shut(102), "it is asked, if slowly"
     assert not site.keep_to(Pace(5.0), inf, 103), "the same is no news"
 
@@ -167,12 +169,12 @@ def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
     visits = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0100-0500\n").visit_times("x")
     site.keep_to(Pace(visits=visits), inf, 0)
     assert not site.is_shut(0)
-    assert site.note_wait(0) == 3600
-    assert site.note_wait(10) is None
+    assert site.turns.note_wait(0) == 3600
+    assert site.turns.note_wait(10) is None
     assert site.is_shut(10)
-    assert site.end_shut(3599) is None
-    assert site.end_shut(3600) == 3600
-    assert site.end_shut(3600) is None
+    assert site.turns.end_shut(3599) is None
+    assert site.turns.end_shut(3600) == 3600
+    assert site.turns.end_shut(3600) is None
     assert not site.is_shut(3600)
 
 
@@ -196,7 +198,7 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
 
 def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
     """Until the pace is known again; of a delay that is shorter now no more is waited."""
-    site.resumes_at = 160.0
+    site.turns.resumes_at = 160.0
     assert site.keep_to_what_is_left(longest=60.0, now=100)
     assert site.due(100) == 160
     assert not site.keep_to_what_is_left(longest=60.0, now=100)
@@ -232,7 +234,7 @@ def test_the_scout_of_a_paused_site_is_its_probe(site):
     """One request tells both; it takes no turn before the rules are known."""
     refuse(site, 100)
     scout = hand_out(site, 101, scout=True)
-    assert site.is_probe(scout)
+    assert site.routes.is_probe(scout)
     assert set(site.awaited()) == {scout}
     assert site.ended(scout, 102)
     assert site.due(102) == 102, "another probe may go at once"
@@ -248,11 +250,11 @@ def test_a_url_that_alone_is_refused_waits_alone(site):
     assert refuse(site, 103) is News.SET_ASIDE
     assert site.due(103) == 103
     assert site.may_go_at(b"one") == 104
-    assert site.times_alone(b"one") == 2
+    assert site.sections.times_alone(b"one") == 2
     assert site.may_go_at(b"other") == 0
     assert site.is_plain
-    site.forget_refusals(b"one")
-    assert site.times_alone(b"one") == 0
+    site.sections.forget(b"one")
+    assert site.sections.times_alone(b"one") == 0
     assert site.may_go_at(b"one") == 0
 
 
@@ -264,7 +266,7 @@ def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
     site.ended(probe, 102)
     assert refuse(site, 103, retry_after=9.0) is News.PAUSED
     assert site.due(103) == 112
-    assert site.times_alone(b"one") == 2
+    assert site.sections.times_alone(b"one") == 2
 
 
 def set_shelf_aside(site: SiteState) -> News | None:
@@ -284,22 +286,22 @@ def set_shelf_aside(site: SiteState) -> News | None:
 def test_a_section_alone_is_set_aside(site):
     """Its pages were refused one after the other, and another was answered well that went later."""
     assert set_shelf_aside(site) is News.RESUMED
-    (section,) = site.sections()
+    (section,) = site.sections.set_aside()
     assert section.path == "/shelf/"
-    assert site.section_of(site.name + "/shelf/9") is section
-    assert site.section_of(site.name + "/other") is None
+    assert site.sections.section_of(site.name + "/shelf/9") is section
+    assert site.sections.section_of(site.name + "/other") is None
     assert site.due(111) == 111, "the site is well"
     assert not site.is_plain, "its requests are looked at"
-    assert site.section_due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
-    assert site.section_due("/unheard/", 111) == 111
+    assert site.sections.due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
+    assert site.sections.due("/unheard/", 111) == 111
 
     probe = hand_out(site, 112, path="/shelf/9")
     assert section.probe is probe
-    assert site.section_due("/shelf/", 112) == inf
+    assert site.sections.due("/shelf/", 112) == inf
     assert list(site.awaited()) == [probe], "others wait for its end"
     assert site.due(112) == 112, "its probe is the section's and not the site's"
     assert site.answered(probe, 113, b"9") is News.SECTION_RESUMED
-    assert list(site.sections()) == []
+    assert list(site.sections.set_aside()) == []
     assert site.is_plain
 
 
@@ -308,13 +310,13 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
     set_shelf_aside(site)
     told = []
     for _ in range(2):
-        at = site.section_due("/shelf/", 112)
+        at = site.sections.due("/shelf/", 112)
         probe = hand_out(site, at, path="/shelf/9")
         told.append(site.refused(probe, b"9", Refusal(at, "503")))
         site.ended(probe, at)
         assert site.due(at) == at
     assert told == [News.SECTION_PROLONGED, News.SECTION_GIVEN_UP]
-    at = site.section_due("/shelf/", 112)
+    at = site.sections.due("/shelf/", 112)
     refused, unsent = flight_to(site, "/shelf/9"), flight_to(site, "/shelf/10")
     assert site.is_given_up_for(refused, b"9")
     assert not site.is_given_up_for(unsent, b"10")
@@ -323,34 +325,34 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
 
 def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
     """One that was never refused, of no section that is suspected; None where there is none."""
-    assert site.seeks_probe() == 1
-    assert site.choose_probe([site.name + "/any"], lambda _: b"any") == 0
+    assert looked_through(site) == 1
+    assert choose_probe(site, [site.name + "/any"], lambda _: b"any") == 0
     refuse(site, 100, b"1", path="/shelf/1")
-    assert site.seeks_probe() > 1
+    assert looked_through(site) > 1
     urls = [site.name + path for path in ("/shelf/2", "/one", "/shelf/3", "/shelf/4")]
 
     def fingerprint_of(number: int) -> bytes:
         return urls[number].encode()
 
-    assert site.choose_probe(urls, fingerprint_of) == 1
-    assert site.choose_probe(urls[2:], fingerprint_of) is None
-    assert site.choose_probe(urls[1:2], lambda _: b"1") is None, "it was refused itself"
+    assert choose_probe(site, urls, fingerprint_of) == 1
+    assert choose_probe(site, urls[2:], fingerprint_of) is None
+    assert choose_probe(site, urls[1:2], lambda _: b"1") is None, "it was refused itself"
 
 
 def test_with_each_failed_probe_more_are_looked_through(site):
     """Up to some hundreds, however many have failed."""
     site = SiteState(site.name, PauseLaw(tries=10**6, recovers=False))
     refuse(site, 100, b"1", path="/shelf/1")
-    looked_through, at = [site.seeks_probe()], 101.0
+    looked_at, at = [looked_through(site)], 101.0
     for number in range(30):
         at = site.due(at)
         probe = hand_out(site, at, path=f"/{number}")
-        assert site.seeks_probe() == 1, "one is on its way"
+        assert looked_through(site) == 1, "one is on its way"
         site.refused(probe, b"%d" % number, Refusal(at, "503"))
         site.ended(probe, at)
-        looked_through.append(site.seeks_probe())
-    assert looked_through[:3] == [64, 128, 256]
-    assert set(looked_through[3:]) == {MOST_LOOKED_THROUGH}
+        looked_at.append(looked_through(site))
+    assert looked_at[:3] == [64, 128, 256]
+    assert set(looked_at[3:]) == {MOST_LOOKED_THROUGH}
 
 
 def test_a_page_that_was_answered_well_is_known(site):
@@ -365,7 +367,7 @@ def test_a_page_that_was_answered_well_is_known(site):
 def test_what_was_refused_lets_others_go_first(site):
     """For as long as a first pause takes, after the pause; with its site, not alone."""
     refuse(site, 100)
-    assert site.times_alone(b"one") == 0
+    assert site.sections.times_alone(b"one") == 0
     assert site.may_go_at(b"one") == 102
     assert site.may_go_at(b"other") == 0
 
@@ -379,7 +381,7 @@ def test_in_the_last_round_only_what_was_never_sent_is_sent(site):
         probe = hand_out(site, at)
         site.refused(probe, b"two", Refusal(at, "503"))
         site.ended(probe, at)
-    assert not site.has_given_up()
+    assert not site.routes.has_given_up()
     assert site.is_given_up_for(flight_to(site), b"one")
     assert site.is_given_up_for(flight_to(site), b"two")
     assert not site.is_given_up_for(flight_to(site), b"never sent")
@@ -394,28 +396,28 @@ def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
         site.answered(flight, now, b"")
         site.ended(flight, now)
     assert not site.has_refused
-    assert site.pause() is None
+    assert site.routes.pause() is None
     assert site.is_plain
 
 
 def test_each_proxy_is_paused_alone(site):
     """A request that has none yet waits only while all are shut."""
-    site.use_routes(B)
+    site.note_route(B)
     refuse(site, 100, route=A)
     assert (site.due(100, A), site.due(100, B), site.due(100)) == (101, 100, 100)
-    assert list(site.shut_routes(100)) == [A]
+    assert list(shut_routes(site, 100)) == [A]
     refuse(site, 100.5, route=B)
     assert site.due(100.5) == 101
-    assert list(site.shut_routes(100.5)) == ["", A, B]
+    assert list(shut_routes(site, 100.5)) == ["", A, B]
     assert site.in_words("", 100.5) == "all its proxies are shut"
-    assert site.pause(A).state is PauseState.PAUSED
+    assert site.routes.pause(A).state is PauseState.PAUSED
 
 
 def test_given_up_it_is_asked_no_more(site):
     """By hand, or as its probes have failed."""
     refuse(site, 100)
     assert site.give_up(101, "the crawl ends") == [""]
-    assert site.has_given_up()
+    assert site.routes.has_given_up()
     assert site.due(10**9) == inf
     assert site.is_shut(10**9)
     assert site.give_up(102, "again") == []
@@ -461,7 +463,7 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
     assert site.due(103.5) == inf
     assert site.answered(probe, 104, b"") is News.RESUMED
     site.ended(probe, 104)
-    assert site.pause().state is PauseState.OPEN
+    assert site.routes.pause().state is PauseState.OPEN
     assert site.due(104) == 104
 
 
@@ -471,14 +473,14 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     site.go_on(100, LeftPause("", 130, "503", 2, "/shop/"))
     assert next(site.left()) == ("", 130, "503", 2, "/shop/")
     assert site.due(100) == 100
-    assert site.section_due("/shop/", 100) == 130
+    assert site.sections.due("/shop/", 100) == 130
     page = flight_to(site, "/shop/1")
-    assert site.section_of(page.request.url).is_told
+    assert site.sections.section_of(page.request.url).is_told
     site.hand_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_PROLONGED
     assert next(site.left()).failed_probes == 3
     probe = flight_to(site, "/shop/2")
-    later = site.section_due("/shop/", 131)
+    later = site.sections.due("/shop/", 131)
     site.hand_out(probe, later, as_scout=False)
     assert site.answered(probe, later + 1, b"2") is News.SECTION_RESUMED
     assert not list(site.left())
@@ -501,7 +503,7 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
     for section in "", "/a/":
         site.go_on(100, LeftPause("", 190, "later", 0, section))
     assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
-    assert site.due(100) == site.section_due("/a/", 100) == 100
+    assert site.due(100) == site.sections.due("/a/", 100) == 100
     site.hand_out(flight_to(site), 100, as_scout=False)
     assert site.due(100) == inf
 
@@ -510,8 +512,8 @@ def test_sections_that_were_left_are_bounded(site):
     """Whatever a file says that something else wrote; none is waited for longer than any."""
     for number in range(MOST_SECTIONS + 1):
         site.go_on(100, LeftPause("", 1e300, "503", 0, f"/{number}/"))
-    assert len(list(site.sections())) == MOST_SECTIONS
-    assert site.section_due("/0/", 100) < 100 + 1e6
+    assert len(list(site.sections.set_aside())) == MOST_SECTIONS
+    assert site.sections.due("/0/", 100) < 100 + 1e6
 
 
 def test_what_is_kept_of_a_site_is_bounded(site):
@@ -522,5 +524,5 @@ def test_what_is_kept_of_a_site_is_bounded(site):
         site.is_silent(flight_to(site), which, 1, is_certain=False)
         refuse(site, 1, which, f"http://p{number}.test:1", f"/{number}/{number}/page?{number}")
     assert len(site._unanswered) == 1_000
-    assert len(site._parts) == MOST_REFUSED_URLS + MOST_SECTIONS
+    assert len(site.sections) == MOST_REFUSED_URLS + MOST_SECTIONS
     assert len(list(site.left())) <= MOST_ROUTES

@@ -6,7 +6,7 @@ import json
 from math import inf, isfinite
 from typing import TYPE_CHECKING
 
-from flights import flight_to
+from flights import assert_untouched, flight_to
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -38,14 +38,14 @@ class AnyOrder(RuleBasedStateMachine):
         self.probes: dict[str, set[Flight]] = {route: set() for route in self.routes}
 
     def state(self, route: str) -> PauseState:
-        pause = self.site.pause(route)
+        pause = self.site.routes.pause(route)
         return PauseState.OPEN if pause is None else pause.state
 
     def passed(self, flight: Flight, before: PauseState) -> None:
         """Note that a flight was let pass, perhaps as the probe of its route."""
         if before in {PauseState.PAUSED, PauseState.ONCE_EACH}:
             self.probes[flight.route].add(flight)
-            assert self.site.is_probe(flight)
+            assert self.site.routes.is_probe(flight)
 
     def has_ended(self, flight: Flight) -> None:
         self.site.ended(flight, self.now)
@@ -66,12 +66,12 @@ class AnyOrder(RuleBasedStateMachine):
     def the_queue_hands_one_out(self, *, number: int, path: str, as_scout: bool) -> None:
         """It may be sent at once: what the queue is told and what the way out is, agree."""
         route = self.routes[number % len(self.routes)]
-        if self.site.has_given_up(route) or self.site.due(self.now, route) > self.now:
+        if self.site.routes.has_given_up(route) or self.site.due(self.now, route) > self.now:
             return
         if self.site.scout is not None:
             raise AssertionError("a site whose rules are being found out is due")
         flight, before = flight_to(self.site, path, route), self.state(route)
-        section = self.site.section_of(flight.request.url)
+        section = self.site.sections.section_of(flight.request.url)
         if section is not None and section.due(self.now) > self.now:
             return
         self.site.hand_out(flight, self.now, as_scout=as_scout)
@@ -88,7 +88,7 @@ class AnyOrder(RuleBasedStateMachine):
         """It goes when the site is due, and no sooner."""
         route = self.routes[number % len(self.routes)]
         if len(self.routes) > 1 and route:
-            self.site.use_routes(route)
+            self.site.note_route(route)
         due, before = self.site.due(self.now, route), self.state(route)
         flight = flight_to(self.site, path, route)
         admission = self.site.admit(flight, self.now)
@@ -135,7 +135,7 @@ class AnyOrder(RuleBasedStateMachine):
         if self.site.held_until > self.now:
             self.site.hold(self.now, self.now)
             self.site.end_hold(self.now)
-        self.site.end_pause(self.now)
+        self.site.routes.end_pause(self.now)
 
     @rule(delay=st.sampled_from([0.0, 3.0, 20.0]))
     def its_pace_is_learnt(self, delay: float) -> None:
@@ -146,13 +146,17 @@ class AnyOrder(RuleBasedStateMachine):
         """Or the worker who had the site before: it may be over by now."""
         route = "" if section else self.routes[number % len(self.routes)]
         left = LeftPause(route, self.now + seconds, "503", 1, "/shelf/" if section else "")
-        if not (section and any("/shelf/" in one.path for one in self.site.sections())):
+        if not (section and any("/shelf/" in one.path for one in self.site.sections.set_aside())):
             self.site.go_on(self.now, left)
 
     @rule(number=NUMBERS, retry_after=st.sampled_from([None, 20.0]))
     def another_crawl_was_refused(self, number: int, retry_after: float | None) -> None:
         route = self.routes[number % len(self.routes)]
         self.site.overhear(self.now, route, Refusal(self.now, "503", retry_after))
+
+    @invariant()
+    def what_all_sites_share_is_empty(self) -> None:
+        assert_untouched()
 
     @invariant()
     def there_is_one_probe_and_one_scout(self) -> None:
@@ -170,17 +174,17 @@ class AnyOrder(RuleBasedStateMachine):
     def it_waits_for_a_time_or_for_a_flight(self) -> None:
         """Who waits for ever waits for a request that is under way, or the site is given up."""
         for route in self.routes:
-            if isfinite(self.site.due(self.now, route)) or self.site.has_given_up(route):
+            if isfinite(self.site.due(self.now, route)) or self.site.routes.has_given_up(route):
                 continue
             under_way = set(self.flights)
-            given_up = [one for one in self.routes if one and self.site.has_given_up(one)]
+            given_up = [one for one in self.routes if one and self.site.routes.has_given_up(one)]
             assert given_up or under_way & set(self.site.awaited())
 
     @invariant()
     def a_section_set_aside_waits_for_a_time_or_for_its_probe(self) -> None:
         """And none is within another."""
-        paths = [section.path for section in self.site.sections()]
-        for section in self.site.sections():
+        paths = [section.path for section in self.site.sections.set_aside()]
+        for section in self.site.sections.set_aside():
             assert repr(section)
             assert isfinite(section.due(self.now)) or section.probe in self.flights
             assert not [one for one in paths if one != section.path and one in section.path]
@@ -198,8 +202,8 @@ class AnyOrder(RuleBasedStateMachine):
         for one in left:
             again.go_on(self.now, one)
         paths = [one.section for one in left if one.section]
-        assert [section.path for section in again.sections()] == paths
-        assert all(isfinite(section.due(self.now)) for section in again.sections())
+        assert [section.path for section in again.sections.set_aside()] == paths
+        assert all(isfinite(section.due(self.now)) for section in again.sections.set_aside())
 
     def teardown(self) -> None:
         """When all has ended and time has passed, the site is plain, or merely slowed."""
@@ -214,10 +218,10 @@ class AnyOrder(RuleBasedStateMachine):
         for route in self.routes:
             for _ in range(3):
                 is_well = self.state(route) in {PauseState.OPEN, PauseState.RECOVERING}
-                if site.has_given_up(route) or is_well:
+                if site.routes.has_given_up(route) or is_well:
                     break
                 due = site.due(self.now, route)
-                assert isfinite(due) or any(map(site.has_given_up, self.routes))
+                assert isfinite(due) or any(map(site.routes.has_given_up, self.routes))
                 if not isfinite(due):
                     break
                 self.now = due
@@ -228,22 +232,22 @@ class AnyOrder(RuleBasedStateMachine):
                 self.now += 0.5
                 site.answered(flight, self.now, b"")
                 site.ended(flight, self.now)
-        if any(map(site.has_given_up, self.routes)):
+        if any(map(site.routes.has_given_up, self.routes)):
             return
-        for section in list(site.sections()):
+        for section in list(site.sections.set_aside()):
             self.now += 100
             flight = flight_to(site, f"{section.path}9")
             site.hand_out(flight, self.now, as_scout=False)
             was_over = section.is_over()
             site.answered(flight, self.now, b"9")
             site.ended(flight, self.now)
-            assert was_over == (section in list(site.sections()))
+            assert was_over == (section in list(site.sections.set_aside()))
         states = set(map(self.state, self.routes))
         assert states <= {PauseState.OPEN, PauseState.RECOVERING}
         assert list(site.awaited()) == []
         assert not site.is_shut(self.now)
-        is_slowed = PauseState.RECOVERING in states or site.has_pace
-        has_sections = any(True for _ in site.sections())
+        is_slowed = PauseState.RECOVERING in states or site.turns.is_on
+        has_sections = any(True for _ in site.sections.set_aside())
         assert site.is_plain or is_slowed or has_sections or len(self.routes) > 1
         assert site.due(self.now) <= self.now + 20
 

@@ -1,4 +1,4 @@
-"""Whose turn it is at a site with a pace. (sites/flight.py)"""
+"""Whose turn it is at a site with a pace. (sites/turns.py)"""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from math import inf
 
 import pytest
 
-from scrapy_mandelbot.robots.pace import Metronome, Pace
+from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.sites.flight import Flight, Turns
+from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause import PauseLaw
 from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.turns import NO_METRONOME, Turns
 
 SITE = SiteState("https://example.com", PauseLaw())
 
 
 @pytest.fixture
 def turns() -> Turns:
-    return Turns(Metronome(Pace(5.0)))
+    return at(Pace(5.0))
+
+
+def at(pace: Pace) -> Turns:
+    turns = Turns()
+    assert turns.keep_to(pace, inf, 0)
+    return turns
 
 
 def flight() -> Flight:
@@ -30,7 +37,7 @@ def send(turns: Turns, now: float) -> Flight:
     assert turns.has_turn(one, now)
     turns.give(one)
     one.is_sent = True
-    turns.metronome.sent(now)
+    turns.sent(now)
     return one
 
 
@@ -81,9 +88,30 @@ def test_the_end_of_another_request_frees_no_turn(turns):
 def test_within_times_without_a_delay_every_request_has_its_turn():
     """And the last answer counts when the delay begins."""
     robots = RobotsTxt.parse(b"User-agent: *\nRequest-rate: 1/10 0100-0459\n")
-    turns = Turns(Metronome(Pace(rates=robots.request_rates("x"))))
+    turns = at(Pace(rates=robots.request_rates("x")))
     first, second = send(turns, 3590), send(turns, 3591)
     turns.ended(second, 3594)
     turns.ended(first, 3596)
     assert turns.due(3597) == 3597
     assert turns.due(3600) == 3606
+
+
+def test_a_site_without_a_pace_has_no_turns_to_wait_for():
+    """It is one object for all of them that says so, and nothing is ever written there."""
+    before = repr(NO_METRONOME), NO_METRONOME.due(0)
+    turns, one = Turns(), flight()
+    turns.give(one)
+    turns.sent(100)
+    assert not turns.ended(one, 101)
+    assert turns.note_wait(101) is None
+    assert turns.end_wait(102) is turns.end_shut(102) is None
+    assert turns.due(102) == turns.due_after(102) == 102
+    assert not turns.is_needed(102)
+    assert turns.is_idle(102)
+    turns.hold(150)
+    assert turns.due(103) == 103, "its pace is not known yet"
+    assert turns.keep_to(Pace(5.0), inf, 104)
+    assert turns.due(104) == 109, "that long it takes at most, whatever was left"
+    assert turns.keep_to(Pace(), inf, 150)
+    assert not turns.is_on
+    assert before == (repr(NO_METRONOME), NO_METRONOME.due(0))

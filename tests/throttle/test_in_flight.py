@@ -8,18 +8,17 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
-from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause import PauseLaw
-from scrapy_mandelbot.sites.site import SiteState
-from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.in_flight import InFlight, RequestInFlight
+from scrapy_mandelbot.throttle.site_map import CrawledSite
 
-SITE = SiteState("https://example.com", PauseLaw())
+SITE = CrawledSite("https://example.com", PauseLaw())
 SLOT = "example.com"
 
 
-def handed_out(request: Request, slot: str = SLOT) -> Flight:
+def handed_out(request: Request, slot: str = SLOT) -> RequestInFlight:
     """Return what the queue and the site note of a request that is handed out."""
-    flight = Flight(request, SITE)
+    flight = RequestInFlight(request, SITE)
     flight.slot, flight.is_from_queue = slot, True
     return flight
 

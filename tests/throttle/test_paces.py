@@ -10,8 +10,8 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.site import Admission
+from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 
 SITE = "https://example.com"
 OBEY = {"ROBOTSTXT_OBEY": True, "MANDELBOT_PACE": "obey"}
@@ -62,26 +62,26 @@ class World:
         self.has_asked = not may_go
         return may_go
 
-    def hand_out(self) -> Flight:
+    def hand_out(self) -> RequestInFlight:
         """Hand out a request, which takes its turn."""
         assert self.may_go()
-        flight = Flight(Request(f"{SITE}/page"), self.site)
+        flight = RequestInFlight(Request(f"{SITE}/page"), self.site)
         flight.slot = "example.com"
         self.downloader.active.add(flight.request)
         self.throttle.hand_out(flight, self.clock.now(), as_scout=False)
         return flight
 
-    def come(self) -> Flight:
+    def come(self) -> RequestInFlight:
         """Have a request come that never was in the queue: a robots.txt, a file."""
         request = Request(f"{SITE}/robots.txt")
         self.downloader.active.add(request)
         return self.throttle.flight_of(request)
 
-    def send(self, flight: Flight) -> Flight:
+    def send(self, flight: RequestInFlight) -> RequestInFlight:
         assert self.throttle.admit(flight) is Admission.GO
         return flight
 
-    def end(self, flight: Flight) -> None:
+    def end(self, flight: RequestInFlight) -> None:
         self.downloader.active.discard(flight.request)
         self.throttle.let_go(flight)
 
@@ -233,8 +233,8 @@ def test_a_site_that_asks_for_nothing_costs_nothing(world, clock):
     """It is known to ask for nothing, until its rules are looked up again."""
     assert not world.learn("Disallow: /x\n", until=100)
     assert world.site.is_plain
-    assert not world.site.has_pace
-    assert world.site.pace_until == clock.now() + 100
+    assert not world.site.turns.is_on
+    assert world.site.turns.known_until == clock.now() + 100
     for _ in range(3):
         world.ask()
     assert world.throttle.sites.in_trouble() == []
@@ -297,7 +297,7 @@ def test_by_hand_until_the_file_is_known_and_beside_it(make_crawler, clock):
     world = World(make_crawler(**OBEY, MANDELBOT_CRAWL_DELAYS={"example.com": 3}), clock)
     assert world.throttle.paces.learn_by_hand(world.site)
     assert not world.throttle.paces.learn_by_hand(world.site)
-    assert world.site.pace_until < clock.now(), "the file is still to be looked up"
+    assert world.site.turns.known_until < clock.now(), "the file is still to be looked up"
     world.ask()
     world.learn("Crawl-delay: 50\nVisit-time: 0000-0030\n")
     clock.turn(2.9)

@@ -6,14 +6,13 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause import PauseLaw
-from scrapy_mandelbot.sites.site import SiteState
-from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, REFUSAL_LIMIT, Refusals
+from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, REFUSAL_LIMIT, CrawledSite, Refusals
 
 
-def flight(site: str, path: str = "/", route: str = "") -> Flight:
-    return Flight(Request(site + path), SiteState(site, PauseLaw()), route)
+def flight(site: str, path: str = "/", route: str = "") -> RequestInFlight:
+    return RequestInFlight(Request(site + path), CrawledSite(site, PauseLaw()), route)
 
 
 def refusal(request: Request, body: bytes) -> HtmlResponse:

@@ -73,7 +73,7 @@ def test_those_that_came_up_last_are_remembered(sites, few):
 def test_what_anything_refers_to_is_kept(sites, few):
     """A request in the queue or in flight, a waiter, the alarm."""
     first = sites.of(name(0))
-    first.pace_until = 7.0
+    first.turns.known_until = 7.0
     for number in range(1, 10):
         sites.of(name(number))
     gc.collect()
@@ -85,7 +85,7 @@ def test_what_anything_refers_to_is_kept(sites, few):
         sites.of(name(number))
     gc.collect()
     assert gone() is None
-    assert sites.of(name(0)).pace_until < 0, "it is a site not heard of yet"
+    assert sites.of(name(0)).turns.known_until < 0, "it is a site not heard of yet"
 
 
 def test_a_site_in_trouble_is_kept_until_it_is_well(sites, few):

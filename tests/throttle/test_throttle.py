@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from queueing import drain, fill, open_scheduler, refuse
 from scrapy import Request
+from scrapy.signals import spider_closed
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import Crawl
@@ -117,7 +118,7 @@ def test_a_pause_outlives_the_run(make_crawler, clock, tmp_path):
         scheduler = open_scheduler(first)
         refuse(first, f"https://{name}.example/", retry_after=seconds)
         scheduler.close("shutdown")
-        Crawl.of(first)._spider_closed(first.spider, "shutdown")
+        first.signals.send_catch_log(spider_closed, spider=first.spider, reason="shutdown")
     clock.turn(20)
     again = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(again)

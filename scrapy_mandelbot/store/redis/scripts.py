@@ -23,10 +23,12 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha1
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.store.contract import ANOTHER_PACE, Copy, KeptPause
+from scrapy_mandelbot.store.contract import Copy, KeptPause
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, pack
 
 if TYPE_CHECKING:
@@ -164,9 +166,6 @@ MOST_TURNS = 100_000
 """Sites of which a turn is kept in Redis; those that are due first go first."""
 RUN_FOR = 400 * 86_400
 """Seconds for which it is known when a spider ran."""
-OVER_FOR = 3_600
-"""Seconds for which a pause or turn is kept that is over."""
-_ANOTHER_CLOCK = 60  # seconds; a copy that is newer by more was dated by a wrong clock
 
 
 def copy_key(site: bytes) -> bytes:
@@ -188,140 +187,36 @@ def run_key(spider: bytes) -> bytes:
 class Script:
     """Something that the server does in one step: all of it or, where it is full, a part."""
 
-    keys: int
     text: str
 
-    @property
+    @cached_property
+    def keys(self) -> int:
+        """How many of its arguments are keys, as its first line names them."""
+        return self.text.partition("\n")[0].count(",") + 1
+
+    @cached_property
     def digest(self) -> str:
         """By which the server knows it."""
         return sha1(self.text.encode()).hexdigest()  # noqa: S324 -- the server's choice
 
 
-_NOW = "local t = redis.call('TIME') local now = t[1] + t[2] / 1000000 "
+def read_script(package: str, *names: str) -> Script:
+    """Return what is in files of the folder ``lua`` of a package, one after the other."""
+    folder = files(package) / "lua"
+    return Script("\n".join((folder / f"{one}.lua").read_text() for one in names))
 
-PUT_COPY = Script(
-    2,
-    f"""-- keys: copy, copies; arguments: site, value, fetched at, seconds it is kept, most, prefix
-    {_NOW}
-    local at, keep, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-    local old = redis.call('ZSCORE', KEYS[2], ARGV[1])
-    if old and tonumber(old) > at and tonumber(old) <= at + {_ANOTHER_CLOCK}
-        and redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-    local left = math.ceil((at + keep - now) * 1000)
-    if left <= 0 then return 0 end
-    redis.call('SET', KEYS[1], ARGV[2], 'PX', string.format('%.0f', left))
-    redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
-    if redis.call('TTL', KEYS[2]) < keep then redis.call('EXPIRE', KEYS[2], math.ceil(keep)) end
-    local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now - keep, 'LIMIT', 0, 10)
-    for _, site in ipairs(gone) do redis.call('ZREM', KEYS[2], site) end
-    local over = redis.call('ZCARD', KEYS[2]) - most
-    for _, site in ipairs(over > 0 and redis.call('ZRANGE', KEYS[2], 0, over - 1) or {{}}) do
-        redis.call('DEL', ARGV[6] .. site)
-        redis.call('ZREM', KEYS[2], site)
-    end
-    return 1""",
+
+SCRIPTS = tuple(
+    read_script("scrapy_mandelbot.store.redis", name)
+    for name in (
+        "put_copy",
+        "drop_copy",
+        "find_copy",
+        "put_pause",
+        "get_pauses",
+        "put_turn",
+        "claim",
+        "release",
+    )
 )
-
-DROP_COPY = Script(
-    3,
-    """-- keys: copy, copies, news; arguments: site, message
-    redis.call('PUBLISH', KEYS[3], ARGV[2])
-    redis.call('ZREM', KEYS[2], ARGV[1])
-    return redis.call('DEL', KEYS[1])""",
-)
-
-FIND_COPY = Script(
-    3,
-    """-- keys: copy, lease, copies; arguments: site, fresh since, token, milliseconds; 0: no lease
-    local copy = redis.call('GET', KEYS[1])
-    if copy then
-        local at = redis.call('ZSCORE', KEYS[3], ARGV[1])
-        if at and tonumber(at) > tonumber(ARGV[2]) then return {copy, 0} end
-    end
-    if ARGV[4] == '0' then return {copy, math.max(0, redis.call('PTTL', KEYS[2]))} end
-    if redis.call('SET', KEYS[2], ARGV[3], 'NX', 'PX', ARGV[4]) then return {copy, 0} end
-    if redis.call('GET', KEYS[2]) == ARGV[3] then
-        redis.call('PEXPIRE', KEYS[2], ARGV[4])
-        return {copy, 0}
-    end
-    return {copy, math.max(1, redis.call('PTTL', KEYS[2]))}""",
-)
-
-PUT_PAUSE = Script(
-    3,
-    f"""-- keys: pauses, pause, news; arguments: site, until or '', value, message, most
-    redis.call('PUBLISH', KEYS[3], ARGV[4])
-    {_NOW}
-    if ARGV[2] == '' then
-        redis.call('ZREM', KEYS[1], ARGV[1])
-        redis.call('HDEL', KEYS[2], ARGV[1])
-        return 0
-    end
-    redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
-    redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
-    local keep = math.ceil(math.min(1e9, math.max(tonumber(ARGV[2]) - now, 0))) + 86400
-    for _, key in ipairs({{KEYS[1], KEYS[2]}}) do
-        if redis.call('TTL', key) < keep then redis.call('EXPIRE', key, keep) end
-    end
-    local gone = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - {OVER_FOR}, 'LIMIT', 0, 10)
-    local over = redis.call('ZCARD', KEYS[1]) - tonumber(ARGV[5])
-    if over > #gone then gone = redis.call('ZRANGE', KEYS[1], 0, over - 1) end
-    for _, site in ipairs(gone) do
-        redis.call('ZREM', KEYS[1], site)
-        redis.call('HDEL', KEYS[2], site)
-    end
-    return 1""",
-)
-
-GET_PAUSES = Script(
-    2,
-    """-- keys: pauses, pause; arguments: after
-    local values = {}
-    for _, site in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf')) do
-        values[#values + 1] = redis.call('HGET', KEYS[2], site)
-    end
-    return values""",
-)
-
-PUT_TURN = Script(
-    2,
-    f"""-- keys: turns, news; arguments: site, due, message, most
-    redis.call('PUBLISH', KEYS[2], ARGV[3])
-    {_NOW}
-    local old = redis.call('ZSCORE', KEYS[1], ARGV[1])
-    local due = tonumber(ARGV[2])
-    if old and tonumber(old) >= due and tonumber(old) <= due + {ANOTHER_PACE} then return 0 end
-    redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
-    local keep = math.ceil(math.min(1e9, math.max(due - now, 0))) + 86400
-    if redis.call('TTL', KEYS[1]) < keep then redis.call('EXPIRE', KEYS[1], keep) end
-    local gone = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - {OVER_FOR}, 'LIMIT', 0, 10)
-    for _, site in ipairs(gone) do redis.call('ZREM', KEYS[1], site) end
-    local over = redis.call('ZCARD', KEYS[1]) - tonumber(ARGV[4])
-    if over > 0 then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, over - 1) end
-    return 1""",
-)
-
-CLAIM = Script(
-    2,
-    f"""-- keys: lease, pauses or turns; arguments: site, token, milliseconds, longest wait
-    {_NOW}
-    local due = redis.call('ZSCORE', KEYS[2], ARGV[1])
-    local left = due and tonumber(due) - now or 0
-    if left > 0 and left <= tonumber(ARGV[4]) then return math.ceil(left * 1000) end
-    if redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[3]) then return 0 end
-    if redis.call('GET', KEYS[1]) ~= ARGV[2] then
-        return math.max(1, redis.call('PTTL', KEYS[1]))
-    end
-    redis.call('PEXPIRE', KEYS[1], ARGV[3])
-    return 0""",
-)
-
-RELEASE = Script(
-    1,
-    """-- keys: lease; arguments: token, milliseconds for which it is kept
-    if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-    if ARGV[2] == '0' then return redis.call('DEL', KEYS[1]) end
-    return redis.call('PEXPIRE', KEYS[1], ARGV[2])""",
-)
-
-SCRIPTS = (PUT_COPY, DROP_COPY, FIND_COPY, PUT_PAUSE, GET_PAUSES, PUT_TURN, CLAIM, RELEASE)
+PUT_COPY, DROP_COPY, FIND_COPY, PUT_PAUSE, GET_PAUSES, PUT_TURN, CLAIM, RELEASE = SCRIPTS

@@ -67,11 +67,26 @@ class MemoryJob:
         """Note a fingerprint as seen."""
         self._seen.add(fingerprint)
 
-    def count_child(self, parent: int, fingerprint: int) -> None:
-        """Note that a parent gave a request."""
-        self._children.setdefault(parent, Counter())[fingerprint] += 1
+    def push_new(
+        self,
+        line: str,
+        place: Place,
+        body: bytes,
+        fingerprint: int,
+        parent: int | None,
+    ) -> int:
+        """Add a request and note its fingerprint as seen; return its number."""
+        self.see(fingerprint)
+        return self.push(line, place, body)
 
-    def children_left(self, parent: int) -> ChildrenLeft:  # noqa: ARG002 -- the contract's
+    def push_child(
+        self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
+    ) -> int:
+        """Add a request and count it of its parent's children."""
+        self._children.setdefault(parent, Counter())[fingerprint] += 1
+        return self.push(line, place, body)
+
+    def children_left(self, parent: int) -> ChildrenLeft:
         """Return nothing: there was no former run."""
         return ChildrenLeft()
 

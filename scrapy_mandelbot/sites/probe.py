@@ -1,0 +1,61 @@
+"""Which request asks a paused site whether it is well.
+
+A probe comes from elsewhere than what was refused, and from further away with each that failed.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.sites.sections import sections_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_mandelbot.sites.site import SiteState
+
+MOST_LOOKED_THROUGH = 512
+"""Requests of a queue that are held while a probe is looked for."""
+_LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
+_GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
+
+
+def looked_through(site: SiteState, route: str = "") -> int:
+    """Return how many requests are to be looked through for the one that asks a site next.
+
+    One: any will do. Where none of them will do, more are looked through.
+    """
+    pause = site.routes.pause(route)
+    if pause is None or pause.state is not PauseState.PAUSED or not site.has_refused:
+        return 1
+    doublings = min(pause.failed_probes, 10)
+    return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
+
+
+def choose_probe(
+    site: SiteState, urls: Sequence[str], fingerprint_of: Callable[[int], bytes], route: str = ""
+) -> int | None:
+    """Return which of these requests had best be the probe.
+
+    One that was never refused, from no section that is suspected; and one from far between, so
+    that it is no neighbour of what was refused. None: there is no such request.
+
+    Args:
+        site: that is paused.
+        urls: of the requests.
+        fingerprint_of: returns the fingerprint of one of them, by its number.
+        route: that they go.
+    """
+    pause, sections = site.routes.pause(route), site.sections
+    if not site.has_refused or pause is None:
+        return 0
+    first = int(len(urls) * (_GOLDEN * (pause.failed_probes + 1) % 1.0))
+    well = frozenset(sections_of(site.well_url))
+    for number in chain(range(first, len(urls)), range(first)):
+        if sections.is_suspect(urls[number], well):
+            continue
+        if not sections.was_refused(fingerprint_of(number)):
+            return number
+    return None
