@@ -21,7 +21,7 @@ from scrapy_mandelbot.robots.fix import correct
 from scrapy_mandelbot.robots.fix.effects import READERS
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", "corpus")) / "robots"
-_WAYS = {"So the lines stay": "lines stay", "So the file stays": "as it is"}
+_WAYS = {"So the file stays": "as it is"}
 
 
 def main() -> None:

@@ -20,9 +20,11 @@ from pathlib import Path
 from textwrap import fill
 
 from scrapy_mandelbot.robots.fix import prove, rewrite
-from scrapy_mandelbot.robots.fix.differences import unexplained
 from scrapy_mandelbot.robots.lint import FINDINGS
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from differences import unexplained
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", "corpus")) / "robots"
 

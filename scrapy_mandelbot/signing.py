@@ -90,9 +90,7 @@ class Signer:
         public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
         self.jwk = {"crv": "Ed25519", "kty": "OKP", "x": _base64url(public)}
         """The public key (RFC 8037, section 2)."""
-        members = json.dumps(self.jwk, separators=(",", ":"), sort_keys=True)
-        self.keyid = _base64url(sha256(members.encode()).digest())
-        """Its thumbprint (RFC 7638, section 3; RFC 8037, appendix A.3)."""
+        self.keyid = str(thumbprint(self.jwk))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.keyid}>"
@@ -110,6 +108,21 @@ class Signer:
         base = "\n".join([*lines, f'"@signature-params": {signed}'])
         signature = b64encode(self._sign(base.encode("latin-1"))).decode()
         return f"{label}={signed}", f"{label}=:{signature}:"
+
+
+_MEMBERS = {"OKP": ("crv", "kty", "x"), "EC": ("crv", "kty", "x", "y"), "RSA": ("e", "kty", "n")}
+
+
+def thumbprint(jwk: Mapping[str, object]) -> str | None:
+    """Return the name of a public key (RFC 7638, section 3; RFC 8037, appendix A.3).
+
+    None: it has not the members of its kind.
+    """
+    members = {name: jwk.get(name) for name in _MEMBERS.get(str(jwk.get("kty")), ("kty",))}
+    if len(members) == 1 or not all(isinstance(one, str) for one in members.values()):
+        return None
+    text = json.dumps(members, separators=(",", ":"), sort_keys=True)
+    return _base64url(sha256(text.encode()).digest())
 
 
 def _base64url(octets: bytes) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
@@ -62,6 +62,8 @@ class FetchedFile:
     detail: str = ""
     is_incomplete: bool = False
     """Whether the body broke off before its end."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """By name in lower case; those that come several times are joined by a comma."""
 
     @property
     def answer(self) -> Answer:
@@ -179,6 +181,10 @@ async def _get(
         (response.headers.get("Content-Type") or b"").decode("latin-1"),
         (response.headers.get("Content-Encoding") or b"").decode("latin-1"),
         is_incomplete=is_incomplete,
+        headers={
+            name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+            for name, values in response.headers.items()
+        },
     )
 
 

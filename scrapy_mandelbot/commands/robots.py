@@ -11,6 +11,8 @@ Usage::
     scrapy robots cache list|show URL|drop URL|drop --all
     scrapy robots job JOBDIR|URL#NAME [requeue [SITE]]
     scrapy robots ledger why URL|verify [--file FILE]
+    scrapy robots identity new KEY|directory KEY... --host HOST [--output FILE]|check URL
+                                   |page [--address IP]... [--output FILE]
     scrapy robots audit ACCESS_LOG|-... --agent NAME [--robots-txt FILE|URL]... [--delay SECONDS]
                                    [--retry-after SECONDS] [--log-format FORMAT]
 
@@ -23,12 +25,12 @@ Exit codes:
     1: warnings: of ``check``; a URL is forbidden, its rules are not known, or the use asked about
        is refused (``explain``); dialects differ (``compare``); something is wrong with a sitemap
        (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``);
-       there is nothing to requeue (``job``); a log has warnings, or nothing of the robot
-       (``audit``).
+       there is nothing to requeue (``job``); a directory has warnings (``identity check``); a log
+       has warnings, or nothing of the robot (``audit``).
     2: wrong use, or what was asked for cannot be had: no such file, no such host.
-    3: errors: of ``check``; not proved to decide alike (``fix``); a sitemap cannot be had; a line
-       that does not agree (``ledger verify``); what robots.txt forbids, or a request in a pause
-       (``audit``).
+    3: errors: of ``check`` and ``identity check``; not proved to decide alike (``fix``); a sitemap
+       cannot be had; a line that does not agree (``ledger verify``); what robots.txt forbids, or a
+       request in a pause (``audit``).
 
 This module and `use` import nothing that Scrapy has not imported before.
 """
@@ -101,6 +103,8 @@ class Command(ScrapyCommand):
             "cache: the copies of robots.txt files that the project keeps. "
             "job: what waits in a job, by site and why; requeue: have paused sites asked again. "
             "ledger: why a page was fetched, and whether every line is decided alike again. "
+            "identity: a key to sign requests with, the directory and the page by which sites know"
+            " the robot. "
             "audit: whether a robot was polite, as a server's access log has it. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
@@ -163,7 +167,12 @@ class Command(ScrapyCommand):
         group.add_argument(
             "--diff", action="store_true", help="fix: show what changes, not the whole file"
         )
-        group.add_argument("--output", metavar="FILE", help="fix: where the file is written")
+        group.add_argument(
+            "--output", metavar="FILE", help="fix, identity: where the file is written"
+        )
+        group.add_argument(
+            "--host", metavar="HOST", help="identity directory: the host that serves it"
+        )
         group.add_argument(
             "--read", action="store_true", help="sitemaps: read them, and count their entries"
         )
@@ -254,5 +263,5 @@ def _add_audit(group: _ArgumentGroup) -> None:
         "--address",
         action="append",
         metavar="IP|NETWORK",
-        help="audit: from where the robot comes; may be repeated",
+        help="audit, identity page: from where the robot comes; may be repeated",
     )

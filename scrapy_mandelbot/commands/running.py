@@ -13,6 +13,7 @@ from scrapy_mandelbot.commands.cache_verb import look_at_copies
 from scrapy_mandelbot.commands.call import Invocation, Result
 from scrapy_mandelbot.commands.check_verb import check
 from scrapy_mandelbot.commands.fix_verb import fix
+from scrapy_mandelbot.commands.identity_verb import show_identity
 from scrapy_mandelbot.commands.job_verb import look_at_job
 from scrapy_mandelbot.commands.ledger_verb import look_at_ledger
 from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
@@ -38,6 +39,7 @@ VERBS: dict[str, Callable[[Invocation], Result]] = {
     "cache": look_at_copies,
     "job": look_at_job,
     "ledger": look_at_ledger,
+    "identity": show_identity,
     "audit": audit,
 }
 

@@ -43,6 +43,10 @@ VERBS = {
     "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), ("text", "json")),
     "job": Verb("JOBDIR|URL#NAME [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
     "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
+    "identity": Verb(
+        *("new KEY|directory KEY... --host HOST|check URL|page", 1, None),
+        *(frozenset({"host", "output", "address"}), ("text", "json")),
+    ),
     "audit": Verb(
         "ACCESS_LOG|-... --agent NAME",
         *(1, None, _OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json", "html")),
@@ -73,14 +77,21 @@ def check_use(args: list[str], opts: Namespace) -> None:
         raise UsageError(f"it is: scrapy robots {args[0]} {verb.takes}")
     if opts.format and opts.format not in verb.formats:
         raise UsageError(f"{args[0]} takes no --format {opts.format}")
-    if args[0] == "cache":
-        _check_cache_use(args[1], count - 1, all_of_them=opts.all)
-    if args[0] == "job" and args[2:3] not in ([], ["requeue"]):
-        raise UsageError(f"it is: scrapy robots job {verb.takes}")
-    if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count - 1:
-        raise UsageError(f"it is: scrapy robots ledger {verb.takes}")
+    _check_words(args, count - 1, opts)
     if [*args, opts.file, opts.urls, *(opts.robots_txt or ())].count("-") > 1:
         raise UsageError("standard input can be read once only")
+
+
+def _check_words(args: list[str], count: int, opts: Namespace) -> None:
+    """Check what a verb is told to do, and how many arguments that takes."""
+    if args[0] == "cache":
+        _check_cache_use(args[1], count, all_of_them=opts.all)
+    if args[0] == "identity":
+        _check_identity_use(args[1], count, opts)
+    if args[0] == "job" and args[2:3] not in ([], ["requeue"]):
+        raise UsageError(f"it is: scrapy robots job {VERBS['job'].takes}")
+    if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count:
+        raise UsageError(f"it is: scrapy robots ledger {VERBS['ledger'].takes}")
 
 
 def _check_options(name: str, verb: Verb, opts: Namespace) -> None:
@@ -101,6 +112,14 @@ def _check_cache_use(what: str, urls: int, *, all_of_them: bool) -> None:
     wanted = {"list": 0, "show": 1, "drop": 0 if all_of_them else 1}
     if wanted.get(what) != urls or (all_of_them and what != "drop"):
         raise UsageError(f"it is: scrapy robots cache {VERBS['cache'].takes}")
+
+
+def _check_identity_use(what: str, arguments: int, opts: Namespace) -> None:
+    options = {"directory": {"host", "output"}, "page": {"output", "address"}}.get(what, set())
+    wrong = [one for one in {"host", "output", "address"} - options if getattr(opts, one)]
+    wanted = {"new": 1, "directory": max(1, arguments), "check": 1, "page": 0}
+    if wrong or wanted.get(what) != arguments or (what == "directory" and not opts.host):
+        raise UsageError(f"it is: scrapy robots identity {VERBS['identity'].takes}")
 
 
 def asks_a_site(args: list[str], opts: Namespace) -> bool:

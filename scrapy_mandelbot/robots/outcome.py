@@ -47,6 +47,12 @@ SHORT_TRIES = 3
 ENOUGH_BROKEN_OFF = 3
 """The same bytes, this often running, are all that there is of a body that breaks off."""
 
+BROKEN_OFF_APART = 1_800.0
+"""Seconds that lie between these times, at least: an outage has the same bytes for minutes."""
+
+BROKEN_OFF_SERVES = 3_600.0
+"""Seconds for which they serve then."""
+
 _GROWTH = 3.0  # of the waits between the short tries
 
 
@@ -110,6 +116,8 @@ class Answer:
     """Seconds that the server asks to be left alone, where it asked."""
     broken_off: bytes = b""
     """Of a body that broke off, a digest of what came."""
+    has_a_rule: bool = False
+    """Of such a body, whether any whole line of it is a rule."""
 
     def __str__(self) -> str:
         if self.failure is None:
@@ -127,6 +135,8 @@ class Known:
     """Seconds since the copy was fetched, or confirmed by a 304."""
     times: int = 1
     """How often running the site has answered so, this time included."""
+    times_apart: int = 1
+    """The same, where only those count that came :data:`BROKEN_OFF_APART` after the last."""
     misreports: bool = False
     """Whether ``/`` answers below 400, and a path that cannot exist the same 5xx."""
     has_answered: bool = False
@@ -167,6 +177,8 @@ class Outcome:
     """Seconds until the next of the short tries, where it is one."""
     failure: Failure | None = None
     """Why there was no answer, if there was none."""
+    serves_for: float | None = None
+    """Seconds for which it holds, in this run alone; None: as long as the project says."""
 
     @property
     def is_new(self) -> bool:
@@ -192,7 +204,10 @@ def outcome_of(answer: Answer, known: Known, law: OutcomeLaw) -> Outcome:
     retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
     is_short = row.takes is _never_answered
     wait = law.first_wait * _GROWTH ** (known.times - 1) if is_short else None
-    return Outcome(kind, reason, answer.status, retry_after, row.case, wait, answer.failure)
+    serves_for = BROKEN_OFF_SERVES if row.takes is _ends_there_each_time else None
+    return Outcome(
+        kind, reason, answer.status, retry_after, row.case, wait, answer.failure, serves_for
+    )
 
 
 def counted_as(answer: Answer) -> tuple[object, ...]:
@@ -273,12 +288,12 @@ def _asks_for_pause(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
 
 
 def _breaks_off(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
-    is_partial = bool(answer.broken_off) and known.times < ENOUGH_BROKEN_OFF
-    return is_partial and _has_rules(answer, known, law)
+    return bool(answer.broken_off) and _has_rules(answer, known, law)
 
 
 def _ends_there_each_time(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
-    return bool(answer.broken_off) and _has_rules(answer, known, law)
+    is_all = answer.has_a_rule and known.times_apart >= ENOUGH_BROKEN_OFF
+    return is_all and _breaks_off(answer, known, law)
 
 
 def _never_answered(answer: Answer, known: Known, _law: OutcomeLaw) -> bool:
@@ -317,10 +332,10 @@ _TABLE = (
         None,
         "breaks off; the last good copy serves on",
     ),
+    _OutcomeRow("rules", _ends_there_each_time, OutcomeKind.RULES, "breaks off there each time"),
     _OutcomeRow(
         "unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "breaks off; its rules are unknown"
     ),
-    _OutcomeRow("rules", _ends_there_each_time, OutcomeKind.RULES, "breaks off there each time"),
     _OutcomeRow("rules", _has_rules, OutcomeKind.RULES, "has rules"),
     _OutcomeRow("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
     _OutcomeRow("forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"),

@@ -20,6 +20,7 @@ from scrapy_mandelbot.events import (
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import IMPOSSIBLE_PATH, Answer, Failure, conditions
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.rules.download_limits import (
     BrokenOffError,
     DownloadLimits,
@@ -132,7 +133,7 @@ class RobotsAsker:
         status = await self._status(asked.url, request, priority)
         if status is None:
             return asked
-        answer = Answer(status, broken_off=asked.answer.broken_off)
+        answer = replace(asked.answer, status=status, failure=None, detail="")
         return replace(asked, answer=answer, error=None)
 
     async def _status(self, url: str, request: Request, priority: int) -> int | None:
@@ -148,12 +149,13 @@ class RobotsAsker:
         too_long = len(response.body) > self._config.robots_max_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
         body = response.body[: self._config.robots_max_bytes]
-        broken_off = b"" if cut or not breaks_off(response, download) else _digest(body)
+        is_whole = bool(cut) or not breaks_off(response, download)
+        answer = Answer(response.status, retry_after=retry_after)
         return Asked(
-            Answer(response.status, retry_after=retry_after, broken_off=broken_off),
+            answer if is_whole else _broken_off(answer, body),
             url,
             response,
-            whole_lines(body) if cut or broken_off else body,
+            body if is_whole and not cut else whole_lines(body),
             cut,
             self._now() - download.began,
         )
@@ -171,9 +173,9 @@ class RobotsAsker:
 def _failed(failure: Failure, error: BaseException, urls: tuple[str, ...]) -> Asked:
     """Return what came where no answer did, or no whole one."""
     broken = error if isinstance(error, BrokenOffError) else None
-    broken_off = b"" if broken is None else _digest(broken.body)
+    answer = Answer(failure=failure, detail=in_words(error))
     return Asked(
-        Answer(failure=failure, detail=in_words(error), broken_off=broken_off),
+        answer if broken is None else _broken_off(answer, broken.body),
         urls[-1],
         body=b"" if broken is None else whole_lines(broken.body),
         error=error,
@@ -183,8 +185,11 @@ def _failed(failure: Failure, error: BaseException, urls: tuple[str, ...]) -> As
     )
 
 
-def _digest(body: bytes) -> bytes:
-    return sha256(body).digest()
+def _broken_off(answer: Answer, body: bytes) -> Answer:
+    """Return what an answer is whose body breaks off after these bytes."""
+    records = RobotsTxt.parse(whole_lines(body)).records
+    has_a_rule = any(one.field in {"allow", "disallow"} for one in records)
+    return replace(answer, broken_off=sha256(body).digest(), has_a_rule=has_a_rule)
 
 
 def tell_of_answer(

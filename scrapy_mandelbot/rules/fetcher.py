@@ -24,6 +24,7 @@ from scrapy_mandelbot.events import (
 from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import (
+    BROKEN_OFF_APART,
     ENOUGH_BROKEN_OFF,
     Answer,
     Known,
@@ -65,9 +66,7 @@ _MOST_NOT_ASCII = 100  # of those; to make ASCII of a name takes up to a millise
 
 
 def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, ...]:
-    """Return the URLs of a site's Sitemap lines, absolute, each once.
-
-    What cannot be a URL is left out.
+    """Return the URLs of a site's Sitemap lines, absolute, each once; none that cannot be a URL.
 
     Args:
         robots: the site's file.
@@ -185,6 +184,8 @@ class _Trouble:
     answer: tuple[object, ...]
     times: int = 0
     """How often running it was this answer."""
+    times_apart: int = 0
+    counted_at: float = 0.0  # the last of these
     ask_again_at: float = 0.0
     """Where a good copy serves meanwhile."""
     is_told: bool = False
@@ -356,12 +357,13 @@ class RobotsFetcher:
         copy = self._store.get_copy(site)
         asked = await self._asker.ask(site, request, priority, copy)
         trouble = self._count(site, asked)
-        if asked.answer.broken_off and trouble.times >= ENOUGH_BROKEN_OFF:
+        if asked.answer.broken_off and trouble.times_apart >= ENOUGH_BROKEN_OFF:
             asked = await self._asker.with_status(asked, request, priority)
         known = Known(
             copy.status if copy else None,
             self._now() - copy.fetched_at if copy else 0.0,
             trouble.times,
+            trouble.times_apart,
             has_answered=has_answered or trouble.has_answered,
         )
         outcome = await self._outcome(site, request, priority, asked.answer, known)
@@ -395,6 +397,10 @@ class RobotsFetcher:
             trouble = _Trouble(key, is_told=was.is_told, has_answered=was.has_answered)
             self._troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
         trouble.times += 1
+        now = self._now()
+        if not trouble.times_apart or now - trouble.counted_at >= BROKEN_OFF_APART:
+            trouble.times_apart += 1
+            trouble.counted_at = now
         trouble.has_answered |= asked.has_answered
         return trouble
 
@@ -429,6 +435,8 @@ class RobotsFetcher:
             return self._remember(site, outcome, copy.body, trouble.ask_again_at)
         if outcome.kind is OutcomeKind.UNASKED:
             return self._remember(site, outcome, b"", now + _ASK_ANEW)
+        if outcome.serves_for is not None:  # no copy, which would serve for longer
+            return self._remember(site, outcome, asked.body, now + outcome.serves_for)
         self._troubles.discard(site)
         if outcome.is_new or copy is None:
             body = asked.body if outcome.kind is OutcomeKind.RULES else b""

@@ -169,11 +169,11 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
     from scrapy.cmdline import execute
     from scrapy.settings import Settings
 
-    from scrapy_mandelbot.robots.fix import correction
+    from scrapy_mandelbot.robots.fix import Rewritten, correction
 
-    broken = "User-agent: *\nDisallow: /\n", ()
-    for write in ("_as_documented", "_in_place", "_as_it_is"):
-        monkeypatch.setattr(correction, write, lambda *_, **__: broken)
+    broken = "User-agent: *\nDisallow: /\n"
+    monkeypatch.setattr(correction, "rewrite", lambda *_, **__: Rewritten(broken))
+    monkeypatch.setattr(correction, "as_it_is", lambda _: broken)
     (tmp_path / "robots.txt").write_bytes(BODY)
     arguments = ["fix", str(tmp_path / "robots.txt"), "--output", str(tmp_path / "new")]
     with pytest.raises(SystemExit) as ended:

@@ -123,11 +123,12 @@ EVERY = {"version", "command", "exit_code"}
 def test_the_page_names_all_of_the_json(run, verb, monkeypatch):
     """Each field of each verb's object, and no other."""
     if verb == "fix":  # no file gives a difference: here is a broken rewriter
+        from scrapy_mandelbot.robots.fix import Rewritten
         from scrapy_mandelbot.robots.fix import correction as rewriting
         from scrapy_mandelbot.robots.reports import fix_report as correction
 
-        for write in ("_as_documented", "_in_place", "_as_it_is"):
-            monkeypatch.setattr(rewriting, write, lambda *_, **__: ("Sitemap: a\n", ()))
+        monkeypatch.setattr(rewriting, "rewrite", lambda *_, **__: Rewritten("Sitemap: a\n"))
+        monkeypatch.setattr(rewriting, "as_it_is", lambda _: "Sitemap: a\n")
         Path("robots.txt").write_text(BODY)
         report = correction.fix("x", BODY.encode(), "mandelbot", 512_000)
         assert fields_of(report) == told_of("fix")

@@ -18,6 +18,9 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 from webs import Answer
 from wildwebs import WildWeb
 
+from scrapy_mandelbot.robots import outcome
+from scrapy_mandelbot.rules import fetcher
+
 RULES = b"User-agent: *\nDisallow: /page/1\nDisallow: /page/2\n"
 HALF = RULES[:-8]  # cut within a rule, which would close all pages
 LINES = b"User-agent: *\nDisallow: /page/1\n"
@@ -67,9 +70,14 @@ HANDLERS = {
 
 def broken(shape: str, request) -> None:
     """Answer as no well-made server does."""
+    send((SHAPES | NONSENSE)[shape], request)
+
+
+def send(shape: tuple, request) -> None:
+    """Send pieces, and do something to the connection then."""
     from twisted.internet import reactor
 
-    *sent, then = (SHAPES | NONSENSE)[shape]
+    *sent, then = shape
     request.notifyFinish().addErrback(lambda _: None)
     transport = request.channel.transport
     for number, piece in enumerate(sent):
@@ -124,12 +132,23 @@ async def test_half_a_file_says_nothing(web, handler, shape):
     assert result.logged(f"The robots.txt of {web.url} breaks off; ")
 
 
+APART = {**QUICK, "MANDELBOT_PAUSE_FIRST": 20}
+
+
+@pytest.fixture
+def soon(loop_is_turned, monkeypatch):
+    """Have half a minute be half an hour, where bytes have to come so far apart."""
+    monkeypatch.setattr(fetcher, "BROKEN_OFF_APART", 18.0)
+    monkeypatch.setattr(outcome, "BROKEN_OFF_SERVES", 60.0)
+
+
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("shape", SHAPES)
 @ensureDeferred
-async def test_the_same_half_three_times_running_is_read_as_far_as_it_goes(web, handler, shape):
+async def test_the_same_half_three_times_apart_is_read_as_far_as_it_goes(web, handler, shape):
     """There is no more of it, it seems: its whole lines are the rules, and half a line is none."""
     web.wild = partial(broken, shape)
-    result = await crawl(LinksSpider, QUICK | handler, start_urls=[web.url + "/"])
+    result = await crawl(LinksSpider, APART | handler, start_urls=[web.url + "/"])
     # Where the handler gives no answer at all, the status is asked for once more.
     assert web.asked("/robots.txt") == 3 + is_lost(result)
     pages = {"/", "/page/0"} if shape.startswith("half a") else {"/", "/page/0", "/page/2"}
@@ -137,6 +156,59 @@ async def test_the_same_half_three_times_running_is_read_as_far_as_it_goes(web, 
     assert result.stats["mandelbot/robots/unavailable"] == 2
     assert result.stats["mandelbot/robots/rules"] == 1
     assert any("breaks off there each time" in line for line in result.messages)
+
+
+# What says nothing of what is closed, though a line of it is whole.
+BARE = {
+    "headers alone": b"",
+    "half a line": b"User-agent: ",
+    "a comment": b"# rules of ours\nUser-ag",
+    "an agent": b"User-agent: *\nDisall",
+    "a sitemap": b"Sitemap: /map.xml\n\nUser-agent: *\n",
+}
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("came", BARE.values(), ids=BARE)
+@ensureDeferred
+async def test_what_dies_before_its_first_rule_never_opens_a_site(web, handler, came):
+    """However often it does: such a site is given up, and no page of it was asked for."""
+    web.wild = partial(send, (STATUS + LENGTH + came, "loseConnection"))
+    settings = {**APART, **handler, "MANDELBOT_PAUSE_TRIES": 4}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert asked_pages(web) == set()
+    assert web.asked("/robots.txt") >= 5
+    assert result.stats["mandelbot/pause/given_up"] == 1
+    assert "mandelbot/robots/rules" not in result.stats
+    assert "mandelbot/robots/allow_all" not in result.stats
+
+
+@ensureDeferred
+async def test_an_origin_that_dies_three_times_and_is_well_then_opens_nothing(web):
+    """Its rules are those that it has in the end."""
+    web.wild, web.wild_times = partial(send, (STATUS + LENGTH, "loseConnection")), 4
+    result = await crawl(LinksSpider, QUICK, start_urls=[web.url + "/"])
+    assert asked_pages(web) == {"/", "/page/0"}
+    assert result.stats["mandelbot/robots/rules"] == 1
+
+
+@pytest.mark.usefixtures("soon")
+@ensureDeferred
+async def test_half_a_file_serves_for_an_hour_and_this_run_alone(web, tmp_path):
+    """Then it is asked for again; the same bytes serve on, and the whole file is what counts."""
+    store = str(tmp_path / "copies.db")
+    settings = APART | {"MANDELBOT_STORE": store, "MANDELBOT_CRAWL_DELAYS": {"127.0.0.1": 40}}
+    web.wild = partial(broken, "short of its length")
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert web.asked("/robots.txt") > 3
+    assert result.stats["mandelbot/robots/rules"] == web.asked("/robots.txt") - 2
+    with closing(sqlite3.connect(store)) as database:
+        ((copies,),) = database.execute("SELECT count(*) FROM copies")
+    assert copies == 0
+    web.wild = None
+    web.hits.clear()
+    await crawl(LinksSpider, QUICK | {"MANDELBOT_STORE": store}, start_urls=[web.url + "/"])
+    assert asked_pages(web) == {"/", "/page/0"}
 
 
 @pytest.mark.parametrize("shape", ["short of its length", "too slow", "half a gzip"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scrapy_mandelbot.robots.outcome import (
@@ -22,7 +24,8 @@ LAW = OutcomeLaw()
 REP1994 = OutcomeLaw(forbidding_statuses=DIALECTS["rep1994"].forbidding_statuses)
 ONLY_200 = OutcomeLaw(only_status_200=True)
 DAY = 86_400.0
-HALF = Answer(200, broken_off=b"what came")
+HALF = Answer(200, broken_off=b"what came", has_a_rule=True)
+NO_RULE = Answer(200, broken_off=b"what came")
 BEHIND_A_PROXY = (502, 504, 520, 521, 522, 523, 524)
 NOTHING = Known()
 COPY = Known(copy_status=200, copy_age=29 * DAY)
@@ -43,11 +46,15 @@ CASES = [
     (304, COPY_OF_NONE, LAW, "revalidated", OutcomeKind.ALLOW_ALL),
     (304, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
     (HALF, NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
-    (HALF, seen(2), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (HALF, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (HALF, seen(99, times_apart=2), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
     (HALF, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (HALF, TOO_OLD, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
-    (HALF, seen(3), LAW, "rules", OutcomeKind.RULES),
-    (HALF, seen(3, copy_status=200), LAW, "rules", OutcomeKind.RULES),
+    (HALF, seen(3, times_apart=3), LAW, "rules", OutcomeKind.RULES),
+    (HALF, seen(3, times_apart=3, copy_status=200), LAW, "stale_used", OutcomeKind.RULES),
+    (HALF, replace(TOO_OLD, times_apart=3), LAW, "rules", OutcomeKind.RULES),
+    (NO_RULE, seen(99, times_apart=99), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (NO_RULE, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (Answer(404, broken_off=b"x"), NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
     (Answer(503, broken_off=b"x"), NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
     (Answer(204, broken_off=b"x"), NOTHING, ONLY_200, "allow_all", OutcomeKind.ALLOW_ALL),
@@ -150,6 +157,13 @@ def test_failures_to_answer_count_as_one_another_and_halves_by_what_came():
     halves = [Answer(200, broken_off=b"1"), Answer(200, broken_off=b"2"), Answer(200)]
     halves += [Answer(failure=Failure.TIMED_OUT, broken_off=b"1"), Answer(failure=Failure.OTHER)]
     assert len({*silence, *map(counted_as, halves)}) == 1 + len(halves)
+
+
+def test_half_a_file_serves_for_an_hour():
+    """A whole one as long as the project says."""
+    half = outcome_of(HALF, seen(9, times_apart=3), LAW)
+    assert (half.case, half.serves_for) == ("rules", 3_600.0)
+    assert outcome_of(Answer(200), NOTHING, LAW).serves_for is None
 
 
 def test_mandelbot_a_4xx_is_as_no_file_even_401_and_403():

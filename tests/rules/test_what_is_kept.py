@@ -20,6 +20,7 @@ from scrapy_mandelbot.rules.fetcher import (
 )
 from scrapy_mandelbot.store.memory import MemoryStore
 
+SITE = "https://example.com"
 NAMES = [f"https://{number}.{'a' * length}" for length in (1, 5_000) for number in range(20_000)]
 
 
@@ -32,11 +33,27 @@ def test_the_sites_that_fail_are_bounded(crawler):
     """How often a site has answered so is known of those that answered last."""
     config = Config.from_settings(crawler.settings)
     fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0, Events(crawler))
+    count = fetcher._count
     for name in NAMES:
-        fetcher._count(name, Asked(Answer(500), name))
-    assert fetcher._count(NAMES[-1], Asked(Answer(500), "")).times == 2
-    assert fetcher._count(NAMES[0], Asked(Answer(500), "")).times == 1
+        count(name, Asked(Answer(500), name))
+    assert count(NAMES[-1], Asked(Answer(500), "")).times == 2
+    assert count(NAMES[0], Asked(Answer(500), "")).times == 1
     assert fetcher._troubles.size <= _TROUBLES_LIMIT
+
+
+def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
+    """However often a site sends the same bytes in between; other bytes begin anew."""
+    now = [0.0]
+    config = Config.from_settings(crawler.settings)
+    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: now[0], Events(crawler))
+    count = fetcher._count
+    half, other = (Asked(Answer(200, broken_off=one), "") for one in (b"1", b"2"))
+    counted = []
+    for now[0] in (0.0, 4.5, 1_799.0, 1_800.0, 3_599.0, 3_600.0):
+        counted.append(count(SITE, half).times_apart)
+    assert counted == [1, 1, 1, 2, 2, 3]
+    assert count(SITE, other).times_apart == 1
+    assert count(SITE, half).times_apart == 1
 
 
 def test_the_sites_told_of_are_bounded(crawler):

@@ -16,7 +16,7 @@ closes 3 of 16 URLs to rep1994, as they are to mandelbot; first /c for others
 """
 
 from scrapy_mandelbot.robots.fix.correction import Correction, correct
-from scrapy_mandelbot.robots.fix.effects import Effect, effects
+from scrapy_mandelbot.robots.fix.effects import Effect
 from scrapy_mandelbot.robots.fix.proof import Difference, Proof, prove
 from scrapy_mandelbot.robots.fix.rewrite import Rewritten, rewrite
 
@@ -27,7 +27,6 @@ __all__ = [
     "Proof",
     "Rewritten",
     "correct",
-    "effects",
     "prove",
     "rewrite",
 ]

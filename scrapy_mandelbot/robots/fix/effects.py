@@ -7,18 +7,32 @@ asked, about the same URLs: nothing that a robot was kept out of may be open to 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 from urllib.robotparser import RobotFileParser
 
-from scrapy_mandelbot.robots.fix.questions import SITE, Questions
+from scrapy_mandelbot.robots.fix.questions import SITE, Questions, decisive
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
 from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
+from scrapy_mandelbot.robots.robotstxt.grammar import (
+    WHITE_SPACE,
+    clean_bytes,
+    decode,
+    grammar_of,
+    searchable,
+)
+from scrapy_mandelbot.robots.robotstxt.groups import select_groups
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.verdict import default_of, read_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
+    from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch, Span
 
 if TYPE_CHECKING:
     Allowed = Callable[[str, str], bool]
@@ -27,6 +41,8 @@ if TYPE_CHECKING:
     """Reads a body, of which so many bytes count; None: it cannot, and so has no rules."""
 
 URLLIB = "urllib.robotparser"
+PROTEGO = "protego"
+"""Scrapy's own parser."""
 
 
 def _reader(dialect: str) -> Reader:
@@ -55,17 +71,39 @@ def _urllib(body: bytes, max_bytes: int | None) -> Allowed | None:
     return allowed
 
 
+def _protego(body: bytes, max_bytes: int | None) -> Allowed | None:
+    if max_bytes is not None and len(body) > max_bytes:
+        return None  # it reads all there is
+    try:
+        parser = import_module("protego").Protego.parse(body.decode("utf-8", "replace"))
+    except ImportError:  # Scrapy brings it, and may not be there
+        return None
+
+    def allowed(url: str, agent: str) -> bool:
+        try:
+            return bool(parser.can_fetch(url, agent))
+        except ValueError:
+            return True
+
+    return allowed
+
+
 #: By name, how each of them reads a file.
-READERS: Mapping[str, Reader] = {name: _reader(name) for name in DIALECTS} | {URLLIB: _urllib}
+READERS: Mapping[str, Reader] = {name: _reader(name) for name in DIALECTS} | {
+    URLLIB: _urllib,
+    PROTEGO: _protego,
+}
+HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
+"""What a robot may call itself to a reader that looks for names of the file in the whole."""
 
 
 if TYPE_CHECKING:
     _Asked = list[tuple[str, list[str]]]
+    _Deciding = tuple[tuple[object, ...], list[str]]
 
 READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
-_SEARCHES = 50  # everyone looks for each robot's groups, some more slowly than Mandelbot's
-_LINES = 5  # for each decision, that Python's own may look at: from 3.15 on it tries all of them
+_LINES = 1_000_000  # that are tried by each who tries one after the other
 
 
 @dataclass(slots=True)
@@ -73,7 +111,7 @@ class Effect:
     """What becomes otherwise for one reader."""
 
     reader: str
-    """A dialect, or ``urllib.robotparser``."""
+    """A dialect, ``urllib.robotparser`` or ``protego``."""
     dialect: str
     """That of the correction."""
     bytes_read: int | None
@@ -87,9 +125,12 @@ class Effect:
     lost: list[tuple[str, str]] = field(default_factory=list)
     """Those that are kept out now though the dialect of the correction lets them in."""
 
+    made_up: list[tuple[str, str]] = field(default_factory=list)
+    """What opens or is lost to robots that no one runs: names of two of the file are in theirs."""
+
     @property
     def is_harmless(self) -> bool:
-        """Whether nothing opens, and nothing closes that the file leaves open."""
+        """Whether nothing opens to robots that someone may run, and none loses what is open."""
         return not self.opened and not self.lost
 
     def sentences(self) -> Iterator[str]:
@@ -101,37 +142,12 @@ class Effect:
             ("opens", "", self.opened),
             ("closes", f", and {self.dialect} leaves them open", self.lost),
             ("closes", f", as they are to {self.dialect}", self.closed),
+            ("changes", ", where a robot's name holds two of the file", self.made_up),
         ):
             if pairs:
                 url, agent = pairs[0]
                 count = f"{len(pairs)} of {self.decisions} URLs"
                 yield f"{does} {count} to {who}{so}; first {url.removeprefix(SITE)} for {agent}"
-
-
-def effects(
-    before: bytes,
-    after: bytes,
-    dialect: str | Dialect = "mandelbot",
-    *,
-    max_bytes: int | None = 512_000,
-    max_decisions: int = 100_000,
-) -> tuple[Effect, ...]:
-    """Return what changes for whom; nothing of those for whom all stays.
-
-    Args:
-        before: The file as fetched.
-        after: The other one.
-        dialect: That of the correction.
-        max_bytes: What robots read of a file. A longer one is compared in whole, too.
-        max_decisions: So many are compared for each reader, about.
-    """
-    files = [
-        RobotsTxt.parse(body, dialect=one, max_bytes=None)
-        for one in READINGS
-        for body in (before, after)
-    ]
-    questions = Questions(files, _SEARCHES * (len(before) + len(after)), max_decisions)
-    return effects_by(questions, before, after, dialect, max_bytes)
 
 
 def effects_by(
@@ -150,50 +166,116 @@ def effects_by(
     for limit in limits:
         standard = RobotsTxt.parse(before, dialect=dialect, max_bytes=limit).allowed
         for name, read in READERS.items():
-            files_read = read(before, limit), read(after, limit)
+            one, other = read(before, limit), read(after, limit)
+            if one is None or other is None:
+                continue
+            these: Iterable[tuple[str, Iterable[str]]]
             effect = Effect(name, own, limit)
-            these = asked
-            if name == URLLIB:
-                these = list(
-                    _fewer(asked, 1 + _LINES * questions.max_decisions // (before.count(b"\n") + 1))
-                )
-            _compare(effect, files_read, standard, these, questions.nobody)
-            if effect.opened or effect.closed or effect.lost:
+            if name in DIALECTS:
+                rules = tuple(_RobotRules(body, name, limit) for body in (before, after))
+                these = _where_rules_differ(effect, asked, *rules)
+            else:
+                # Python's own reads of a browser-like header one robot's name, Mozilla.
+                by_header = {questions.nobody} if name == URLLIB else {one for one, _ in asked}
+                by_header -= questions.made_up
+                lines = before.count(b"\n") + 1
+                these = list(_by_token_and_header(asked, questions, by_header, lines))
+            _compare(effect, (one, other), standard, these, questions)
+            if effect.opened or effect.closed or effect.lost or effect.made_up:
                 found.append(effect)
     return tuple(found)
 
 
-def _fewer(asked: _Asked, most: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield as many of the questions as allowed, spread evenly."""
-    step = 1 + sum(len(urls) for _, urls in asked) // most
+class _RobotRules:
+    """What decides for each robot: files in which that is the same decide alike."""
+
+    def __init__(self, body: bytes, dialect: str, max_bytes: int | None) -> None:
+        self._grammar = grammar_of(dialect)
+        self._text = searchable(clean_bytes(body, self._grammar.dialect, max_bytes))
+        self._known: dict[tuple[Span, ...], _Deciding] = {}
+
+    def of(self, agent: str) -> _Deciding:
+        """Return what decides, and the paths as they are written."""
+        names = with_fallbacks(names_in_order(agent), self._grammar.dialect.fallbacks)
+        selection = select_groups(self._text, self._grammar, names)
+        spans = tuple(selection.spans)
+        if spans not in self._known:
+            self._known[spans] = self._read(selection)
+        return self._known[spans]
+
+    def _read(self, selection: GroupMatch) -> _Deciding:
+        text, grammar = self._text, self._grammar
+        rules = sorted(read_rules(text, selection, grammar), key=itemgetter(0, 1))
+        runs = groupby(rules, key=itemgetter(2))  # of one kind, any may decide
+        decides = (
+            default_of(text, selection, grammar),
+            *((allows, frozenset(one[3] for one in run)) for allows, run in runs),
+        )
+        values = [
+            decode(line[2].rstrip(WHITE_SPACE))
+            for span in selection.spans
+            for line in grammar.any_rule.finditer(text, span.start, span.end)
+        ]
+        return decides, values
+
+
+def _where_rules_differ(
+    effect: Effect, asked: _Asked, before: _RobotRules, after: _RobotRules
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield who finds other rules than before, each kind once, with what is to be asked."""
+    seen = set()
+    for agent, targets in asked:
+        (was, values), (now, others) = before.of(agent), after.of(agent)
+        if was != now and (was, now) not in seen:
+            seen.add((was, now))
+            yield agent, dict.fromkeys([*targets, *decisive([*values, *others])])
+        else:
+            effect.decisions += len(targets)
+
+
+def _by_token_and_header(
+    asked: _Asked, questions: Questions, by_header: set[str], lines: int
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield what is asked of those who try each line: by a name, a header, what the file says.
+
+    What Allow rules are about is asked in any case; of the rest a sample, where there is too much.
+    """
+    step = 1 + 2 * sum(len(urls) for _, urls in asked) * lines // _LINES
     for place, (agent, urls) in enumerate(asked):
-        yield agent, urls[place % step :: step]
+        targets = questions.about_allowed(agent) if step > 1 else {}
+        targets.update(dict.fromkeys(urls[place % step :: step]))
+        yield agent, targets
+        if agent in by_header:
+            yield HEADER.format(agent), targets
+    for value in questions.values_as_written():
+        yield value, targets
 
 
 def _compare(
     effect: Effect,
-    files: tuple[Allowed | None, Allowed | None],
+    files: tuple[Allowed, Allowed],
     standard: Allowed,
-    asked: _Asked,
-    nobody: str,
+    asked: Iterable[tuple[str, Iterable[str]]],
+    questions: Questions,
 ) -> None:
     before, after = files
-    if before is None or after is None:
-        return
     for agent, targets in asked:
-        effect.decisions += len(targets)
+        who = "others" if agent == questions.nobody else agent
         for target in targets:
+            effect.decisions += 1
             url = SITE + target
             is_open = after(url, agent)
             if before(url, agent) == is_open:
                 continue
-            pair = url, "others" if agent == nobody else agent
-            if is_open:
-                effect.opened.append(pair)
-            elif _is_asked_for(target) and standard(url, agent):
-                effect.lost.append(pair)
+            is_lost = not is_open and _is_asked_for(target) and standard(url, agent)
+            if agent in questions.made_up and (is_open or is_lost):
+                effect.made_up.append((url, who))
+            elif is_open:
+                effect.opened.append((url, who))
+            elif is_lost:
+                effect.lost.append((url, who))
             else:
-                effect.closed.append(pair)
+                effect.closed.append((url, who))
 
 
 def _is_asked_for(target: str) -> bool:

@@ -62,7 +62,7 @@ class Proof:
         return not self.different
 
     def __str__(self) -> str:
-        part = "" if self.is_whole else " (a part of all)"
+        part = "" if self.is_whole else " (a sample of all)"
         if self.holds:
             return f"proved: {self.decisions} decisions in {self.dialect} are alike{part}"
         return (

@@ -41,6 +41,20 @@ def probes(value: str) -> Iterator[str]:
         yield from _near(_filled(bare, filling))
 
 
+def decisive(values: Iterable[str]) -> Iterator[str]:
+    """Yield what is asked because of each rule, however many there are.
+
+    Of two rules that a URL may match, the longer one's path is such a URL. So these are enough to
+    see that a rule moved past another, is gone, or has become another.
+    """
+    for value in values:
+        path = _path(value)
+        if len(path) < LONGEST:
+            bare = _filled(path.removesuffix("$"), "")
+            yield bare
+            yield f"{bare}x"
+
+
 def meetings(values: Iterable[str]) -> Iterator[str]:
     """Yield targets that a rule with wildcards and another may both match.
 
@@ -97,6 +111,7 @@ _FEWEST_ROBOTS = 20
 _URLS = 1000  # for each robot: there are no more robots than allow for as many
 LONGEST = 2_083  # characters of a URL: crawlers ask for no longer ones
 _READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
+_AFFORDED = 300_000  # decisions that are asked because of each rule; robots take as long squared
 _PATTERNS = 250  # bytes of patterns that are tried while a URL is decided by plain paths
 
 
@@ -140,37 +155,64 @@ class Questions:
         self.max_decisions = max_decisions
         self._own: dict[str, list[list[str]]] = {}
         """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
+        self._allowed: dict[str, dict[str, None]] = {}
         self._everything: dict[str, None] = {}
         self.nobody = ""
         """The robot that none of the files names."""
+        self.made_up: frozenset[str] = frozenset()
+        """Robots that hold two names of the files in theirs: such as no one runs."""
+        self._written: dict[str, None] = {}
         self.is_whole = True
         """False: there are so many questions that a part of them, spread evenly, has to do."""
         for robots in files:
             self._read(robots)
         self._affordable = max_decisions // price_of(self._everything)
         most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), self._affordable // _URLS))
-        self._most = most or Most(most_robots, 0, 0)
+        self.most = most or Most(most_robots, 0, 0)
+        always = sum(2 * len(paths) for groups in self._own.values() for paths in groups)
+        effort = always * price_of(self._everything) + len(self._own) ** 2
+        self.is_too_large = effort > _AFFORDED
+        """Whether a part alone can be asked of what is to be asked because of each rule."""
 
     def asked(self) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield robots, each with the targets that it asks for."""
         names = [name for name in self._own if name and name != "*"]
-        agents = self._some([*names, *self._blended(names)], self._most.robots)
+        blended = self._blended(names)
+        self.made_up = frozenset(blended)
+        agents = self._some([*names, *blended], self.most.robots)
         self.nobody = self._nobody()
         agents.append(self.nobody)
         quota = max(_FEWEST_URLS, self._affordable // len(agents))
-        everywhere = self._urls(list(self._everything), self._most.others or quota)
+        everywhere = self._urls(list(self._everything), self.most.others or quota)
         for agent in agents:
-            own = self._urls(list(chain(*self._own.get(agent, ()))), self._most.own or quota)
-            yield agent, dict.fromkeys([*own, *everywhere])
+            groups = self._own.get("*" if agent == self.nobody else agent, ())
+            paths = list(dict.fromkeys(chain(*groups)))
+            own = self._urls(paths, self.most.own or quota)
+            count = 2 * (quota if self.is_too_large else len(paths))
+            always = self._some(list(decisive(paths)), count)
+            yield agent, dict.fromkeys([*always, *own, *everywhere])
+
+    def about_allowed(self, agent: str) -> dict[str, None]:
+        """Return what is asked because of the Allow rules for a robot: order matters to these."""
+        rules = self._allowed.get("*" if agent == self.nobody else agent, ())
+        return dict.fromkeys(decisive(rules))
+
+    def values_as_written(self) -> list[str]:
+        """Return the User-agent lines that say more than a name: some robots call themselves so."""
+        return self._some([*self._written], self.most.robots)
 
     def _read(self, robots: RobotsTxt) -> None:
         grammar = grammar_of(robots.dialect)
         for group in read_outline(robots.records, robots.dialect).groups:
             paths = [rule.value for rule in group.rules() if rule.value]
             self._everything.update(dict.fromkeys(paths))
+            allowed = [rule.value for rule in group.rules() if rule.field == "allow"]
             for agent in group.agents:
                 name = grammar.agent_name.match(agent.value)
                 self._own.setdefault(name[0] if name else "", []).append(paths)
+                self._allowed.setdefault(name[0] if name else "", {}).update(dict.fromkeys(allowed))
+                if agent.value and (not name or name[0] != agent.value):
+                    self._written[agent.value] = None
 
     def _blended(self, names: list[str]) -> list[str]:
         """Return names that hold those of two groups, where robots look for these inside theirs."""

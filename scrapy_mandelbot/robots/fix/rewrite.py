@@ -11,10 +11,18 @@ another thing than the document, the decisions are kept, and a remark says so.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robots.fix.blocks import (
+    Block,
+    is_unclear,
+    name_for_all,
+    name_read,
+    read_blocks,
+    value_of,
+)
 from scrapy_mandelbot.robots.fix.rewritten_lines import (
     Comments,
     RewrittenLine,
@@ -23,172 +31,17 @@ from scrapy_mandelbot.robots.fix.rewritten_lines import (
     read_comments,
     spelt,
 )
-from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, OWN_FIELDS
+from scrapy_mandelbot.robots.lint.managed import marked_blocks
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, grammar_of
-from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of, read_outline
+from scrapy_mandelbot.robots.robotstxt.records import name_of, read_outline
 from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robots.robotstxt.records import AgentRun, Group, Outline, Record
+    from scrapy_mandelbot.robots.robotstxt.records import Outline, Record
     from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
-
-_GROWTH = 3  # times as many lines as before: more and groups are left apart
-_SMALL = 1000  # lines that a file may always grow by
-_PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._\-]*")
-
-
-@dataclass(slots=True)
-class Block:
-    """A group of the new file, as records of the old one."""
-
-    agents: list[Record] = field(default_factory=list)
-    directives: list[Record] = field(default_factory=list)
-    """Without what is about all robots."""
-    names: list[str] = field(default_factory=list)
-    """Of its robots, as the dialect reads them, in lower case."""
-
-
-@dataclass(slots=True)
-class Blocks:
-    """What a file becomes, in the order of the old one."""
-
-    blocks: list[Block] = field(default_factory=list)
-    loose: list[Record] = field(default_factory=list)
-    """Lines with unknown fields that stand in no group."""
-    unread: set[int] = field(default_factory=set)
-    """Lines with a field that no robot of the dialect reads: they become comments."""
-    merged: set[int] = field(default_factory=set)
-    """User-agent lines that say again what another says."""
-    left_apart: bool = False
-    """Whether groups of one robot were not merged, because the file would grow too long."""
-
-
-def read_blocks(outline: Outline, grammar: Grammar) -> Blocks:
-    """Sort the robots of a file into groups of their own."""
-    found = Blocks()
-    # Where groups have versions, which of them counts for a robot is not by its name alone.
-    memberships = {} if grammar.dialect.robot_version else _memberships(outline, grammar)
-    if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
-        found.left_apart = True
-        memberships = {}
-    by_groups: dict[tuple[_Membership, bool], Block] = {}
-    written: set[tuple[str, _Membership]] = set()
-    for place, group in enumerate(outline.groups):
-        alone = _Membership((place,), None)
-        for agent in group.agents:
-            name = key_of(agent, grammar)
-            groups = memberships.get(name, alone)
-            if not name:
-                found.unread.add(agent.number)
-            elif place not in groups.places:
-                found.unread.add(agent.number)  # of several groups the first alone counts
-            elif (name, groups) in written:
-                found.merged.add(agent.number)
-            else:
-                key = (groups, name == "*" and _order_matters(grammar.dialect))
-                block = by_groups.setdefault(key, Block())
-                block.agents.append(agent)
-                block.names.append(name)
-                written.add((name, groups))
-    for (groups, _), block in by_groups.items():
-        block.directives = list(_directives(outline, groups))
-    found.blocks = list(by_groups.values())
-    _set_aside(outline, found)
-    return found
-
-
-def key_of(agent: Record, grammar: Grammar) -> str:
-    """Return the name that the dialect reads in a User-agent line, in lower case."""
-    name = grammar.agent_name.match(agent.value)
-    return name[0].lower() if name else ""
-
-
-class _Membership:
-    """What of a file is about a name: names of which that is the same share one of these.
-
-    It is equal to itself alone. A name of many groups is looked up in each of them, and must not
-    be compared with all each time.
-    """
-
-    __slots__ = ("own", "places")
-
-    def __init__(self, places: Iterable[int], own: Iterable[AgentRun] | None) -> None:
-        self.places = dict.fromkeys(places)
-        """Of its groups."""
-        self.own = None if own is None else {record.number for run in own for record in run.own}
-        """The lines with delays and the like that are about it; None: all."""
-
-
-def _memberships(outline: Outline, grammar: Grammar) -> dict[str, _Membership]:
-    """Return what is about each name."""
-    counts_first = grammar.dialect.repeated_agent == "first"
-    found: dict[str, dict[int, dict[int, AgentRun]]] = {}
-    for place, group in enumerate(outline.groups):
-        for run in group.runs:
-            own = {id(run): run} if run.own else {}
-            for agent in run.agents:
-                places = found.setdefault(key_of(agent, grammar), {})
-                if place in places or not places or not counts_first:
-                    places.setdefault(place, {}).update(own)
-    shared: dict[tuple[tuple[int, ...], tuple[int, ...]], _Membership] = {}
-    memberships = {}
-    for name, places in found.items():
-        runs = {key: run for own in places.values() for key, run in own.items()}
-        key = (tuple(places), tuple(runs))
-        if key not in shared:
-            shared[key] = _Membership(places, runs.values())
-        memberships[name] = shared[key]
-    return memberships
-
-
-def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
-    """Return how many directives the new file would have, about."""
-    sizes = [len(group.directives) for group in outline.groups]
-    return sum(sizes[place] for member in set(memberships.values()) for place in member.places)
-
-
-def _directives(outline: Outline, membership: _Membership) -> Iterator[Record]:
-    """Yield the lines about a robot but those that are about all robots."""
-    own = membership.own
-    for place in membership.places:
-        for record in _own(outline.groups[place]):
-            if own is None or record.field not in OWN_FIELDS or record.number in own:
-                yield record
-
-
-def _order_matters(dialect: Dialect) -> bool:
-    """Whether a robot may find a name of another group in its own, so that groups cannot move."""
-    return dialect.agent_match in {"inside", "contains"}
-
-
-def _own(group: Group) -> list[Record]:
-    return [record for record in group.directives if record.field not in ABOUT_ALL]
-
-
-def _set_aside(outline: Outline, found: Blocks) -> None:
-    """Find the lines that no group of the new file holds."""
-    for record in outline.outside:
-        if record.field not in FIELDS and not _is_odd(record):
-            found.loose.append(record)
-        elif record.field not in ABOUT_ALL:
-            found.unread.add(record.number)
-    kept = {record.number for block in found.blocks for record in block.directives}
-    for record in [record for group in outline.groups for record in _own(group)]:
-        if _is_odd(record) or record.number not in kept:
-            found.unread.add(record.number)
-    for block in found.blocks:
-        block.directives = [r for r in block.directives if r.number not in found.unread]
-
-
-def _is_odd(record: Record) -> bool:
-    """Whether the field is none: a URL by itself, a sentence with a colon."""
-    is_plain = _PLAIN_NAME.fullmatch(record.name) and not record.value.startswith("//")
-    return record.field not in FIELDS and not is_plain
-
 
 _YANDEX = "yandex"
 _TOLD = 20  # lines that a remark names
@@ -211,21 +64,56 @@ def rewrite(
 
     Rewriting it again changes nothing. Where it would be longer than `max_bytes`, so that its end
     were not read, it has no comments, if that helps. With `alone` only the robots of the dialect
-    count; without, rules stay in an order that lets nobody in by the first that matches.
+    count; without, rules stay in an order that lets nobody in by the first that matches, and
+    User-agent lines as they are written. What stands between the marks of a service (BEGIN … END)
+    is left as it is.
     """
-    grammar = grammar_of(robots.dialect)
-    outline = read_outline(robots.records, robots.dialect)
-    writer = _Writer(outline, grammar, alone=alone)
-    text = writer.write()
+    text, remarks = _written(robots, alone=alone)
     if max_bytes is not None and len(text.encode()) > max_bytes:
-        bare = _Writer(outline, grammar, alone=alone)
-        bare.comments = Comments()
-        shorter = bare.write()
+        shorter, others = _written(robots, alone=alone, comments=False)
         if len(shorter.encode()) <= max_bytes:
-            text, writer = shorter, bare
             message = f"Comments are left out: with them the file has over {max_bytes} bytes."
-            writer.remarks.append(message)
-    return Rewritten(text, tuple(writer.remarks))
+            text, remarks = shorter, [*others, message]
+    return Rewritten(text, tuple(remarks))
+
+
+def _written(robots: RobotsTxt, *, alone: bool, comments: bool = True) -> tuple[str, list[str]]:
+    """Return the file in order but for what a service keeps up to date, and what to tell of it."""
+    dialect, grammar = robots.dialect, grammar_of(robots.dialect)
+    texts: list[str] = []
+    remarks: list[str] = []
+    for records, service in _parts(robots.records):
+        if service:
+            ends = f"Lines {records[0].number} to {records[-1].number}"
+            remarks.append(f"{ends} stay as a service wrote them: {shown(service)}.")
+            texts.append("".join(f"{record.raw}\n" for record in records))
+            continue
+        writer = _Writer(read_outline(records, dialect), grammar, alone=alone)
+        if not comments:
+            writer.comments = Comments()
+        texts.append(writer.write())
+        remarks += writer.remarks
+    return "\n".join(filter(None, texts)), remarks
+
+
+def _parts(records: Sequence[Record]) -> Iterator[tuple[Sequence[Record], str]]:
+    """Yield the parts of a file in order, each with the service that wrote it, or empty.
+
+    Such a part goes up to the next User-agent line: what stands before that is in its last group.
+    """
+    start = 0
+    for service, first, last in marked_blocks(records):
+        after = (at for at in range(last, len(records)) if records[at].field == "user-agent")
+        begins, end = first - 1, next(after, len(records))
+        following = end
+        while end > last and not records[end - 1].field:  # comments above the next group are its
+            end -= 1
+        if begins < start:
+            continue  # it stands in the last group of the one before
+        yield records[start:begins], ""
+        yield records[begins:end], service
+        start = min(end, following)
+    yield records[start:], ""
 
 
 class _Writer:
@@ -234,7 +122,9 @@ class _Writer:
     def __init__(self, outline: Outline, grammar: Grammar, *, alone: bool) -> None:
         self._dialect = grammar.dialect
         self._alone = alone
-        self._blocks = read_blocks(outline, grammar)
+        key_of = partial(name_read if alone else name_for_all, grammar=grammar)
+        self._written_as = name_of if alone else value_of
+        self._blocks = read_blocks(outline, key_of, self._written_as, grammar.dialect)
         self._sitemaps = self._about_all(outline, "sitemap")
         self._licenses = self._about_all(outline, "license")
         self._for_yandex = [
@@ -246,10 +136,16 @@ class _Writer:
         dropped = self._drop_useless()
         self.comments = read_comments(outline.records, self._blocks.unread, self._blocks.merged)
         self.remarks: list[str] = []
+        names = [agent for block in self._blocks.blocks for agent in block.agents]
+        kept = [] if alone else sorted({one.number for one in names if is_unclear(one)})
         if dropped:
-            lines = "line" if len(dropped) == 1 else "lines"
-            numbers = ", ".join(map(str, dropped[:_TOLD])) + (", …" if dropped[_TOLD:] else "")
-            self.remarks.append(f"Allow never decides in {lines} {numbers}: it is a comment now.")
+            self.remarks.append(
+                f"Allow never decides in {_lines_told(dropped)}: it is a comment now."
+            )
+        if kept:
+            what = "User-agent stays as written in"
+            why = "robots differ in the name that they read"
+            self.remarks.append(f"{what} {_lines_told(kept)}: {why}.")
 
     def write(self) -> str:
         """Return the text."""
@@ -382,17 +278,23 @@ class _Writer:
         return [self._line(record) for record in records]
 
     def _agent(self, record: Record) -> RewrittenLine:
-        """Return a User-agent line: the name is what robots read; what else it says, a comment."""
+        """Return a User-agent line; where the name alone is written, the rest becomes a comment."""
         line = self._line(record)
-        if any(white in line.value for white in WHITE_SPACE):
+        written = self._written_as(record)
+        if written != line.value and any(white in line.value for white in WHITE_SPACE):
             line.comments.append(f"# {line.value}")
-        line.value = name_of(record)
+        line.value = written
         return line
 
     def _line(self, record: Record) -> RewrittenLine:
         """Return a line with the comments above it: these once, should it be written twice."""
         comments = self.comments.above.pop(record.number, [])
         return RewrittenLine(spelt(record), record.value, comments)
+
+
+def _lines_told(numbers: list[int]) -> str:
+    lines = "line" if len(numbers) == 1 else "lines"
+    return f"{lines} {', '.join(map(str, numbers[:_TOLD]))}{', …' if numbers[_TOLD:] else ''}"
 
 
 def _text(lines: Iterable[RewrittenLine]) -> list[str]:

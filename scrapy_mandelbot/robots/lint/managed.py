@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.robots.lint.source import Check, LintInput
+    from scrapy_mandelbot.robots.robotstxt.records import Record
 
-_BEGIN = re.compile(r"\s*BEGIN Cloudflare Managed content\s*", re.IGNORECASE)
-_END = re.compile(r"\s*END Cloudflare Managed content\s*", re.IGNORECASE)
+_MARK = re.compile(r"[\s#*=-]*(BEGIN|START|END)[\s:]+(\w.*?)[\s#*=-]*")
+_CLOUDFLARE = "cloudflare managed content"
 _EXCUSED = frozenset(
     {
         "allow-all",
@@ -51,18 +52,31 @@ class ManagedBlock(NamedTuple):
         return found.code in _EXCUSED and self.first <= found.line <= self.last
 
 
+def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
+    """Yield the name, the first and the last line of each part that a service keeps up to date.
+
+    Its marks are comments, in capitals as programs write them: ``BEGIN NAME`` or ``START NAME``,
+    and ``END NAME``. One within another belongs to that.
+    """
+    opened: tuple[str, int] | None = None
+    for record in records:
+        mark = _MARK.fullmatch(record.comment) if record.comment and not record.field else None
+        if mark is None:
+            continue
+        if opened is None and mark[1] != "END":
+            opened = mark[2], record.number
+        elif opened and mark[1] == "END" and mark[2].lower() == opened[0].lower():
+            yield (*opened, record.number)
+            opened = None
+
+
 def managed_block(source: LintInput) -> ManagedBlock | None:
     """Return the managed block of a file; None: there is none."""
-    first = last = None
-    for record in source.outline.records:
-        comment = record.comment or ""
-        if first is None and _BEGIN.fullmatch(comment):
-            first = record.number
-        elif first is not None and _END.fullmatch(comment):
-            last = record.number
-            break
-    if first is None or last is None:
+    found = marked_blocks(source.outline.records)
+    block = next((one for one in found if one[0].lower() == _CLOUDFLARE), None)
+    if block is None:
         return None
+    _, first, last = block
     robots = {
         agent.number: name_of(agent).lower()
         for group in source.outline.groups

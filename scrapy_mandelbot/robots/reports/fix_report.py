@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.fix import correct, prove
+from scrapy_mandelbot.robots.fix import correct
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.shown import printable
 
@@ -143,9 +143,7 @@ def fix(
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
     rewritten = correct(body, dialect, alone=alone, max_bytes=max_bytes)
-    proof = prove(
-        body, rewritten.text, dialect, max_bytes=None
-    )  # asks more than is needed to choose
+    proof = rewritten.proof
     before = [record.raw for record in robots.records]
     return {
         "source": source,
@@ -165,6 +163,7 @@ def fix(
                 "opened": len(effect.opened),
                 "closed": len(effect.closed),
                 "lost": len(effect.lost),
+                "made_up": len(effect.made_up),
                 "summary": list(effect.sentences()),
             }
             for effect in rewritten.effects

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from cases.usage_files import FILES
+from differences import unexplained
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.robots.fix import correct
-from scrapy_mandelbot.robots.fix.differences import unexplained
 from scrapy_mandelbot.robots.lint import FINDINGS, lint
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 

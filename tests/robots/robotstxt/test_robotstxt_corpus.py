@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 import robotstxt_reference as reference
 from corpus import needs_corpus, read_files, read_verdicts
+from differences import SAYS_SO, unexplained
 
 from scrapy_mandelbot.robots.fix import correct, prove, rewrite
-from scrapy_mandelbot.robots.fix.differences import SAYS_SO, unexplained
 from scrapy_mandelbot.robots.lint import FINDINGS
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.paths import read_url

@@ -156,11 +156,12 @@ def test_an_allow_goes_before_no_disallow_that_it_meets_and_goes_where_it_never_
     ],
 )
 def test_what_some_robot_reads_otherwise_stays_where_correcting_it_would_let_it_in(body, kept):
-    """The lines stay then, and it is said to whom what would open."""
+    """The lines stay then, or the name as it is written; and it is told."""
     correction = correct(body)
     assert kept in correction.text.splitlines() or f"User-agent: {kept}" in correction.text
     assert correction.is_harmless
-    assert correction.remarks[0].startswith("Put in order, the file opens ")
+    told = "Put in order, the file opens ", "User-agent stays as written in line "
+    assert correction.remarks[0].startswith(told)
     alone = correct(body, alone=True)
     assert any(effect.opened for effect in alone.effects)
 
@@ -411,8 +412,8 @@ def test_a_proof_says_what_was_compared():
     many = "User-agent: *\n" + "".join(f"Disallow: /{n}\n" for n in range(1000))
     part = prove(many.encode(), many, max_decisions=1000)
     assert not part.is_whole
-    assert part.decisions <= 1100
-    assert str(part).endswith("(a part of all)")
+    assert 2_000 <= part.decisions <= 3_100  # what is asked because of each rule, and a sample
+    assert str(part).endswith("(a sample of all)")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

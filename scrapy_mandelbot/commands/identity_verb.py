@@ -1,0 +1,315 @@
+"""The verb ``identity``: the key of a robot, the directory and the page by which it is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from base64 import b64encode, urlsafe_b64decode
+from datetime import datetime, timezone
+from hashlib import sha256
+from html import escape
+from ipaddress import ip_network
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import http_sf
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from scrapy_mandelbot.commands.call import Result
+from scrapy_mandelbot.commands.sources import CannotBeHadError
+from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.robots.reports.terminal_text import joined
+from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
+from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.rules.request_agents import default_header, first_named
+from scrapy_mandelbot.signing import WELL_KNOWN, Signer, read_signer, thumbprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.downloads import FetchedFile
+
+MEDIA_TYPE = "application/http-message-signatures-directory+json"
+_TAG = "http-message-signatures-directory"
+_PROVED_FOR = 30 * 86_400  # seconds
+_SERVED_FOR = 86_400  # seconds for which a verifier may keep the keys
+_OK = 200
+_EXAMPLE_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"  # RFC 9421, appendix B.1.4
+_ERROR, _WARNING = "error", "warning"
+
+
+def show_identity(job: Invocation) -> Result:
+    """Make a key, write or check a directory of keys, or write the page about the robot."""
+    verbs: dict[str, Callable[[Invocation], Result]] = {
+        "new": _new,
+        "directory": _directory,
+        "check": _check,
+        "page": _page,
+    }
+    try:
+        return verbs[job.args[0]](job)
+    except OSError as error:
+        where = error.filename or job.args[-1]
+        raise CannotBeHadError(f"{where}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _new(job: Invocation) -> Result:
+    """Write a private key that only its owner can read. What is there already is not touched."""
+    path = Path(job.args[1])
+    key = Ed25519PrivateKey.generate()
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    keyid = Signer(key).keyid
+    text = f"{path} is a new private key: keep it secret. Its thumbprint is {keyid}\n"
+    return Result(0, {"key": str(path), "thumbprint": keyid}, text)
+
+
+def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str], str]:
+    """Return the headers and the body of a key directory.
+
+    Source: draft-ietf-webbotauth-httpsig-protocol-01, "Possession Proof on the Directory Response".
+
+    Args:
+        signers: one for each key.
+        host: that serves it, with its port unless that is 443.
+        now: seconds since the epoch.
+    """
+    keys = [{**one.jwk, "kid": one.keyid, "use": "sig"} for one in signers]
+    body = json.dumps({"keys": keys}, separators=(",", ":"))
+    digest = _digest(body.encode())
+    covered = {'"@authority";req': host, '"content-digest"': digest}
+    proofs = [
+        one.sign(
+            f"proof{number}",
+            covered,
+            f';created={now};expires={now + _PROVED_FOR};keyid="{one.keyid}";tag="{_TAG}"',
+        )
+        for number, one in enumerate(signers)
+    ]
+    headers = {
+        "Content-Type": MEDIA_TYPE,
+        "Cache-Control": f"max-age={_SERVED_FOR}",
+        "Content-Digest": digest,
+        "Signature-Input": ", ".join(given for given, _ in proofs),
+        "Signature": ", ".join(signature for _, signature in proofs),
+    }
+    return headers, body
+
+
+def _directory(job: Invocation) -> Result:
+    signers = [read_signer("KEY", place) for place in job.args[1:]]
+    now = int(time.time())
+    headers, body = directory(signers, job.opts.host.lower().removesuffix(":443"), now)
+    until = datetime.fromtimestamp(now + _PROVED_FOR, tz=timezone.utc)
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    if job.opts.output:
+        Path(job.opts.output).write_text(body, "utf-8")
+    else:
+        lines += ["", body]
+    data = {"url": f"https://{job.opts.host}{WELL_KNOWN}", "headers": headers, "body": body}
+    remark = f"serve it at {data['url']}; its proof expires on {until:%Y-%m-%d}"
+    return Result(0, {**data, "expires": until.isoformat()}, joined(lines), [remark])
+
+
+def _check(job: Invocation) -> Result:
+    """Check a directory as it is served."""
+    url = job.args[1]
+    if not urlsplit(url).path.strip("/"):
+        url = url.rstrip("/") + WELL_KNOWN
+    found = job.fetch_one(url)
+    if found.failure is not None:
+        raise CannotBeHadError(found.trouble)
+    findings = list(_of_delivery(url, found, may_be_http=read_setting(job.settings, "sign_http")))
+    keys = _keys_in(found.body)
+    names = [thumbprint(key) for key in keys]
+    for key, name in zip(keys, names, strict=True):
+        findings += [(level, f"{shown(str(name))} {text}") for level, text in _of_key(key, name)]
+    place = read_setting(job.settings, "sign_key")
+    if place and read_signer("MANDELBOT_SIGN_KEY", place).keyid not in names:
+        findings.append((_ERROR, "the key of MANDELBOT_SIGN_KEY is not in it"))
+    proved: set[str] = set()
+    for label, (items, parameters) in _dictionary(found, "signature-input").items():
+        if isinstance(items, list) and parameters.get("tag") == _TAG:
+            proof = _of_proof(url, found, label, keys, proved)
+            findings += [(level, f"its proof {shown(label)} {text}") for level, text in proof]
+    unproved = [shown(str(name)) for name in names if name not in proved]
+    findings += [(_WARNING, f"{name} has no proof of possession") for name in unproved]
+    head = [f"{shown(url)}: {len(keys)} keys", *(f"  {shown(str(name))}" for name in names)]
+    lines = [f"{level}: {text}" for level, text in findings] or ["clean"]
+    levels = {level for level, _ in findings}
+    code = 3 if _ERROR in levels else int(_WARNING in levels)
+    told = [{"severity": level, "message": text} for level, text in findings]
+    data = {"url": url, "thumbprints": names, "findings": told}
+    return Result(code, data, joined([*head, *lines]))
+
+
+def _of_delivery(url: str, found: FetchedFile, *, may_be_http: bool) -> Iterator[tuple[str, str]]:
+    """Find what is wrong with how a directory is served, and with what it is."""
+    kind = found.content_type.partition(";")[0].strip().lower()
+    if not url.startswith("https:") and not may_be_http:
+        yield _ERROR, "it is not served over https"
+    if found.redirects:
+        yield _ERROR, f"it redirects to {shown(found.final_url)}: verifiers follow no redirects"
+    if found.status != _OK:
+        yield _ERROR, f"its status is {found.status}, and not 200"
+    if kind != MEDIA_TYPE and urlsplit(url).path == WELL_KNOWN:
+        yield _ERROR, f"its Content-Type is {shown(kind) or 'missing'}, and not {MEDIA_TYPE}"
+    if not _keys_in(found.body):
+        yield _ERROR, 'it has no keys, as {"keys": [...]} (RFC 7517, section 5)'
+    digest = found.headers.get("content-digest")
+    if digest and digest != _digest(found.body) and not found.content_encoding:
+        yield _ERROR, "its Content-Digest is not that of its body"
+    if "cache-control" not in found.headers:
+        yield _WARNING, "it has no Cache-Control: how long verifiers keep the keys is up to them"
+
+
+def _digest(body: bytes) -> str:
+    return f"sha-256=:{b64encode(sha256(body).digest()).decode()}:"
+
+
+def _keys_in(body: bytes) -> list[dict[str, Any]]:
+    try:
+        keys = json.loads(body)["keys"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return [one for one in keys if isinstance(one, dict)] if isinstance(keys, list) else []
+
+
+def _of_key(key: dict[str, Any], name: str | None) -> Iterator[tuple[str, str]]:
+    """Find what is wrong with a key; its name is its thumbprint."""
+    if name is None:
+        yield _ERROR, "is a key without the members of its kind (RFC 7638, section 3.2)"
+    if key.get("kid", name) != name:
+        yield _ERROR, f"has the kid {shown(str(key['kid']))}, and not its thumbprint"
+    if "d" in key:
+        yield _ERROR, "is there with its PRIVATE half: remove it, and make a new one"
+    if name == _EXAMPLE_KEY:
+        yield _ERROR, "is a key that everyone has: the example of RFC 9421"
+    if _number(key.get("exp"), inf) <= time.time():
+        yield _ERROR, "has expired"
+
+
+def _number(value: Any, default: float) -> float:
+    return value if isinstance(value, (int, float)) else default
+
+
+def _of_proof(
+    url: str, found: FetchedFile, label: str, keys: list[dict[str, Any]], proved: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Find what is wrong with a signature by which a key of a directory proves to be there."""
+    items, parameters = _dictionary(found, "signature-input")[label]
+    signature = _dictionary(found, "signature").get(label, (None, {}))[0]
+    port = ":443" if url.startswith("https:") else ":80"
+    known = {
+        '"@authority";req': urlsplit(url).netloc.rpartition("@")[2].lower().removesuffix(port),
+        '"content-digest"': found.headers.get("content-digest", ""),
+    }
+    covered = [http_sf.ser(item) for item in items]
+    key = next((one for one in keys if thumbprint(one) == parameters.get("keyid")), {})
+    if key.get("crv") != "Ed25519" or not {'"@authority";req'} <= {*covered} <= known.keys():
+        yield _WARNING, "cannot be verified: its key or what it covers is not known"
+        return
+    lines = [f"{identifier}: {known[identifier]}" for identifier in covered]
+    base = "\n".join([*lines, f'"@signature-params": {http_sf.ser([(items, parameters)])}'])
+    try:
+        public = Ed25519PublicKey.from_public_bytes(urlsafe_b64decode(key["x"] + "=="))
+        public.verify(signature, base.encode("latin-1"))
+    except (InvalidSignature, TypeError, ValueError):
+        yield _ERROR, "does not verify: was it made for this host and these keys?"
+        return
+    proved.add(str(thumbprint(key)))
+    if len(covered) == 1:
+        yield _WARNING, "does not cover Content-Digest"
+    if _number(parameters.get("expires"), 0) <= time.time():
+        yield _ERROR, "has expired"
+    if _number(parameters.get("created"), 0) > time.time():
+        yield _ERROR, "is dated in the future"
+
+
+def _dictionary(found: FetchedFile, name: str) -> dict[str, Any]:
+    try:
+        members: Any = http_sf.parse(found.headers.get(name, "").encode(), tltype="dictionary")
+    except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
+        return {}
+    return dict(members)
+
+
+_RANGES = "addresses.json"
+
+
+def _page(job: Invocation) -> Result:
+    """Write the page that tells owners of sites about the robot, from the project's settings.
+
+    Source: draft-illyes-webbotauth-cbcp, sections 2.2, 2.5 and 2.6.
+    """
+    settings = job.settings
+    agent = first_named(default_header(settings), settings["USER_AGENT"])
+    name = _named(agent)
+    if not name or "scrapy.org" in agent:
+        raise CannotBeHadError(
+            "USER_AGENT names no robot: set one as 'Examplebot/1.0 (+https://…)'"
+        )
+    token = read_setting(settings, "agent") or name
+    mail = next((one.strip("();,+") for one in agent.split() if "@" in one), "")
+    try:
+        networks = [ip_network(one, strict=False) for one in job.opts.address or ()]
+    except ValueError as error:
+        raise CannotBeHadError(str(error)) from None
+    told = {
+        "name": name,
+        "user_agent": agent,
+        "robots_txt_token": _named(token if isinstance(token, str) else token[0]),
+        "purposes": list(read_setting(settings, "purposes")),
+        "key_directory": read_setting(settings, "sign_agent"),
+        "addresses": {
+            "creationTime": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "prefixes": [{f"ipv{one.version}Prefix": str(one)} for one in networks],
+        },
+    }
+    template = Path(__file__).with_name("robot.html").read_text("utf-8")
+    page = template.format(**_parts(job, told, mail))
+    remarks = [] if mail else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
+    if networks and job.opts.output:
+        ranges = Path(job.opts.output).with_name(_RANGES)
+        ranges.write_text(json.dumps(told["addresses"]), "utf-8")
+    if job.opts.output:
+        Path(job.opts.output).write_text(page, "utf-8")
+    return Result(0, told, "" if job.opts.output else page, remarks)
+
+
+def _named(agent: str) -> str:
+    """Return a robot's name as it is written in its User-Agent; ``""``: it has none."""
+    token = next(iter(product_tokens(agent)), "")
+    found = re.search(re.escape(token), agent, re.IGNORECASE)
+    return found[0] if found else ""
+
+
+def _parts(job: Invocation, told: dict[str, Any], mail: str) -> dict[str, Any]:
+    """Return what stands in the page, escaped."""
+    delay = job.settings.getfloat("DOWNLOAD_DELAY")
+    pace = f"It waits {delay:g} seconds between two requests to a host." if delay else ""
+    if read_setting(job.settings, "pace") == "obey":
+        pace += " It keeps to the Crawl-delay, Request-rate and Visit-time of your robots.txt."
+    ttl = read_setting(job.settings, "cache_ttl")
+    uses = ", ".join(told["purposes"])
+    prefixes = [escape(prefix) for one in told["addresses"]["prefixes"] for prefix in one.values()]
+    keys = escape(told["key_directory"] or "")
+    return {
+        "name": escape(told["name"]),
+        "agent": escape(told["user_agent"]),
+        "token": escape(told["robots_txt_token"]),
+        "hours": (job.dialect.fresh_for if ttl is None else ttl) / 3_600,
+        "pace": pace.strip(),
+        "purpose": f"<p>The pages are wanted for: {escape(uses)}.</p>\n" if uses else "",
+        "signed": f"<p>They are signed with a key of <code>{keys}</code>.</p>\n" if keys else "",
+        "contact": f"<p>Write to {escape(mail)} for any question.</p>\n" if mail else "",
+        "addresses": f"<p>They come from {', '.join(prefixes)}.</p>\n" if prefixes else "",
+        "ranges": f'<link rel="client-ranges" href="{_RANGES}">\n' if prefixes else "",
+    }

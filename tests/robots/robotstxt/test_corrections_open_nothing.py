@@ -1,0 +1,158 @@
+"""A correction opens nothing, to stock Scrapy and to robots that ask with a header, too."""
+
+from __future__ import annotations
+
+import pytest
+from protego import Protego
+
+from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.fix.effects import READERS
+
+HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
+TABOOLA = (
+    b"User-agent: Mozilla/5.0 (compatible; Taboolabot/3.7; +https://www.taboola.com)\nDisallow:\n\n"
+    b"User-agent: *\nDisallow: /private\nDisallow: /a # drafts\n"
+)
+URLS = [f"https://example.com{path}" for path in ("/", "/a", "/a/b", "/private/x", "/servizi/1")]
+
+
+def opened(before: bytes, after: str) -> set[tuple[str, str]]:
+    """Return what stock Scrapy's parser is let in to, by whichever name it is asked with."""
+    one, other = (Protego.parse(text) for text in (before.decode(), after))
+    tokens = ["Googlebot", "Baiduspider", "Taboolabot", "Algolia", "Examplebot"]
+    agents = [*tokens, *map(HEADER.format, tokens), "Algolia Crawler/1.0"]
+    asked = [(url, agent) for url in URLS for agent in agents]
+    return {pair for pair in asked if other.can_fetch(*pair) and not one.can_fetch(*pair)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Mozilla/5.0 (compatible; Taboolabot/3.7; +https://www.taboola.com)",
+        "Mozilla/5.0",
+        "compatible",
+        "Opera/9",
+        "Algolia Crawler",
+        "*Google*",
+        "+Baiduspider",
+        "Googlebot/2.1",
+        "\xa0*",
+        "",
+    ],
+)
+@pytest.mark.parametrize("rule", ["Disallow:", "Disallow: /private"])
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_name_that_robots_read_in_different_ways_stays_as_written(name, rule, place):
+    """A header, a name of no robot, a name that nobody here reads: nobody is let in by another."""
+    group, everyone = f"User-agent: {name}\n{rule}\n", "User-agent: *\nDisallow: /\n"
+    text = "\n".join([group, everyone] if place == "before" else [everyone, group])
+    correction = correct(text.encode())
+    assert opened(text.encode(), correction.text) == set()
+    assert correction.is_harmless
+    assert f"User-agent: {name}".rstrip() in correction.text.split("\n")
+
+
+def test_the_rest_of_the_file_is_mended_and_it_is_told():
+    """The remark names the line."""
+    correction = correct(TABOOLA)
+    assert "# drafts\nDisallow: /a\n" in correction.text
+    assert "User-agent stays as written in line 1: robots differ in the name that they read." in (
+        correction.remarks
+    )
+
+
+def test_for_one_dialect_the_name_is_what_it_reads():
+    """And the effects tell that stock Scrapy is let in, asked with a header."""
+    correction = correct(TABOOLA, alone=True)
+    assert "User-agent: Mozilla\n" in correction.text
+    (effect,) = (one for one in correction.effects if one.reader == "protego")
+    assert any(agent.startswith("Mozilla/5.0 (") for _, agent in effect.opened)
+
+
+def test_all_who_read_the_file_are_asked():
+    """The six dialects, Python's own, and Protego, which Scrapy brings."""
+    assert [*READERS][-2:] == ["urllib.robotparser", "protego"]
+    assert len(READERS) == 8
+
+
+CLOUDFLARE = """\
+# BEGIN Cloudflare Managed content
+
+User-agent: *
+Content-Signal: search=yes,ai-train=no
+Allow: /
+
+User-agent: GPTBot
+Disallow: /
+
+# END Cloudflare Managed Content
+
+User-agent: *
+Disallow: /a # drafts
+Disallow:/b
+Sitemap: https://example.com/s.xml
+User-agent: Examplebot
+Disallow: /c
+"""
+
+
+def test_what_a_service_writes_stays_untouched_and_the_rest_is_mended():
+    """No line of the block moves, none of the owner's goes into it; it is told."""
+    correction = correct(CLOUDFLARE.encode())
+    end = "# END Cloudflare Managed Content\n"
+    block, _, own = CLOUDFLARE.partition(end)
+    assert correction.text.startswith(block + end)
+    assert correction.text[len(block + end) :] == (
+        "\nUser-agent: Examplebot\nDisallow: /c\n\n"
+        "User-agent: *\n# drafts\nDisallow: /a\nDisallow: /b\n\n"
+        "Sitemap: https://example.com/s.xml\n"
+    )
+    assert own
+    assert correction.is_harmless
+    assert "Lines 1 to 10 stay as a service wrote them: Cloudflare Managed content." in (
+        correction.remarks
+    )
+    assert correct(correction.text.encode()).text == correction.text
+
+
+def test_owners_lines_that_go_on_with_a_group_of_the_block_stay_with_it():
+    """What follows the block without a User-agent is about the robots of its last group."""
+    text = "# BEGIN plugin\nUser-agent: a\nDisallow: /x\n# END plugin\nDisallow:/y\n"
+    rest = "user-agent: b\ndisallow: /z\n"
+    mended = "\nUser-agent: b\nDisallow: /z\n"
+    assert correct((text + rest).encode()).text == text + mended
+
+
+@pytest.mark.parametrize("size", [100, 1_000, 4_000])
+def test_a_pair_of_rules_that_can_matter_is_asked_about_in_a_file_of_any_size(size):
+    """One Allow behind a Disallow, amid thousands of rules, is not closed to first-match robots."""
+    rules = [f"Disallow: /p{n:05}/" for n in range(size)]
+    rules[size // 3] = "Allow: /servizi/"
+    rules[size // 3 + 1 : size // 3 + 1] = ["Disallow: /servizi/privati"]
+    text = "\n".join(["User-agent: *", *rules[::2], "", *rules[1::2], ""])
+    correction = correct(text.encode())
+    assert correction.is_harmless
+    for name, read in READERS.items():
+        before, after = read(text.encode(), None), read(correction.text.encode(), None)
+        for url in ("https://example.com/servizi/1", "https://example.com/servizi/privati/1"):
+            assert before(url, "Examplebot") or not after(url, "Examplebot"), name
+
+
+def test_a_sample_says_so():
+    """Of a file for which there are more questions than can be asked, the proof says that."""
+    groups = "".join(
+        f"User-agent: r{n}x\n" + "".join(f"Disallow: /{n}/{m}/*.html\n" for m in range(60))
+        for n in range(60)
+    )
+    correction = correct(groups.encode(), max_decisions=2_000)
+    assert not correction.proof.is_whole
+    assert "a sample" in str(correction.proof)
+
+
+def test_robots_that_no_one_runs_do_not_keep_a_file_from_being_put_in_order():
+    """A name made of two of the file opens nothing that anyone asks for: it is told apart."""
+    keyword, kenjin = b"User-agent: Keyword\nDisallow: /\n", b"User-agent: Kenjin\nDisallow:\n"
+    text = b"\n".join([keyword, b"User-agent: *\nDisallow: /a\n", kenjin])
+    correction = correct(text)
+    assert not any(one.startswith("Put in order") for one in correction.remarks)
+    assert correction.is_harmless
