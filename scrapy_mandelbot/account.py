@@ -12,7 +12,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import REQUESTS_ENDED, REQUESTS_LOST
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.rules.failures import failure_of
-from scrapy_mandelbot.sites.tally import LOST, End
+from scrapy_mandelbot.sites.flight import LOST, End
 from scrapy_mandelbot.throttle.throttle import SitePausedError
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.sites.tally import Tally
+    from scrapy_mandelbot.sites.flight import Tally
 
 _ATTRIBUTE = "_scrapy_mandelbot_account"
 _ONE_AND_MORE = {

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.sites.tally import End
+    from scrapy_mandelbot.sites.flight import End
     from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.site_map import CrawledSite, Sites
 

@@ -21,7 +21,7 @@ from scrapy_mandelbot.events import (
     clock_time,
     moment,
 )
-from scrapy_mandelbot.sites.tally import End
+from scrapy_mandelbot.sites.flight import End
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")

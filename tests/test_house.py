@@ -27,12 +27,12 @@ CLASSES = [
     if isinstance(one, ast.ClassDef)
 ]
 
-MOST_MODULES = 212
+MOST_MODULES = 213
 MOST_LINES = 42_500
 LINES_OF_A_MODULE = 450
 LONGER = {
     "config.py": 568,
-    "events.py": 529,
+    "events.py": 516,
     "queue/site_queue.py": 501,
     "store/sqlite.py": 461,
     "throttle/throttle.py": 730,

@@ -10,7 +10,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_mandelbot.events import USAGE_ITEM_DROPPED, USAGE_REQUEST_DROPPED
 from scrapy_mandelbot.purposes.crawl_usage import CrawlUsage, is_image
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES, Usage, stated_terms
-from scrapy_mandelbot.sites.tally import End
+from scrapy_mandelbot.sites.flight import End
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator

@@ -21,8 +21,8 @@ from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, looked_through
-from scrapy_mandelbot.sites.tally import End
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import key_of, split_key
 
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_OPEN_DISK_QUEUES = 200
-"""How many of Scrapy's disk queues are open at a time; each has a file or two."""
+_OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
 _LOOK_AGAIN = 1.0  # seconds
 _ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
 _NAMED = 10  # of the requests that are lost
@@ -123,9 +122,8 @@ class SiteQueue:
         self._dormant = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
-        if (
-            storage is None and not key and job_dir(crawler.settings)
-        ):  # Scrapy does not close the one in memory
+        # Scrapy does not close the one in memory.
+        if storage is None and not key and job_dir(crawler.settings):
             crawler.signals.connect(self._tell_lost, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -184,11 +182,11 @@ class SiteQueue:
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
                 line.site.tally.count(End.DROPPED)
-                continue
-            if self._hands_out(request, line):
+            elif self._hands_out(request, line):
                 return request
-            line.site.tally.taken -= 1  # it is counted anew
-            self.push(request)
+            else:
+                line.site.tally.taken -= 1  # it is counted anew
+                self.push(request)
         return None
 
     def peek(self) -> Request | None:
@@ -402,10 +400,10 @@ class SiteQueue:
             self._come_back(line, request)
 
     def _tell_lost(self) -> None:
-        """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
         self._warn_of(list(self.drain()))
 
     def _warn_of(self, lost: list[Request]) -> None:
+        """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
         if lost:
             some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
             logger.warning(

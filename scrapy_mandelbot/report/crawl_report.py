@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.sites.tally import End
+from scrapy_mandelbot.sites.flight import End
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence

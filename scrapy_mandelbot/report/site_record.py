@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.report.samples import RobotsRecord, RuleRecord, Spread, add_numbers
-from scrapy_mandelbot.sites.tally import End, Tally
+from scrapy_mandelbot.sites.flight import End, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.tally import End
+from scrapy_mandelbot.sites.flight import End, Flight
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:

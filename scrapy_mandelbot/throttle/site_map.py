@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.sites.flight import Tally
 from scrapy_mandelbot.sites.site import SiteState
-from scrapy_mandelbot.sites.tally import Tally
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
