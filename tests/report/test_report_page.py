@@ -72,7 +72,7 @@ def test_what_happened_is_there(opened):
     assert "Disallow: /private" in one(browser, "section[aria-labelledby=rules-head]").text
     waits = one(browser, "section[aria-labelledby=waiting-head]").text
     assert "1,204 2026-11-22 12:00:00 paused: 503 for" in waits
-    assert "Of 5 pages something was said" in one(browser, "main").text
+    assert "Of 5 pages, 1 disallow this use" in one(browser, "main").text
     assert browser.complaints() == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
 
