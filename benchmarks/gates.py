@@ -33,11 +33,11 @@ GATES = {
     "calls: a page, job": 103.0,
     "calls: a page with twenty new links, job": 714.0,
     "calls: a new site with three pages": 523.0,
-    "refusal: calls": 201,
-    "refusal: stops": 129,
+    "refusal: calls": 160,
+    "refusal: stops": 107,
     "refusal: modules": 29,
-    "modules: a crawl": 149,
-    "modules: scrapy robots check": 164,
+    "modules: a crawl": 104,
+    "modules: scrapy robots check": 88,
 }
 SHAPES = {
     "calls: a page": ("package", "page"),

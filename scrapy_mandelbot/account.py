@@ -98,7 +98,7 @@ class Account:
 
     def _spider_opened(self) -> None:
         throttle = self._crawl.throttle
-        self.from_former_run = throttle.in_queues - throttle.sites.counted().taken
+        self.from_former_run = len(throttle.queues) - throttle.sites.counted().taken
         engine.before_requests_are_left(self._crawler, self._look_what_is_left)
 
     def _look_what_is_left(self) -> None:
@@ -106,7 +106,7 @@ class Account:
         throttle = self._crawl.throttle
         if self._crawl.config.shares_job:  # other workers have taken of it, and put into it
             return
-        self._left = throttle.in_queues
+        self._left = len(throttle.queues)
         for flight in throttle.in_flight.flights():
             if not is_of_the_package(flight.request):
                 flight.site.tally.count(End.REPLACED)

@@ -24,7 +24,9 @@ from scrapy_mandelbot.rules.shared_fetches import SharedFetches
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.throttle.idle import Patience
+from scrapy_mandelbot.throttle.neighbours import Neighbours
+from scrapy_mandelbot.throttle.operator import Operator, Patience
+from scrapy_mandelbot.throttle.other_crawls import OtherCrawls
 from scrapy_mandelbot.throttle.site_map import site_of_request
 from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -92,8 +94,12 @@ class Crawl:
         self.fetcher = RobotsFetcher(
             crawler, self.config, self.store, self.now, self.events, self.shared_fetches
         )
-        self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
-        self.patience = Patience(crawler, self.config, self.throttle, self.clock)
+        self.neighbours = Neighbours(self.store, self.clock, by_proxy=self.config.pause_per_proxy)
+        self.throttle = Throttle(crawler, self.config, self.neighbours, self.clock, self.events)
+        self.operator = Operator(self.throttle, self.clock)
+        self.others = OtherCrawls(self.throttle, self.neighbours, self.clock)
+        self.throttle.before_queues.append(self.others.begin)
+        self.patience = Patience(crawler, self.config, self.throttle, self.operator, self.clock)
         self.job: KeptJob | None = None
         """What is kept in one file, with all that a run does; None: there is no such job."""
         self.drops: Callable[[Request], bool] | None = None
@@ -130,6 +136,16 @@ class Crawl:
     def is_closing(self) -> bool:
         """Whether the crawl is on its way out."""
         return engine.is_closing(self._crawler)
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether all requests of the crawl are in queues that ask the states of sites."""
+        return bool(self.throttle.queues) and self.config.inner_scheduler is None
+
+    def waiting(self, name: str) -> int:
+        """Return how many requests for a site are in the queues."""
+        site = self.sites.get(name)
+        return 0 if site is None else self.throttle.queues.waiting(site)
 
     def needs_scout(self, request: Request, site: CrawledSite, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""

@@ -32,7 +32,7 @@ from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.site import Admission
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 from scrapy_mandelbot.throttle.throttle import SitePausedError
-from scrapy_mandelbot.throttle.waiting import asks_again, is_of_the_package
+from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -249,7 +249,8 @@ class PauseMiddleware:
         """Tell what an answer says of its site; once, whoever hears of it first."""
         flight.is_noticed = True
         request: Request = flight.request
-        if response.status not in self._statuses or not self._asks_for_pause(request, response):
+        flight.is_refused = self._asks_for_pause(request, response)
+        if not flight.is_refused:
             self._throttle.answered(flight, is_page=_is_page(request, response))
             return
         seconds, said = wait_asked_for(response.headers.get, self._crawl.now())
@@ -321,12 +322,13 @@ class PauseMiddleware:
                 throttle.answered(flight, is_page=_is_page(request, response))
             else:
                 self._notice(flight, response)
-        flight.is_noticed = False
-        if is_good or asks_again(request) or not self._asks_for_pause(request, response):
+        is_refused = flight.is_refused and ASKS_AGAIN not in request.meta
+        flight.is_noticed = flight.is_refused = False
+        if not is_refused:
             tally.others += is_taken and not is_good
             throttle.let_go(flight)
             return response
-        if throttle.is_refused_alone(flight):
+        if flight.is_refused_alone:
             return self._hand_on(flight, response)
         if throttle.can_go_back(flight):
             self._count(request, response)
@@ -361,7 +363,7 @@ class PauseMiddleware:
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")
             # Tried enough: now it is RetryMiddleware's.
-            if asks_again(request) or throttle.is_refused_alone(flight):
+            if ASKS_AGAIN in request.meta or flight.is_refused_alone:
                 self._crawl.fates[request] = End.URL
                 throttle.handed_on(flight)
                 throttle.let_go(flight)
@@ -425,7 +427,7 @@ def _has_delays(crawler: Crawler) -> bool:
 def _refusal(crawl: Crawl, flight: RequestInFlight) -> Response:
     """Return the answer for a request that is not sent, as its site would have given it."""
     flight.request.meta["dont_retry"] = True
-    response, fate = crawl.throttle.refusal_for(flight), _fate(crawl, flight)
+    response, fate = crawl.throttle.refusals.answer(flight), _fate(crawl, flight)
     if response is None:
         crawl.fates[flight.request] = fate
         raise IgnoreRequest(f"{flight.site.name} is paused, and has not answered")
@@ -437,7 +439,7 @@ def _refusal(crawl: Crawl, flight: RequestInFlight) -> Response:
 def _fate(crawl: Crawl, flight: RequestInFlight) -> End:
     """Return how a request ends that is sent no more."""
     throttle, site = crawl.throttle, flight.site
-    if throttle.is_refused_alone(flight):
+    if flight.is_refused_alone:
         return End.URL
     if site.routes.has_given_up(flight.route if flight.passed is None else flight.passed):
         return End.SITE

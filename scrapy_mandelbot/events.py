@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.clock import clock_time, moment
 from scrapy_mandelbot.robots.shown import printable, shown
 from scrapy_mandelbot.sites.flight import IN_ACCOUNT
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Event:
     """Something that happens in a crawl, and is told."""
 
@@ -418,10 +418,14 @@ class Events:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self.listeners: list[Callable[[Event, Mapping[str, Any]], None]] = []
-        """Called with each event that is told of or counted, and its values; they raise nothing."""
+        self._hearers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
         self._places: set[tuple[str, int]] = set()
         """Files and lines of which an error was told; as many as the code has that raise."""
+
+    def hear(self, call: Callable[[Mapping[str, Any]], None], *events: Event) -> None:
+        """Have the values of such events told to a callable that raises nothing, before the log."""
+        for event in events:
+            self._hearers.setdefault(event, []).append(call)
 
     def tell_error(self, event: Event, error: BaseException, **values: Any) -> None:
         """Tell of an error with its traceback, once a run for each place that raises one.
@@ -448,13 +452,17 @@ class Events:
                 since the epoch.
         """
         self.count(event, **values)
+        told: dict[str, Any] = {}
         if event.text and logger.isEnabledFor(event.level):
             told = {name: _loggable(name, values[name]) for name in event.in_text}
             arguments = (told,) if told else ()
             extra = {"spider": self._crawler.spider}
             logger.log(event.level, event.text, *arguments, exc_info=exc_info, extra=extra)
         if event.signal is not None:
-            heard = {name: _heard(name, values[name]) for name in event.heard}
+            heard = {
+                name: told[name] if name == "reason" and told else _heard(name, values[name])
+                for name in event.heard
+            }
             self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
 
     def count(self, event: Event, **values: Any) -> None:
@@ -467,8 +475,8 @@ class Events:
                 inc_value(stat, values[name])
         for beginning, name in event.families:
             inc_value(f"{beginning}{values[name]}")
-        for hear in self.listeners:
-            hear(event, values)
+        for hear in self._hearers.get(event, ()):
+            hear(values)
 
 
 def _place_of(error: BaseException) -> tuple[str, int]:
@@ -501,16 +509,3 @@ def _heard(name: str, value: Any) -> Any:
     if name == "until":
         return moment(value)
     return shown(value) if name == "reason" else value
-
-
-def moment(seconds: float) -> datetime:
-    """Return a time, given in seconds since the epoch; the last there is for an endless one."""
-    try:
-        return datetime.fromtimestamp(seconds, tz=timezone.utc)
-    except (OverflowError, OSError, ValueError):  # an operator's "for ever"
-        return datetime.max.replace(tzinfo=timezone.utc)
-
-
-def clock_time(seconds: float) -> str:
-    """Return a time for a log line."""
-    return moment(seconds).strftime("%Y-%m-%d %H:%M:%S UTC")

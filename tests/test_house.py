@@ -32,13 +32,13 @@ MOST_LINES = 42_500
 LINES_OF_A_MODULE = 450
 LONGER = {
     "config.py": 568,
-    "events.py": 516,
-    "queue/site_queue.py": 501,
+    "events.py": 511,
+    "queue/site_queue.py": 499,
     "store/sqlite.py": 461,
-    "throttle/throttle.py": 730,
+    "throttle/throttle.py": 517,
 }
 METHODS_OF_A_CLASS = 25
-MORE = {"Throttle": 44}
+MORE: dict[str, int] = {}
 LINES_WITH_PRIVATE_ATTRIBUTES = 136
 OVERRIDES: dict[str, set[str]] = {}
 

@@ -91,37 +91,11 @@ class SiteRecord(Tally):
     """
 
     __slots__ = (
-        "__weakref__",
-        "_last_sent",
-        "failures",
-        "first_errors",
-        "first_seen",
-        "first_timed",
-        "forbidden",
-        "gaps",
-        "given_up",
-        "in_pauses",
-        "is_watched",
-        "number",
-        "pace",
-        "pauses",
-        "pauses_ended",
-        "pauses_seen",
-        "refusals",
-        "retry_after",
-        "robots",
-        "robots_seen",
-        "rules",
-        "since",
-        "site",
-        "sitemaps",
-        "sites",
-        "tags",
-        "timed",
-        "timeline",
-        "turn_waits",
-        "turns",
-        "usage",
+        *("__weakref__", "_last_sent", "failures", "first_errors", "first_seen", "first_timed"),
+        *("forbidden", "gaps", "given_up", "in_pauses", "is_watched", "number", "pace"),
+        *("pauses", "pauses_ended", "pauses_seen", "refusals", "retry_after", "robots"),
+        *("robots_seen", "rules", "since", "site", "sitemaps", "sites", "tags", "timed"),
+        *("timeline", "turn_waits", "turns", "usage"),
     )
 
     def __init__(self, site: str, since: float) -> None:
@@ -426,14 +400,6 @@ def _hold_to(asked: RetryAfterRecord, until: float, now: float) -> None:
 
 
 _SUMS = (
-    "forbidden",
-    "failures",
-    "pauses_seen",
-    "pauses_ended",
-    "in_pauses",
-    "given_up",
-    "turns",
-    "turn_waits",
-    "first_seen",
-    "first_errors",
+    *("forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"),
+    *("given_up", "turns", "turn_waits", "first_seen", "first_errors"),
 )

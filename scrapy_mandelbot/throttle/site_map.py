@@ -117,12 +117,6 @@ class CrawledSite(SiteState):
         self.told: frozenset[str] = frozenset()
         """What has been told of it once."""
 
-    def sent(self, flight: Flight, now: float) -> None:
-        """Note that a request leaves for the site."""
-        super().sent(flight, now)
-        if self.turns.is_on:
-            self.tally.left(now)
-
     def is_news(self, what: str) -> bool:
         """Return whether that was never told of it; now it is."""
         if what in self.told:

@@ -11,6 +11,7 @@ from crawling import ensureDeferred
 from webs import Answer
 
 from scrapy_mandelbot.robots.reports.rules_in_force import MOST_NAMED
+from scrapy_mandelbot.robots.reports.terminal_text import csv_text
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 
@@ -89,6 +90,15 @@ def test_no_cell_is_a_formula(robots, tmp_path):
     (row,) = listed(robots("explain", *asked))
     assert (row["group"], row["agent"]) == ("'=cmd|x!A1", "'=cmd|x!A1")
     assert row["rule"] == "Disallow: /\\x1b[2J"
+
+
+@pytest.mark.parametrize("sign", [*"=+-@", *"\uff1d\uff0b\uff0d\uff20"])
+def test_no_cell_begins_as_a_formula_does(sign):
+    """Nor by the full-width form of such a sign; within a cell it is no more than a sign."""
+    assert csv_text(["a"], [[sign + "1"], ["1" + sign]]).splitlines()[1:] == [
+        f"'{sign}1",
+        f"1{sign}",
+    ]
 
 
 @pytest.mark.parametrize("verb", ["explain", "compare"])

@@ -44,6 +44,20 @@ def _visits(body):
     return list(_read(_lines(body)).sites.values())
 
 
+_OWN = {
+    "users": ('%u %u %u %t %>s "%r"', b"a a "),
+    "users to the end": ('%t %>s "%r" %u', b" "),
+    "addresses": ('%a:%a:%a:%a %t %>s "%r"', b"1:"),
+    "addresses side by side": ('%a%a%a%a%a%a %t %>s "%r"', b"1"),
+    "targets": ("%U%q/%U%q/%U%q/%U %t %>s", b"/a"),
+    "queries": ("%q:%q:%q:%q:%q %t %>s %U", b"?:"),
+    "ports": ("%p0%p0%p0%p0%p %t %>s %U", b"0"),
+    "hosts": ("$http_host.$http_host.$http_host.$http_host %t %>s %U", b"a."),
+    "durations": ("$request_time.$request_time.$request_time %t %>s %U", b"1."),
+}
+"""Formats of one's own in which a variable may hold the sign that ends it, and what to repeat."""
+
+
 ROWS = (
     Row("audit.LogReading.read", _read, _LINES, prepare=_lines),
     Row("audit.detect", audit.detect, _LINES, prepare=_lines),
@@ -52,6 +66,16 @@ ROWS = (
         lambda visits: [audit.judge(one, audit.Law(1.0)) for one in visits],
         _LINES,
         prepare=_visits,
+    ),
+    *(
+        Row(
+            "audit.detect",
+            audit.read_format(how).line.fullmatch,
+            {"one line": repeated(piece)},
+            prepare=bytes.decode,
+            variant=f"a format of one's own: {name}",
+        )
+        for name, (how, piece) in _OWN.items()
     ),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robots import origins, pace, retry_after
+from scrapy_mandelbot.robots import inside, origins, pace, retry_after
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites import sections
 
@@ -122,11 +122,11 @@ ROWS = (
     Row("sites.without_user", origins.without_user, _URLS, prepare=bytes.decode),
     Row(
         "sites.leads_inside",
-        lambda url: origins.leads_inside("https://example.com", url),
+        lambda url: inside.leads_inside("https://example.com", url),
         _URLS,
         prepare=bytes.decode,
     ),
-    Row("sites.is_inside", origins.is_inside, _HOSTS, prepare=bytes.decode),
+    Row("sites.is_inside", inside.is_inside, _HOSTS, prepare=bytes.decode),
     Row("sites.robots_url", origins.robots_url, _URLS, prepare=_site),
     Row(
         "sites.pace_of_file",

@@ -25,7 +25,7 @@ ROOMS = {
     "robotstxt": ["robots.robotstxt"],
     "sitemaps": ["robots.sitemaps"],
     "sites": [
-        *("robots.origins", "robots.outcome", "robots.pace", "robots.retry_after"),
+        *("robots.inside", "robots.origins", "robots.outcome", "robots.pace", "robots.retry_after"),
         *("sites.pause", "sites.recovery", "sites.sections", "sites.site"),
     ],
     "tags": ["robots.tags"],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.dates import extended, read_date
@@ -227,12 +228,12 @@ def read_format(text: str) -> LogFormat:
         if part.pattern is None:
             pattern.append(re.escape(part.text))
             continue
-        following = parts[number + 1] if number + 1 < len(parts) else None
-        if part.pattern == _UNTIL and following is not None and following.pattern is not None:
-            raise FormatError(f"nothing parts {part.text} from {following.text}")
-        looks = part.pattern or _until(following)
+        ends, looks = _end(parts[number + 1 :]), part.pattern
+        if number + 1 < len(parts) and not ends and (not looks or looks.endswith("*?")):
+            raise FormatError(f"nothing parts {part.text} from {parts[number + 1].text}")
         is_new = part.field and part.field not in found
-        pattern.append(f"(?P<{part.field.replace('.', '_')}>{looks})" if is_new else f"(?:{looks})")
+        name = part.field.replace(".", "_") if is_new else f"_{number}"
+        pattern.append(_group(name, looks or _until(ends), ends, is_last=number + 1 == len(parts)))
         if part.field:
             found.add(part.field)
     for words, names in _NEEDED:
@@ -295,9 +296,32 @@ def _apaches(written: str, letter: str, argument: str | None) -> Iterator[_Forma
         yield _FormatPart(written, *_WITH_ARGUMENT.get((letter, argument.lower()), ("", _UNTIL)))
 
 
-def _until(following: _FormatPart | None) -> str:
+def _end(following: list[_FormatPart]) -> str:
+    """Return the text up to the next variable."""
+    texts = takewhile(lambda part: part.pattern is None, following)
+    return "".join(part.text for part in texts)
+
+
+def _until(ends: str) -> str:
     """Return how a variable looks that ends where the next text begins."""
-    if following is None:
+    if not ends:
         return ".*"
-    sign = following.text[0]
-    return _QUOTED if sign == '"' else f"[^{re.escape(sign)}]*"
+    return _QUOTED if ends[0] == '"' else f"[^{re.escape(ends[0])}]*"
+
+
+def _group(name: str, looks: str, ends: str, *, is_last: bool) -> str:
+    """Return the pattern of a variable that has one end in any line: so is a line read in a pass.
+
+    It has, where what follows it holds a sign that it cannot hold. Else the regular expression
+    commits itself to the end it finds first, by a lookahead.
+    """
+    if is_last:
+        looks = looks.removesuffix("?") if looks.endswith("*?") else looks
+        return f"(?P<{name}>{looks})"
+    if all(_may_hold(looks, sign) for sign in ends):
+        return f"(?=(?P<{name}>{looks}){re.escape(ends)})(?P={name})"
+    return f"(?P<{name}>{looks})"
+
+
+def _may_hold(looks: str, sign: str) -> bool:
+    return any(re.fullmatch(looks, start + sign) for start in ("", "?"))

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import textwrap
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.shown import printable
@@ -39,7 +40,8 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     text = printable(str(value))
-    return f"'{text}" if text.startswith(_FORMULAS) else text
+    # Full-width forms of these signs begin one, too.
+    return f"'{text}" if unicodedata.normalize("NFKC", text[:1]) in _FORMULAS else text
 
 
 def json_lines(objects: Iterable[dict[str, Any]]) -> str:

@@ -211,3 +211,13 @@ def test_a_clock_that_goes_back_is_told():
     made.begin()
     made.read(lines[:1])
     assert made.went_back == 1
+
+
+def test_formats_of_ones_own_read_what_they_mean():
+    """What may hold the sign that ends it ends at the last one, or at the first."""
+    own = read_format('$remote_addr:$remote_port $remote_user [$time_local] $status "$request"')
+    found = own.line.fullmatch('::1:80 a b [22/Nov/2026:08:46:13 +0000] 200 "GET /a HTTP/1.1"')
+    assert (found["address"], found["status"]) == ("::1", "200")
+    side_by_side = read_format("%U%q %t %>s")
+    found = side_by_side.line.fullmatch("/a?b:c [22/Nov/2026:08:46:13 +0000] 200")
+    assert (found["target"], found["query"]) == ("/a", "?b:c")
