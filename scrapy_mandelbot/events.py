@@ -291,14 +291,18 @@ JOB_IN_MEMORY = Event(
     stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
 )
 JOB_LEFT_IN_MEMORY = Event(
-    "%(count)d requests were in memory only, and are lost with it; the pages whose callbacks gave"
-    " them are asked for again by the next run",
+    "%(count)d requests were in memory only, and are lost; their pages are asked for again",
     logging.WARNING,
 )
 JOB_REQUEST_UNREADABLE = Event(
-    "A request of %(line)s cannot be made again, and stays in the job: %(error)s",
+    "A request of %(line)s cannot be made again, and is set aside in the job: %(error)s",
     logging.ERROR,
     stats=("mandelbot/job/unreadable",),
+)
+JOB_SET_ASIDE = Event(
+    "%(request)s is set aside: %(reason)s. `scrapy robots job … requeue` brings it back",
+    logging.ERROR,
+    stats=("mandelbot/job/set_aside",),
 )
 JOB_FEED_NOT_KEPT = Event(
     "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s", logging.WARNING
@@ -315,8 +319,7 @@ JOB_GIVEN_UP = Event(
 )
 JOB_UNREADABLE = Event("The spider is closed, as the job cannot be read: %(error)s", logging.ERROR)
 JOB_LOST = Event(
-    "The end of this run cannot be saved: its last pages are asked for again by the next run:"
-    " %(error)s",
+    "The end of this run is not saved: the next run asks for its last pages again: %(error)s",
     logging.ERROR,
 )
 
@@ -326,21 +329,18 @@ JOB_JOINED = Event(
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = Event(
-    "This worker said nothing for longer than its lease: the %(sites)s sites that it had are other"
-    " workers' now, and what it had in flight is asked for again",
+    "This worker said nothing for longer than its lease: others have its %(sites)s sites now",
     logging.WARNING,
     stats=("mandelbot/job/leases_lost",),
 )
 JOB_SET_BACK = Event(
-    "Redis has an older state of the job than this worker knew, as where a replica takes over that"
-    " was behind: what was done since then is done again, and the %(sites)s sites that this worker"
-    " had are free for all",
+    "Redis has an older state of the job, as of a replica that was behind: what was done since is"
+    " done again, and the %(sites)s sites of this worker are free for all",
     logging.WARNING,
     stats=("mandelbot/job/set_back",),
 )
 JOB_FORGOTTEN = Event(
-    "Redis has lost the job, or what was done last: it is another one now than this worker knew,"
-    " and the spider is closed. Was it started without appendonly?",
+    "The spider is closed, as Redis has lost the job, or a part. Does it run without appendonly?",
     logging.ERROR,
 )
 

@@ -31,7 +31,7 @@ MOST_MODULES = 213
 MOST_LINES = 42_500
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "config.py": 568,
+    "config.py": 567,
     "events.py": 511,
     "queue/site_queue.py": 499,
     "store/sqlite.py": 461,
