@@ -27,8 +27,8 @@ CLASSES = [
     if isinstance(one, ast.ClassDef)
 ]
 
-MOST_MODULES = 213
-MOST_LINES = 42_500
+MOST_MODULES = 212
+MOST_LINES = 43_500
 LINES_OF_A_MODULE = 450
 LONGER = {
     "config.py": 567,
