@@ -27,7 +27,7 @@ CLASSES = [
     if isinstance(one, ast.ClassDef)
 ]
 
-MOST_MODULES = 212
+MOST_MODULES = 213
 MOST_LINES = 43_500
 LINES_OF_A_MODULE = 450
 LONGER = {
