@@ -331,12 +331,16 @@ def _what_is_meant(error: Exception, download: Download) -> Exception | None:
     if isinstance(error, (StopDownload, IgnoreRequest)):
         return None
     if download.is_done:  # a middleware; Scrapy's own raises what each coding's library does
+        if download.packed is None:
+            return None
         with suppress(UnknownCodingError):
             try:
-                if download.packed is not None:
-                    unpacked(download.packed, download.most_bytes + 1)
+                codings = codings_of(download.packed.headers)
+                found = unpack(download.packed.body, codings, download.most_bytes + 1)
             except UnreadableBodyError as unreadable:
                 return unreadable
+            if not found.is_whole:
+                return BrokenOffError(found.body[: download.most_bytes], error)
         return None
     if download.headers is None:
         return None
