@@ -75,9 +75,8 @@ class SiteAndQueue:
         """Return which request asks the site how it is."""
         queue, begin = self.crawl.queue, 0
         while begin < min(len(queue), MOST_LOOKED_THROUGH):
-            urls = queue[begin : begin + most]
-            fingerprints = [url.encode() for url in urls]
-            chosen = choose_probe(self.site, urls, fingerprints.__getitem__)
+            pages = list(map(Page, queue[begin : begin + most]))
+            chosen = choose_probe(self.site, pages, lambda page: page.url.encode())
             if chosen is not None:
                 return begin + chosen
             begin += most
@@ -131,8 +130,8 @@ class SiteAndQueue:
     def _put_back(self, url: str) -> None:
         """Put a request where it is the next one, if its time has come or it is the last."""
         page = url.encode()
-        at = self.site.may_go_at(page)
-        if at > self.crawl.now and (self.crawl.queue or self.site.sections.times_alone(page)):
+        at, is_alone = self.site.may_go_at(page)
+        if at > self.crawl.now and (self.crawl.queue or is_alone):
             self.crawl.at(at, lambda: self._put_back(url))
         else:
             self.crawl.put_back(url)

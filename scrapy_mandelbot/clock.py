@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -40,3 +41,16 @@ class Clock:
         from twisted.internet import reactor  # noqa: PLC0415 -- its import installs one
 
         return reactor.callFromThread  # type: ignore[no-any-return]
+
+
+def moment(seconds: float) -> datetime:
+    """Return a time, given in seconds since the epoch; the last there is for an endless one."""
+    try:
+        return datetime.fromtimestamp(seconds, tz=timezone.utc)
+    except (OverflowError, OSError, ValueError):  # an operator's "for ever"
+        return datetime.max.replace(tzinfo=timezone.utc)
+
+
+def clock_time(seconds: float) -> str:
+    """Return a time for a log line."""
+    return moment(seconds).strftime("%Y-%m-%d %H:%M:%S UTC")

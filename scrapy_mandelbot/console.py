@@ -42,7 +42,7 @@ def pause_site(crawler: Crawler, url: str, seconds: float, reason: str = _REASON
     if isnan(seconds) or seconds < 0:
         raise ValueError(f"seconds = {seconds!r}: a pause takes a number, 0 or more")
     crawl = Crawl.of(crawler)
-    crawl.throttle.hold(_site(url), crawl.now() + seconds, reason)
+    crawl.operator.hold(_site(url), crawl.now() + seconds, reason)
 
 
 def resume_site(crawler: Crawler, url: str) -> bool:
@@ -60,12 +60,12 @@ def resume_site(crawler: Crawler, url: str) -> bool:
     Raises:
         ValueError: the URL has no site.
     """
-    return Crawl.of(crawler).throttle.end_hold(_site(url))
+    return Crawl.of(crawler).operator.end_hold(_site(url))
 
 
 def paused_sites(crawler: Crawler) -> dict[str, str]:
     """Return the sites that are asked nothing now, and how they stand, in words."""
-    return Crawl.of(crawler).throttle.shut_in_words()
+    return Crawl.of(crawler).operator.shut_in_words()
 
 
 class Text(str):

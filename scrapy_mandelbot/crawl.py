@@ -23,7 +23,9 @@ from scrapy_mandelbot.rules.shared_fetches import SharedFetches
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.throttle.idle import Patience
+from scrapy_mandelbot.throttle.neighbours import Neighbours
+from scrapy_mandelbot.throttle.operator import Operator, Patience
+from scrapy_mandelbot.throttle.other_crawls import OtherCrawls
 from scrapy_mandelbot.throttle.site_map import site_of_request
 from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -90,8 +92,12 @@ class Crawl:
         self.fetcher = RobotsFetcher(
             crawler, self.config, self.store, self.now, self.events, self.shared_fetches
         )
-        self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
-        self.patience = Patience(crawler, self.config, self.throttle, self.clock)
+        self.neighbours = Neighbours(self.store, self.clock, by_proxy=self.config.pause_per_proxy)
+        self.throttle = Throttle(crawler, self.config, self.neighbours, self.clock, self.events)
+        self.operator = Operator(self.throttle, self.clock)
+        self.others = OtherCrawls(self.throttle, self.neighbours, self.clock)
+        self.throttle.before_queues.append(self.others.begin)
+        self.patience = Patience(crawler, self.config, self.throttle, self.operator, self.clock)
         self.job: KeptJob | None = None
         """What is kept in one file, with all that a run does; None: there is no such job."""
         self.drops: Callable[[Request], bool] | None = None
@@ -121,6 +127,16 @@ class Crawl:
     def sites(self) -> Sites:
         """What is known of each site, as ``crawl.sites["https://example.com"]``."""
         return self.throttle.sites
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether all requests of the crawl are in queues that ask the states of sites."""
+        return bool(self.throttle.queues) and self.config.inner_scheduler is None
+
+    def waiting(self, name: str) -> int:
+        """Return how many requests for a site are in the queues."""
+        site = self.sites.get(name)
+        return 0 if site is None else self.throttle.queues.waiting(site)
 
     def needs_scout(self, request: Request, site: CrawledSite, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""

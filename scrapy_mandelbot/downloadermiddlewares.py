@@ -31,7 +31,7 @@ from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sites.site import Admission
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 from scrapy_mandelbot.throttle.throttle import SitePausedError
-from scrapy_mandelbot.throttle.waiting import asks_again
+from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -247,7 +247,8 @@ class PauseMiddleware:
         """Tell what an answer says of its site; once, whoever hears of it first."""
         flight.is_noticed = True
         request: Request = flight.request
-        if response.status not in self._statuses or not self._asks_for_pause(request, response):
+        flight.is_refused = self._asks_for_pause(request, response)
+        if not flight.is_refused:
             self._throttle.answered(flight, is_page=_is_page(request, response))
             return
         seconds, said = wait_asked_for(response.headers.get, self._crawl.now())
@@ -316,11 +317,12 @@ class PauseMiddleware:
                 throttle.answered(flight, is_page=_is_page(request, response))
             else:
                 self._notice(flight, response)
-        flight.is_noticed = False
-        if is_good or asks_again(request) or not self._asks_for_pause(request, response):
+        is_refused = flight.is_refused and ASKS_AGAIN not in request.meta
+        flight.is_noticed = flight.is_refused = False
+        if not is_refused:
             throttle.let_go(flight)
             return response
-        if throttle.is_refused_alone(flight):
+        if flight.is_refused_alone:
             return self._hand_on(flight, response)
         if throttle.can_go_back(flight):
             self._count(request, response)
@@ -349,7 +351,7 @@ class PauseMiddleware:
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")
             # Tried enough: now it is RetryMiddleware's.
-            if asks_again(request) or throttle.is_refused_alone(flight):
+            if ASKS_AGAIN in request.meta or flight.is_refused_alone:
                 throttle.handed_on(flight)
                 throttle.let_go(flight)
                 return None
@@ -410,7 +412,7 @@ def _refusal(crawl: Crawl, flight: RequestInFlight) -> Response:
     """Return the answer for a request that is not sent, as its site would have given it."""
     crawl.throttle.let_go(flight)
     flight.request.meta["dont_retry"] = True
-    response = crawl.throttle.refusal_for(flight)
+    response = crawl.throttle.refusals.answer(flight)
     if response is None:
         raise IgnoreRequest(f"{flight.site.name} is paused, and has not answered")
     return response

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.clock import clock_time, moment
 from scrapy_mandelbot.robots.shown import printable, shown
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Event:
     """Something that happens in a crawl, and is told."""
 
@@ -314,14 +314,18 @@ JOB_IN_MEMORY = Event(
     stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
 )
 JOB_LEFT_IN_MEMORY = Event(
-    "%(count)d requests were in memory only, and are lost with it; the pages whose callbacks gave"
-    " them are asked for again by the next run",
+    "%(count)d requests were in memory only, and are lost; their pages are asked for again",
     logging.WARNING,
 )
 JOB_REQUEST_UNREADABLE = Event(
-    "A request of %(line)s cannot be made again, and stays in the job: %(error)s",
+    "A request of %(line)s cannot be made again, and is set aside in the job: %(error)s",
     logging.ERROR,
     stats=("mandelbot/job/unreadable",),
+)
+JOB_SET_ASIDE = Event(
+    "%(request)s is set aside: %(reason)s. `scrapy robots job … requeue` brings it back",
+    logging.ERROR,
+    stats=("mandelbot/job/set_aside",),
 )
 JOB_FEED_NOT_KEPT = Event(
     "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s", logging.WARNING
@@ -338,8 +342,7 @@ JOB_GIVEN_UP = Event(
 )
 JOB_UNREADABLE = Event("The spider is closed, as the job cannot be read: %(error)s", logging.ERROR)
 JOB_LOST = Event(
-    "The end of this run cannot be saved: its last pages are asked for again by the next run:"
-    " %(error)s",
+    "The end of this run is not saved: the next run asks for its last pages again: %(error)s",
     logging.ERROR,
 )
 
@@ -349,21 +352,18 @@ JOB_JOINED = Event(
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = Event(
-    "This worker said nothing for longer than its lease: the %(sites)s sites that it had are other"
-    " workers' now, and what it had in flight is asked for again",
+    "This worker said nothing for longer than its lease: others have its %(sites)s sites now",
     logging.WARNING,
     stats=("mandelbot/job/leases_lost",),
 )
 JOB_SET_BACK = Event(
-    "Redis has an older state of the job than this worker knew, as where a replica takes over that"
-    " was behind: what was done since then is done again, and the %(sites)s sites that this worker"
-    " had are free for all",
+    "Redis has an older state of the job, as of a replica that was behind: what was done since is"
+    " done again, and the %(sites)s sites of this worker are free for all",
     logging.WARNING,
     stats=("mandelbot/job/set_back",),
 )
 JOB_FORGOTTEN = Event(
-    "Redis has lost the job, or what was done last: it is another one now than this worker knew,"
-    " and the spider is closed. Was it started without appendonly?",
+    "The spider is closed, as Redis has lost the job, or a part. Does it run without appendonly?",
     logging.ERROR,
 )
 
@@ -434,10 +434,14 @@ class Events:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self.listeners: list[Callable[[Event, Mapping[str, Any]], None]] = []
-        """Called with each event that is told of or counted, and its values; they raise nothing."""
+        self._hearers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
         self._places: set[tuple[str, int]] = set()
         """Files and lines of which an error was told; as many as the code has that raise."""
+
+    def hear(self, call: Callable[[Mapping[str, Any]], None], *events: Event) -> None:
+        """Have the values of such events told to a callable that raises nothing, before the log."""
+        for event in events:
+            self._hearers.setdefault(event, []).append(call)
 
     def tell_error(self, event: Event, error: BaseException, **values: Any) -> None:
         """Tell of an error with its traceback, once a run for each place that raises one.
@@ -464,13 +468,17 @@ class Events:
                 since the epoch.
         """
         self.count(event, **values)
+        told: dict[str, Any] = {}
         if event.text and logger.isEnabledFor(event.level):
             told = {name: _loggable(name, values[name]) for name in event.in_text}
             arguments = (told,) if told else ()
             extra = {"spider": self._crawler.spider}
             logger.log(event.level, event.text, *arguments, exc_info=exc_info, extra=extra)
         if event.signal is not None:
-            heard = {name: _heard(name, values[name]) for name in event.heard}
+            heard = {
+                name: told[name] if name == "reason" and told else _heard(name, values[name])
+                for name in event.heard
+            }
             self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
 
     def count(self, event: Event, **values: Any) -> None:
@@ -483,8 +491,8 @@ class Events:
                 inc_value(stat, values[name])
         for beginning, name in event.families:
             inc_value(f"{beginning}{values[name]}")
-        for hear in self.listeners:
-            hear(event, values)
+        for hear in self._hearers.get(event, ()):
+            hear(values)
 
 
 def _place_of(error: BaseException) -> tuple[str, int]:
@@ -514,16 +522,3 @@ def _heard(name: str, value: Any) -> Any:
     if name == "until":
         return moment(value)
     return shown(value) if name == "reason" else value
-
-
-def moment(seconds: float) -> datetime:
-    """Return a time, given in seconds since the epoch; the last there is for an endless one."""
-    try:
-        return datetime.fromtimestamp(seconds, tz=timezone.utc)
-    except (OverflowError, OSError, ValueError):  # an operator's "for ever"
-        return datetime.max.replace(tzinfo=timezone.utc)
-
-
-def clock_time(seconds: float) -> str:
-    """Return a time for a log line."""
-    return moment(seconds).strftime("%Y-%m-%d %H:%M:%S UTC")

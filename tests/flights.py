@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.flight import NO_METRONOME, Flight
 from scrapy_mandelbot.sites.routes import NO_ROUTES
 from scrapy_mandelbot.sites.sections import NO_SECTIONS
-from scrapy_mandelbot.sites.turns import NO_METRONOME
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.site import SiteState

@@ -73,7 +73,7 @@ def test_one_line_wires_all():
     assert settings.getbool("ROBOTSTXT_OBEY")
     assert load_object(settings["ROBOTSTXT_PARSER"]) is MandelbotRobotParser
     assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is SiteQueue
-    assert SpiderHooks in settings.getdict("EXTENSIONS")
+    assert SpiderHooks in map(load_object, settings.getdict("EXTENSIONS"))
     order = middlewares(settings)
     assert StockMiddleware not in order
     assert order.index(RobotsTxtMiddleware) == 1  # after the off-site filter, as the stock one

@@ -31,15 +31,15 @@ MOST_MODULES = 212
 MOST_LINES = 42_500
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "config.py": 568,
-    "events.py": 529,
-    "queue/site_queue.py": 501,
+    "config.py": 567,
+    "events.py": 524,
+    "queue/site_queue.py": 499,
     "report/site_record.py": 503,
     "store/sqlite.py": 461,
-    "throttle/throttle.py": 730,
+    "throttle/throttle.py": 517,
 }
 METHODS_OF_A_CLASS = 25
-MORE = {"Throttle": 44}
+MORE: dict[str, int] = {}
 LINES_WITH_PRIVATE_ATTRIBUTES = 136
 OVERRIDES: dict[str, set[str]] = {}
 

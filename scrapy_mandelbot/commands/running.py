@@ -8,19 +8,12 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.audit_verb import audit
-from scrapy_mandelbot.commands.cache_verb import look_at_copies
+from scrapy.utils.misc import load_object
+
 from scrapy_mandelbot.commands.call import Invocation, Result
-from scrapy_mandelbot.commands.check_verb import check
-from scrapy_mandelbot.commands.fix_verb import fix
-from scrapy_mandelbot.commands.identity_verb import show_identity
-from scrapy_mandelbot.commands.job_verb import look_at_job
-from scrapy_mandelbot.commands.ledger_verb import look_at_ledger
-from scrapy_mandelbot.commands.sitemap_verb import list_sitemaps
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.commands.subjects import check_for_jinja
 from scrapy_mandelbot.commands.terminal import Terminal
-from scrapy_mandelbot.commands.url_verbs import compare, explain
 from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
@@ -30,18 +23,19 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
 
-VERBS: dict[str, Callable[[Invocation], Result]] = {
-    "check": check,
-    "fix": fix,
-    "explain": explain,
-    "compare": compare,
-    "sitemaps": list_sitemaps,
-    "cache": look_at_copies,
-    "job": look_at_job,
-    "ledger": look_at_ledger,
-    "identity": show_identity,
-    "audit": audit,
+VERBS = {
+    "check": "check_verb.check",
+    "fix": "fix_verb.fix",
+    "explain": "url_verbs.explain",
+    "compare": "url_verbs.compare",
+    "sitemaps": "sitemap_verb.list_sitemaps",
+    "cache": "cache_verb.look_at_copies",
+    "job": "job_verb.look_at_job",
+    "ledger": "ledger_verb.look_at_ledger",
+    "identity": "identity_verb.show_identity",
+    "audit": "audit_verb.audit",
 }
+"""The function of each, by its import path beside this module: the others are not imported."""
 
 
 _CANNOT_BE_HAD = 2
@@ -56,7 +50,8 @@ def run(
         if opts.format == "html":
             check_for_jinja()
         job = Invocation(args[0], args[1:], opts, settings, process, terminal)
-        result = VERBS[job.verb](job)
+        do: Callable[[Invocation], Result] = load_object(f"{__package__}.{VERBS[job.verb]}")
+        result = do(job)
         _print(job, result)
     except (CannotBeHadError, SettingsError) as error:
         terminal.tell(str(error))

@@ -71,7 +71,7 @@ class OwnSites:
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
             for pause in read_left(state, self.server_time):
-                self._crawl.throttle.take_over(name, pause)
+                self._crawl.others.take_over(name, pause)
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:
             self._queue.rouse(line)

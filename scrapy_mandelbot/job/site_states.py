@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from scrapy_mandelbot.crawl import Crawl, KeptJob
-    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.sites.site import SiteState
 
 ENDLESS = "inf"
@@ -126,7 +125,7 @@ class KeptSites:
         self._crawl = crawl
         self._save_soon = save_soon
         self._changed: set[str] = set()
-        crawl.events.listeners.append(self._hear)
+        crawl.events.hear(self._hear, *_CHANGES)
         job.before_commits(self._keep)
 
     def restore(self, lines: Iterable[str]) -> None:
@@ -141,14 +140,13 @@ class KeptSites:
             site = name.removeprefix(IN_JOB)
             pauses = [one for one in read_left(state) if site in waiting or one.until > now]
             for pause in pauses:
-                self._crawl.throttle.take_over(site, pause)
+                self._crawl.others.take_over(site, pause)
             if not pauses:
                 self._job.put(name, None)
 
-    def _hear(self, event: Event, values: Mapping[str, Any]) -> None:
-        if event in _CHANGES:
-            self._changed.add(values["site"])
-            self._save_soon()
+    def _hear(self, values: Mapping[str, Any]) -> None:
+        self._changed.add(values["site"])
+        self._save_soon()
 
     def _keep(self) -> None:
         for name in self._changed:

@@ -10,8 +10,9 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.checks import refusing
+from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import LEDGER_FAILED, LEDGER_WRITTEN, USAGE_READ, moment
+from scrapy_mandelbot.events import LEDGER_FAILED, LEDGER_WRITTEN, USAGE_READ
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile
 from scrapy_mandelbot.purposes.tdm_files import SiteTdm, TdmFiles
 from scrapy_mandelbot.robots.origins import without_user

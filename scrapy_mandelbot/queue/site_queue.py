@@ -21,7 +21,7 @@ from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, looked_through
+from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import key_of, split_key
 
@@ -246,10 +246,7 @@ class SiteQueue:
         return bool(self._dormant)
 
     def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number of its requests.
-
-        Those that it has as it is asked for the first; it may change before it is asked for more.
-        """
+        """Yield site, route, section if they are kept by it, and number: see `QueueListener`."""
         self._rouse(len(self._dormant))
         for line in tuple(self._lines.values()):
             yield line.site, line.route, line.section, self._length(line)
@@ -474,18 +471,19 @@ class SiteQueue:
             line: of a paused site.
             most: how many requests are looked through at first.
         """
+        fingerprint_of = self._crawler.request_fingerprinter.fingerprint
         looked_at: list[Request] = []
         chosen: int | None = None
         while chosen is None and len(looked_at) < MOST_LOOKED_THROUGH:
             some = self._take(line, most)
             if not some:
                 break
-            chosen = self._throttle.choose(some, line.site, line.route)
+            chosen = choose_probe(line.site, some, fingerprint_of, line.route)
             if chosen is not None:
                 chosen += len(looked_at)
             looked_at += some
             most = len(looked_at)
-        if chosen is None and looked_at and not self._throttle.ask_again(line.site):
+        if chosen is None and looked_at and not self._throttle.again.ask(line.site):
             chosen = 0
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(line.name, looked_at)

@@ -155,7 +155,7 @@ class Recorder:
         self._now = self._crawl.now
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
         """What happened so far."""
-        self._notes: dict[Event, Callable[[Values], None]] = {
+        notes: dict[Event, Callable[[Values], None]] = {
             events.PAUSED: partial(self._paused, "refused"),
             events.HELD: partial(self._paused, "by hand"),
             events.SHUT: partial(self._paused, "visit time"),
@@ -182,9 +182,9 @@ class Recorder:
             events.TAGGED: self._tagged,
             events.USAGE_READ: self._used,
         }
-        """What is kept of each event; of those that are not here, nothing."""
         self._crawl.sites.count_by(self._of)
-        self._crawl.events.listeners.append(self._hear)
+        for event, note in notes.items():
+            self._crawl.events.hear(note, event)
 
     @classmethod
     def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
@@ -208,11 +208,6 @@ class Recorder:
         return self.record.of(site, self._now())
 
     # From events.
-
-    def _hear(self, event: Event, values: Values) -> None:
-        note = self._notes.get(event)
-        if note is not None:
-            note(values)
 
     def _paused(self, kind: str, values: Values) -> None:
         where, until, reason = values["where"], values["until"], shown(values["reason"])

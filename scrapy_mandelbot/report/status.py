@@ -12,7 +12,7 @@ from enum import Enum
 from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.events import moment
+from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.sites.pause_table import PauseState
 

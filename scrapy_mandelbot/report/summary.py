@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
+from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import WAITING, moment
+from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.status import Totals, columns, counted
 from scrapy_mandelbot.report.survey import Steps, shut_standings

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import moment
 from scrapy_mandelbot.report.status import (
     SHUT,
     CrawlStatus,
@@ -160,9 +160,9 @@ class Survey:
     def _count(self) -> Iterator[None]:
         """Count what waits, and what is under way."""
         waiting, throttle = self._waiting, self._throttle
-        while throttle.rouse_some(1):
+        while throttle.queues.rouse_some(1):
             yield None
-        for site, route, section, count in throttle.lines():
+        for site, route, section, count in throttle.queues.lines():
             yield None
             if not count:  # it is no more since the first was asked for
                 continue
@@ -171,7 +171,7 @@ class Survey:
                 self._by_route.add(site)
             if section:
                 self._sections[site, route][section] += count
-        for site, at in throttle.delayed():
+        for site, at in throttle.queues.delayed():
             yield None
             self._delayed[site].append(at)
         for flight in tuple(throttle.in_flight.flights()):
@@ -242,7 +242,7 @@ def shut_standings(throttle: Throttle, now: float) -> Iterator[Standing | None]:
         for route in shut_routes(site, now):
             why = held(site, now, route) or Held(Reason.PAUSED, None)
             if waiting is None:  # of a site with several proxies they are counted once
-                waiting = throttle.waiting(site.name)
+                waiting = throttle.queues.waiting(site)
             yield Standing(site, route, why, waiting, 0)
             waiting = 0
 
@@ -264,7 +264,7 @@ def status(crawler: Crawler) -> CrawlStatus:
 def waiting_elsewhere(crawler: Crawler) -> int:
     """Return how many requests a scheduler of the project's own holds, their sites unknown."""
     held = engine.scheduler_length(crawler)
-    return max(0, held - Crawl.of(crawler).throttle.in_queues)
+    return max(0, held - len(Crawl.of(crawler).throttle.queues))
 
 
 def why_idle(crawler: Crawler) -> str:

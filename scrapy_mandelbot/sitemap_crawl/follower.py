@@ -258,7 +258,7 @@ class SitemapFollower:
         if held >= _MOST:
             self._hungry.add(site)
             return 0
-        waiting = self._crawl.throttle.waiting(site) if self._crawl.throttle.has_queue else held
+        waiting = self._crawl.waiting(site) if self._crawl.has_queue else held
         return _ENOUGH - waiting if waiting < _FEW else 0
 
     def _feed_hungry(self) -> None:

@@ -6,7 +6,7 @@ A probe comes from elsewhere than what was refused, and from further away with e
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.sites.pause_table import PauseState
 from scrapy_mandelbot.sites.sections import sections_of
@@ -35,7 +35,10 @@ def looked_through(site: SiteState, route: str = "") -> int:
 
 
 def choose_probe(
-    site: SiteState, urls: Sequence[str], fingerprint_of: Callable[[int], bytes], route: str = ""
+    site: SiteState,
+    requests: Sequence[Any],
+    fingerprint_of: Callable[[Any], bytes],
+    route: str = "",
 ) -> int | None:
     """Return which of these requests had best be the probe.
 
@@ -44,18 +47,19 @@ def choose_probe(
 
     Args:
         site: that is paused.
-        urls: of the requests.
-        fingerprint_of: returns the fingerprint of one of them, by its number.
+        requests: of which each has its URL.
+        fingerprint_of: returns the fingerprint of one of them.
         route: that they go.
     """
     pause, sections = site.routes.pause(route), site.sections
     if not site.has_refused or pause is None:
         return 0
-    first = int(len(urls) * (_GOLDEN * (pause.failed_probes + 1) % 1.0))
+    first = int(len(requests) * (_GOLDEN * (pause.failed_probes + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
-    for number in chain(range(first, len(urls)), range(first)):
-        if sections.is_suspect(urls[number], well):
+    for number in chain(range(first, len(requests)), range(first)):
+        request = requests[number]
+        if sections.is_suspect(request.url, well):
             continue
-        if not sections.was_refused(fingerprint_of(number)):
+        if not sections.was_refused(fingerprint_of(request)):
             return number
     return None

@@ -77,8 +77,8 @@ class Routes:
     @property
     def is_plain(self) -> bool:
         """Whether none of them holds anything back."""
-        for name, route in self._by_name.items():  # noqa: SIM110 -- each 503 comes by several times
-            if name or not route.pause.is_open:
+        for name, route in self._by_name.items():
+            if name or route.pause.state is not PauseState.OPEN:
                 return False
         return True
 

@@ -106,14 +106,20 @@ class Section:
         return self.pause is not None and self.pause.state is PauseState.GIVEN_UP
 
 
-class _RefusedUrl:
+class RefusedUrl:
+    """A request that was refused."""
+
     __slots__ = ("first_sent", "is_alone", "may_go_at", "times")
 
     def __init__(self, first_sent: int) -> None:
         self.first_sent = first_sent
+        """In ticks."""
         self.times = 0
+        """How often it was refused."""
         self.is_alone = False
+        """Whether the page is to blame."""
         self.may_go_at = 0.0
+        """When it may go again, if it was refused more than once; 0: at once."""
 
 
 class Sections:
@@ -131,7 +137,7 @@ class Sections:
 
     def __init__(self, law: PauseLaw) -> None:
         self._law = law.of_a_part
-        self._urls: OrderedDict[bytes, _RefusedUrl] = OrderedDict()
+        self._urls: OrderedDict[bytes, RefusedUrl] = OrderedDict()
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self._aside: dict[str, Section] = {}
         self._new_since_good: set[bytes] = set()
@@ -194,10 +200,9 @@ class Sections:
         one = self._urls.get(fingerprint)
         return one.times if one is not None and one.is_alone else 0
 
-    def may_go_at(self, fingerprint: bytes) -> float:
-        """Return when a request may go again that was refused more than once; 0: at once."""
-        one = self._urls.get(fingerprint)
-        return 0.0 if one is None else one.may_go_at
+    def refused_url(self, fingerprint: bytes) -> RefusedUrl | None:
+        """Return what is known of a request that was refused, and not answered well since."""
+        return self._urls.get(fingerprint)
 
     # Told.
 
@@ -332,10 +337,10 @@ class Sections:
         self._new_since_good.discard(fingerprint)
         self._since_good.discard(fingerprint)
 
-    def _note(self, fingerprint: bytes, tick: int) -> _RefusedUrl:
+    def _note(self, fingerprint: bytes, tick: int) -> RefusedUrl:
         one = self._urls.get(fingerprint)
         if one is None:
-            one = self._urls[fingerprint] = _RefusedUrl(tick)
+            one = self._urls[fingerprint] = RefusedUrl(tick)
             if len(self._urls) > MOST_REFUSED_URLS:
                 forgotten, _ = self._urls.popitem(last=False)
                 self._new_since_good.discard(forgotten)

@@ -9,7 +9,7 @@ What holds a site's requests back, any of these alone:
 - its rules are not known: one request, the scout, is on its way to find them out;
 - the operator has paused it by hand;
 - it has asked for a pause, or recovers from one (``routes.py``, ``pause.py``);
-- its owner asks for a pace (``turns.py``);
+- its owner asks for a pace (``flight.py``);
 - a section or page that is refused while others are answered well waits alone (``sections.py``).
 
 Here are the decisions that take two of these. A question to one goes to ``site.turns``,
@@ -23,11 +23,11 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.sites.flight import Turns
 from scrapy_mandelbot.sites.pause import Refusal, clock_time
 from scrapy_mandelbot.sites.pause_table import Fact, News
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.sections import NO_SECTIONS, Blame, Sections
-from scrapy_mandelbot.sites.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -315,18 +315,22 @@ class SiteState:
             self._unanswered.add(fingerprint)
         return is_certain or len(self._unanswered) > 1
 
-    def may_go_at(self, fingerprint: bytes, route: str = "") -> float:
-        """Return when a request may be sent again that was refused; 0: it was not, or at once.
+    def may_go_at(self, fingerprint: bytes, route: str = "") -> tuple[float, bool]:
+        """Return when a request may be sent again that was refused, and whether it alone is.
+
+        0: it was not refused, or may go at once.
 
         One that alone is refused has a time of its own. One that was refused with its site lets
         others go first, for as long as a first pause takes.
         """
-        if not self.sections.was_refused(fingerprint):
-            return 0.0
-        at, pause = self.sections.may_go_at(fingerprint), self.routes.pause(route)
-        if self.sections.times_alone(fingerprint) or pause is None:
-            return at
-        return max(at, max(pause.until, pause.lengths.resumed_at) + self._law.first)
+        url = self.sections.refused_url(fingerprint)
+        if url is None:
+            return 0.0, False
+        pause = self.routes.pause(route)
+        if url.is_alone or pause is None:
+            return url.may_go_at, url.is_alone
+        others_first = max(pause.until, pause.lengths.resumed_at) + self._law.first
+        return max(url.may_go_at, others_first), False
 
     # What its owner asks for, and what other crawls, former runs and the operator say of it.
 

@@ -56,6 +56,23 @@ class _AskedLease:
         return self.site.routes.is_probed(split_key(self.key)[1])
 
 
+class NoClaims:
+    """Of a crawl whose store lends nothing: whatever it may do, it may do now."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def due(self, _site: CrawledSite, _route: str, now: float) -> float:
+        """Return when the crawl may ask a site next."""
+        return now
+
+    def settle(self, site: CrawledSite, route: str) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class Claims:
     """The leases of one crawl.
 

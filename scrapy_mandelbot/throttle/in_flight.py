@@ -1,4 +1,4 @@
-"""What is in flight: the requests outside of the queue, and how many in which download slot.
+"""Where requests are: in the queues, as one, or in flight, and how many in which download slot.
 
 What a request needs is looked up once, when it is handed out, and carried on its flight.
 
@@ -11,7 +11,7 @@ and may have to give it another one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
@@ -30,12 +30,93 @@ _NO_META: Mapping[str, object] = {}
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
+class QueueListener(Protocol):
+    """What is asked and told of a queue that hands out requests."""
+
+    def __len__(self) -> int: ...
+
+    def waiting(self, site: CrawledSite) -> int:
+        """Return how many requests for the site it holds."""
+
+    def rouse_some(self, most: int) -> bool:
+        """Let so much of what a former run has left take part; return whether there is more."""
+
+    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
+        """Yield site, route, section if they are kept by it, and number of its requests.
+
+        Those that it has as it is asked for the first; it may change before it is asked for more.
+        """
+
+    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
+        """Yield site and time of each request that waits for a time of its own, likewise."""
+
+    @property
+    def slot_changed(self) -> Callable[[str, int], None]:
+        """What is called with a download slot that has one more or one less, and its number."""
+
+    def site_changed(self, site: CrawledSite) -> None:
+        """Note that a site which had to wait may be asked, perhaps."""
+
+    def end_delays(self, site: CrawledSite) -> None:
+        """Have those requests of a site come back that wait for a time which is another one now."""
+
+
+class Queues:
+    """All of them; each method is as :class:`QueueListener` has it of one."""
+
+    def __init__(self) -> None:
+        self._queues: list[QueueListener] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues))
+
+    def add(self, queue: QueueListener) -> None:
+        """Note one more."""
+        self._queues.append(queue)
+
+    def waiting(self, site: CrawledSite) -> int:
+        """Return how many requests for a site they hold."""
+        count = 0
+        for queue in self._queues:
+            count += queue.waiting(site)
+        return count
+
+    def rouse_some(self, most: int) -> bool:
+        """Let so much of what a former run has left take part; return whether there is more."""
+        return any(queue.rouse_some(most) for queue in self._queues)
+
+    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
+        """Yield site, route, section and number of what waits."""
+        for queue in self._queues:
+            yield from queue.lines()
+
+    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
+        """Yield site and time of each request that waits for a time of its own."""
+        for queue in self._queues:
+            yield from queue.delayed()
+
+    def site_changed(self, site: CrawledSite) -> None:
+        """Have requests of a site handed out that had to wait, if they may be."""
+        for queue in self._queues:
+            queue.site_changed(site)
+
+    def end_delays(self, site: CrawledSite) -> None:
+        """Have those requests of a site come back whose time is another one now."""
+        for queue in self._queues:
+            queue.end_delays(site)
+
+
 class RequestInFlight(Flight):
     """What the crawl knows of a request while it is outside of the queue."""
 
     __slots__ = (
         "dont_filter",
         "is_noticed",
+        "is_refused",
+        "is_refused_alone",
         "is_waiting",
         "meta",
         "not_before",
@@ -50,6 +131,10 @@ class RequestInFlight(Flight):
         """Whether it waits, and holds no place of the downloader."""
         self.is_noticed = False
         """Whether its answer has been taken into account."""
+        self.is_refused = False
+        """Whether that asks for a pause."""
+        self.is_refused_alone = False
+        """Whether its URL was tried often enough: it is refused, and no other is."""
         self.not_before = 0.0
         """When it may be sent, as far as its URL alone is refused."""
         self.waits_since: float | None = None

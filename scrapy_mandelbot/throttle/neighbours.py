@@ -41,6 +41,20 @@ class Hearer(Protocol):
         """Leave a site alone until its next turn, and return whether a request waits for that."""
 
 
+class _Nobody:
+    """In place of a crawl that has not begun."""
+
+    def hear_pause(self, key: str, pause: KeptPause) -> None:
+        """Do nothing."""
+
+    def hear_end(self, key: str, pause: KeptPause) -> None:
+        """Do nothing."""
+
+    def hear_turn(self, _name: str, _due: float) -> bool:
+        """No request waits."""
+        return False
+
+
 _IN_THIS_PROCESS: WeakSet[Neighbours] = WeakSet()
 
 
@@ -50,14 +64,13 @@ class Neighbours:
     Args:
         store: what the next run reads, and other processes.
         clock: of the crawl.
-        hearer: the crawl.
         by_proxy: whether it tells proxies apart; only those that do alike hear of each other.
     """
 
-    def __init__(self, store: Store, clock: Clock, hearer: Hearer, *, by_proxy: bool) -> None:
-        self._store = store
+    def __init__(self, store: Store, clock: Clock, *, by_proxy: bool) -> None:
+        self.store = store
         self._clock = clock
-        self._hearer = hearer
+        self._hearer: Hearer = _Nobody()
         self._by_proxy = by_proxy
         self._known: Recent[KeptPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those that it has heard of."""
@@ -71,16 +84,17 @@ class Neighbours:
         """Sites of which it has told that requests wait for turns, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
-    def begin(self) -> None:
-        """Hear of others from now on, and of what those of this process know by now."""
+    def begin(self, hearer: Hearer) -> None:
+        """Have a crawl hear of others from now on, and of what those of this process know."""
+        self._hearer = hearer
         _IN_THIS_PROCESS.add(self)
         for other in self._others():
             for key, pause in list(other._known.items()):  # noqa: SLF001 -- one of its kind
                 self.hear_pause(key, pause)
             for name, due in list(other._turns.items()):  # noqa: SLF001
                 self.hear_turn(name, due)
-        if isinstance(self._store, LiveStore):
-            self._store.listen(self)
+        if isinstance(self.store, LiveStore):
+            self.store.listen(self)
 
     def close(self) -> None:
         """Hear of no one any more."""
@@ -97,7 +111,7 @@ class Neighbours:
             self._known.discard(key)
         else:
             self._known.put(key, pause, 1)
-        self._store.put_pause(key, pause)
+        self.store.put_pause(key, pause)
         for other in self._others():
             other.hear_pause(key, pause)
 
@@ -109,7 +123,7 @@ class Neighbours:
         """
         now = self._clock.now()
         self._turns.put(name, due, 1)
-        self._store.put_turn(name, due)
+        self.store.put_turn(name, due)
         waits = [other.hear_turn(name, due) for other in self._others()]
         if any(waits):
             return due + GIVES_WAY / 10  # they hear of it at once
@@ -155,10 +169,10 @@ class Neighbours:
         is_contended = (self._contended.get(name) or 0.0) > now
         if not self.hear_turn(name, due + self._spread(due - now) if is_contended else due):
             return
-        if (self._told_waiting.get(name) or 0.0) <= now and isinstance(self._store, LiveStore):
+        if (self._told_waiting.get(name) or 0.0) <= now and isinstance(self.store, LiveStore):
             self._told_waiting.put(name, now + _CONTENDED_FOR / 2, 1)
             self._contended.put(name, now + _CONTENDED_FOR, 1)
-            self._store.tell_waiting(name)
+            self.store.tell_waiting(name)
 
     def hear_stored_waiting(self, name: str) -> None:
         """Hear that requests of another process wait for turns of a site too."""
@@ -177,7 +191,7 @@ class Neighbours:
                 stored = pauses.get(key)
                 if stored is None or stored.until < pause.until - _ONE_MOMENT:
                     lost.add(key)
-                    self._store.put_pause(key, pause)
+                    self.store.put_pause(key, pause)
         for key, pause in pauses.items():
             if key not in lost:
                 self.hear_stored_pause(key, pause)

@@ -9,20 +9,18 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.sites.pause import LeftPause, Refusal
+from scrapy_mandelbot.sites.pause import Refusal
 from scrapy_mandelbot.sites.pause_table import News
-from scrapy_mandelbot.sites.probe import choose_probe
 from scrapy_mandelbot.sites.site import Admission
 from scrapy_mandelbot.store.contract import LiveStore
-from scrapy_mandelbot.throttle.claims import Claims
-from scrapy_mandelbot.throttle.in_flight import InFlight
-from scrapy_mandelbot.throttle.neighbours import GIVES_WAY, Neighbours
+from scrapy_mandelbot.throttle.claims import Claims, NoClaims
+from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.site_map import (
     TRY_ANOTHER_AFTER,
@@ -30,15 +28,13 @@ from scrapy_mandelbot.throttle.site_map import (
     Sites,
     in_words,
     route_by_proxy,
-    shut_routes,
     site_of_request,
-    split_key,
 )
 from scrapy_mandelbot.throttle.told_pauses import Reports
 from scrapy_mandelbot.throttle.waiting import Alarm, AskingAgain, WaitingRoom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -46,8 +42,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.store.contract import KeptPause, Store
-    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+    from scrapy_mandelbot.throttle.in_flight import QueueListener, RequestInFlight
+    from scrapy_mandelbot.throttle.neighbours import Neighbours
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
@@ -58,48 +54,23 @@ class SitePausedError(Exception):
     """Ends the wait in a download slot of a request whose site was paused meanwhile."""
 
 
-class QueueListener(Protocol):
-    """What is asked and told of a queue that hands out requests."""
-
-    def __len__(self) -> int: ...
-
-    def waiting(self, site: CrawledSite) -> int:
-        """Return how many requests for the site it holds."""
-
-    def rouse_some(self, most: int) -> bool:
-        """Let so much of what a former run has left take part; return whether there is more."""
-
-    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number of its requests.
-
-        Those that it has as it is asked for the first; it may change before it is asked for more.
-        """
-
-    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
-        """Yield site and time of each request that waits for a time of its own, likewise."""
-
-    @property
-    def slot_changed(self) -> Callable[[str, int], None]:
-        """What is called with a download slot that has one more or one less, and its number."""
-
-    def site_changed(self, site: CrawledSite) -> None:
-        """Note that a site which had to wait may be asked, perhaps."""
-
-    def end_delays(self, site: CrawledSite) -> None:
-        """Have those requests of a site come back that wait for a time which is another one now."""
-
-
 class Throttle:
     """How the sites of one crawl are asked."""
 
     def __init__(
-        self, crawler: Crawler, config: Config, store: Store, clock: Clock, tell: events.Events
+        self,
+        crawler: Crawler,
+        config: Config,
+        neighbours: Neighbours,
+        clock: Clock,
+        tell: events.Events,
     ) -> None:
         self._crawler = crawler
         self._config = config
-        self._store = store
+        self._neighbours = neighbours
         self._now = clock.now
         self._tell = tell.tell
+        self._count = tell.count
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self._route_of: Callable[[Request], str] | None = (
             route_by_proxy if config.pause_per_proxy else None
@@ -110,39 +81,49 @@ class Throttle:
         """What the pace of each site is."""
         self.is_simple = not (config.pause_per_proxy or self.is_paced)
         """Whether nothing is to be looked at of a request to a site that nothing is known of."""
-        self._queues: list[QueueListener] = []
-        self._refusals = Refusals()
-        self._neighbours = Neighbours(store, clock, self, by_proxy=config.pause_per_proxy)
-        self._report = Reports(tell.tell, self._neighbours, self._waiting)
-        self._claims: Claims | None = None
-        """Of what one crawl does at a time of all that share the store, if it lends that."""
+        self.queues = Queues()
+        """Those that hand out requests."""
+        self.refusals = Refusals()
+        """What sites said last, for requests that are not sent."""
+        store = neighbours.store
+        self.has_claims = isinstance(store, LiveStore)
+        """Whether this is done by one crawl at a time, of all that share the store."""
+        self._claims: Claims | NoClaims = NoClaims()
         if isinstance(store, LiveStore):
             self._claims = Claims(store, clock, self.update)
-        self._alarm = Alarm(clock, self.update)
+        self.alarm = Alarm(clock, self.update)
+        """When sites are looked at again."""
         self._room = WaitingRoom(crawler, clock, self._look)
-        self._again = AskingAgain(crawler, self.update)
+        self.again = AskingAgain(crawler, tell.tell, self.update)
+        """The pages that are asked for again."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
+        self.reports = Reports(
+            tell, neighbours, self.queues.waiting, clock, keeps_given_up=self.keeps_given_up
+        )
+        """Tells of pauses, and has them kept."""
         self._law = replace(config.pause_law, asks_once=not self.keeps_given_up)
+        self._tries_alone = self._law.of_a_part.tries
         self.sites = Sites(self._law)
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self.ended)
         """The requests outside of the queue."""
+        self.before_queues: list[Callable[[], None]] = []
+        """Called before the first queue hands anything out: then there is a loop for the alarm."""
 
     def listen(self, queue: QueueListener) -> None:
         """Have a queue hear when a site or slot that had to wait may be asked again."""
-        if not self._queues:  # now there is a loop to set the alarm on
-            self._restore()
-            self._neighbours.begin()
-        self._queues.append(queue)
+        if not self.queues:
+            for begin in self.before_queues:
+                begin()
+        self.queues.add(queue)
         self.in_flight.slot_changed.append(queue.slot_changed)
 
     def close(self) -> None:
         """Cancel every timer."""
         self._neighbours.close()
-        if self._claims is not None:
-            self._claims.close()
-        self._alarm.close()
+        self._claims.close()
+        self.alarm.close()
         self._room.close()
 
     def route_of(self, request: Request) -> str:
@@ -168,21 +149,21 @@ class Throttle:
         if site.is_plain:
             return True
         self._look_for_lost(site)
-        if site in self._again:
+        if site in self.again:
             return False
         if site.scout is None and site.routes.has_given_up(route):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
         due = max(site.due(now, route), site.sections.due(section, now))
         if due <= now:
-            due = self._claimed_at(site, route, now)
+            due = self._claims.due(site, route, now)
         if due <= now:
             return True
         if site.pause_due(now, route) <= now and site.scout is None:
             self._note_wait(site, now)
         else:
             site.note_route(route)
-        self._alarm.set(site, due)
+        self.alarm.set(site, due)
         return False
 
     def holds_back(self, site: CrawledSite, route: str, section: str = "") -> bool:
@@ -202,120 +183,11 @@ class Throttle:
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
-    def choose(self, requests: Sequence[Request], site: CrawledSite, route: str) -> int | None:
-        """Return which of these requests had best ask a paused site how it is; None: none."""
-
-        def fingerprint_of(number: int) -> bytes:
-            return self._fingerprint(requests[number])
-
-        return choose_probe(site, [one.url for one in requests], fingerprint_of, route)
-
-    def ask_again(self, site: CrawledSite) -> bool:
-        """Ask a paused site for a page that it answered well; return whether it is asked."""
-        is_asked = self._again.ask(site)
-        if is_asked:
-            self._tell(events.ASKED_AGAIN)
-        return is_asked
-
     def may_go_at(self, request: Request, site: CrawledSite, route: str) -> tuple[float, bool]:
         """Return when a request may go that was refused, and whether its page is to blame."""
         if not site.has_refused or site.routes.has_given_up(route):
             return 0.0, False
-        fingerprint = self._fingerprint(request)
-        return site.may_go_at(fingerprint, route), bool(site.sections.times_alone(fingerprint))
-
-    # Asked by who wants to know how the crawl stands.
-
-    @property
-    def has_queue(self) -> bool:
-        """Whether all requests of the crawl are in queues that ask the states of sites."""
-        return bool(self._queues) and self._config.inner_scheduler is None
-
-    def waiting(self, name: str) -> int:
-        """Return how many requests for a site are in the queues."""
-        site = self.sites.get(name)
-        return 0 if site is None else self._waiting(site)
-
-    @property
-    def in_queues(self) -> int:
-        """How many requests are in the queues."""
-        return sum(map(len, self._queues))
-
-    def rouse_some(self, most: int) -> bool:
-        """Let so much of what a former run has left take part; return whether there is more."""
-        return any(queue.rouse_some(most) for queue in self._queues)
-
-    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
-        """Yield site, route, section and number of what waits: see `QueueListener.lines`."""
-        for queue in self._queues:
-            yield from queue.lines()
-
-    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
-        """Yield site and time of each request of the queues that waits for a time of its own."""
-        for queue in self._queues:
-            yield from queue.delayed()
-
-    def held(self) -> tuple[int, int]:
-        """Return how many requests the queues hold of sites that are shut, and of given up ones."""
-        now, shut, given_up = self._now(), 0, 0
-        for queue in self._queues:
-            for site, route, section, count in queue.lines():
-                if site.is_shut(now, route) or site.sections.due(section, now) > now:
-                    shut += count
-                    given_up += count * site.routes.has_given_up(route)
-        return shut, given_up
-
-    def shut(self) -> set[str]:
-        """Return the sites that are asked nothing now."""
-        now = self._now()
-        return {site.name for site in self.sites.in_trouble() if site.is_shut(now)}
-
-    def shut_in_words(self) -> dict[str, str]:
-        """Return how the sites stand that are asked nothing now, by name, in words."""
-        now = self._now()
-        return {
-            in_words(site.name, route): site.in_words(route, now)
-            for site in self.sites.in_trouble()
-            for route in shut_routes(site, now)
-        }
-
-    # Told by the operator.
-
-    def hold(self, name: str, until: float, reason: str) -> None:
-        """Leave the site alone until then, whatever it answers; its requests wait."""
-        site = self.sites.of(name)
-        site.hold(self._now(), until)
-        self.sites.settle(site)
-        self._evict(site, None)
-        self._report.keep(site, "", until, reason)
-        self._report.paused(events.HELD, site, "", until, reason)
-        self.update(site)
-        self._alarm.set(site, until)
-
-    def end_hold(self, name: str) -> bool:
-        """Let the site be asked again at once, if it is held or paused; return whether it was."""
-        now = self._now()
-        site = self.sites.get(name)
-        if site is None or site.pause_due(now) <= now:
-            return False
-        if site.held_until > now:
-            site.hold(now, now)
-        site.routes.end_pause(now)
-        if self._claims is not None:  # the store would have the others wait, and this one too
-            self._report.forget(site, "")
-        self._end_delays(site)
-        self.update(site)
-        return True
-
-    def give_up_all(self, reason: str) -> None:
-        """Give up every site that is shut."""
-        now = self._now()
-        for site in self.sites.in_trouble():
-            if any(True for _ in shut_routes(site, now)):
-                for route in site.give_up(now, reason):
-                    self._report.given_up(site, route, now, kept=self.keeps_given_up)
-                self._end_delays(site)
-                self.update(site)
+        return site.may_go_at(self._fingerprint(request), route)
 
     # Asked by the middlewares, of a request on its way.
 
@@ -363,8 +235,10 @@ class Throttle:
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
             site.slots.add(engine.slot_key(self._crawler, flight.request))
         site.sent(flight, now)
+        if site.turns.is_on and site.tally is not None:
+            site.tally.left(now)
         self._count_wait(site)
-        self._report.keep_turn(site, now)
+        self.reports.keep_turn(site, now)
         self._settle_claims(site, flight.route)
 
     async def wait(self, flight: RequestInFlight, admission: Admission) -> bool:
@@ -379,17 +253,17 @@ class Throttle:
         site, now = flight.site, self._now()
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
-            self._alarm.set(site, self._due(flight, now))
+            self.alarm.set(site, self._due(flight, now))
             longest = inf if site.turns.shut_since is None else self._left(flight, now)
             return await self._room.wait(flight, longest)
         if flight.not_before <= now:
             if self.has_given_up(flight):
                 return False
-            self._tell(events.WAITED)
+            self._count(events.WAITED)
         due = site.pause_due(now, flight.route)
         if due <= now:
-            due = self._claimed_at(site, flight.route, now)
-        self._alarm.set(site, max(flight.not_before, due))
+            due = self._claims.due(site, flight.route, now)
+        self.alarm.set(site, max(flight.not_before, due))
         return await self._room.wait(flight, self._left(flight, now))
 
     def _left(self, flight: RequestInFlight, now: float) -> float:
@@ -397,18 +271,6 @@ class Throttle:
         if flight.waits_since is None:
             flight.waits_since = now
         return flight.waits_since + self._config.pause_wait - now
-
-    def is_refused_alone(self, flight: RequestInFlight) -> bool:
-        """Return whether the URL was tried often enough: it is refused, and no other is."""
-        if not flight.site.has_refused:
-            return False
-        # Its first refusal is the site's business, and its second one the first of its own.
-        tries = flight.site.sections.times_alone(self._fingerprint(flight.request)) - 2
-        return tries >= self._law.of_a_part.tries
-
-    def refusal_for(self, flight: RequestInFlight) -> Response | None:
-        """Return the site's last refusal, as the answer to a request that is not sent."""
-        return self._refusals.answer(flight)
 
     # Told by the middlewares, of what became of it.
 
@@ -426,25 +288,25 @@ class Throttle:
             flight: the request.
             is_page: whether the answer is a page that may be asked for again, and not an error.
         """
-        site, now = flight.site, self._now()
+        site = flight.site
         if site.is_plain and not site.has_refused:
-            site.answered(flight, now, b"", is_page=is_page)
+            site.answered(flight, flight.sent_at, b"", is_page=is_page)  # no matter when
             return
+        now = self._now()
         pause = site.routes.pause(flight.route)
         before = set(site.sections.set_aside())
         fingerprint = self._fingerprint(flight.request)
         news = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.settle(site)
-        self._report.sections_resumed(site, before)
+        self.reports.sections_resumed(site, before)
         if news is None:
             return
         if news is News.RECOVERED:
             where = in_words(site.name, flight.route)
             self._tell(events.RECOVERED, site=site.name, where=where)
         if news is News.RESUMED and pause is not None:
-            self._report.forget(site, flight.route)
-            self._report.resumed(events.RESUMED, site, flight.route, pause.lasted(now))
-            self._report.slower(site, flight.route, pause)
+            self.reports.resumed(events.RESUMED, site, flight.route, pause.lasted(now))
+            self.reports.slower(site, flight.route, pause)
         self.update(site)
 
     def refused(
@@ -465,33 +327,34 @@ class Throttle:
         site, route, now = flight.site, flight.route, self._now()
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, _JITTER))
         if response is not None:
-            self._refusals.keep(flight, response)
+            self.refusals.keep(flight, response)
         kind = "no answer" if response is None else str(response.status)
-        self._tell(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
+        self._count(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
         fingerprint = self._fingerprint(flight.request)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
-        is_alone = bool(site.sections.times_alone(fingerprint))
-        flight.not_before = site.may_go_at(fingerprint, route) if is_alone else 0.0
+        tries = site.sections.times_alone(fingerprint)
+        # Its first refusal is the site's business, and its second one the first of its own.
+        flight.is_refused_alone = tries - 2 >= self._tries_alone
+        flight.not_before = site.may_go_at(fingerprint, route)[0] if tries else 0.0
         pause = site.routes.pause(route)
         if news is News.SET_ASIDE:
             seconds = flight.not_before - now
             where = in_words(site.name, route)
             self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
         elif pause is not None and news is News.PAUSED:
-            self._evict(site, route)
-            self._report.keep(site, route, pause.until, reason)
-            self._report.paused(events.PAUSED, site, route, pause.until, pause.reason)
+            self.evict(site, route)
+            self.reports.paused(events.PAUSED, site, route, pause.until, pause.reason)
         elif pause is not None and news is News.PROLONGED:
-            self._report.keep(site, route, pause.until, pause.reason, pause.failed_probes)
-            self._report.prolonged(events.PROLONGED, site, route, pause)
-        elif news in {News.GAVE_UP, News.ASKS_ONCE_EACH}:
-            once = news is News.ASKS_ONCE_EACH
-            if self.keeps_given_up and pause is not None:
-                self._report.keep(site, route, pause.until, pause.reason, pause.failed_probes)
-            self._report.given_up(site, route, now, kept=self.keeps_given_up, once=once)
-        elif news in {News.SECTION_PROLONGED, News.SECTION_GIVEN_UP}:
-            self._report.section(news, site, flight.request.url)
+            self.reports.prolonged(events.PROLONGED, site, route, pause)
+        elif news is News.GAVE_UP or news is News.ASKS_ONCE_EACH:
+            self.reports.keep_given_up(site, route)
+            is_over = news is News.GAVE_UP
+            self.reports.given_up(
+                events.GIVEN_UP if is_over else events.ASKS_ONCE_EACH, site, route
+            )
+        elif news is not None:
+            self.reports.section(news, site, flight.request.url)
         if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
             self.update(site)
 
@@ -503,12 +366,12 @@ class Throttle:
 
     def handed_on(self, flight: RequestInFlight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
-        self._tell(events.HANDED_ON)
+        self._count(events.HANDED_ON)
         flight.site.sections.forget(self._fingerprint(flight.request))
 
     def send_back(self, flight: RequestInFlight) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
-        self._tell(events.BOUNCED)
+        self._count(events.BOUNCED)
         not_before = flight.not_before
         if flight.passed != flight.route:  # the queue would hand it out again at once
             now = self._now()
@@ -520,7 +383,7 @@ class Throttle:
 
     def send_back_for_its_turn(self, flight: RequestInFlight) -> Request:
         """Return a request that came at a time at which it is not its turn, to send it back."""
-        self._tell(events.TURN_MISSED)
+        self._count(events.TURN_MISSED)
         request = self.in_flight.send_back(flight)
         self.ended(flight)
         return request
@@ -531,94 +394,42 @@ class Throttle:
         if self.is_paced or not flight.site.is_plain:
             self.ended(flight)
 
-    # Told by other crawls.
-
-    def hear_pause(self, key: str, pause: KeptPause) -> None:
-        """Leave a site alone, as another crawl does; that one is the first to ask it again."""
-        name, route = split_key(key)
-        site, now = self.sites.of(name), self._now()
-        refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
-        heard = site.overhear(now, route, refusal)
-        self.sites.settle(site)
-        if heard is not None:
-            self._evict(site, route)
-            self._report.paused(events.OVERHEARD, site, route, heard.until, heard.reason)
-            self._alarm.set(site, heard.until)
-
-    def hear_end(self, key: str, pause: KeptPause) -> None:
-        """Ask a site again that was left alone for another crawl, which has found it well."""
-        name, route = split_key(key)
-        site = self.sites.get(name)
-        own = None if site is None else site.routes.pause(route)
-        if site is None or own is None or route or own.until > pause.until + 2 * GIVES_WAY:
-            return
-        site.routes.end_pause(self._now())
-        self.update(site)
-
-    def hear_turn(self, name: str, due: float) -> bool:
-        """Leave a site alone until its next turn, and return whether a request waits for that."""
-        if not self.is_paced:
-            return False
-        site = self.sites.of(name)
-        site.turns.hold(due)
-        self._alarm.set(site, due)
-        return self._waiting(site) > 0
-
     # Paces.
 
     def _note_wait(self, site: CrawledSite, now: float) -> None:
         opens = site.turns.note_wait(now)
         if opens is not None:
-            self._report.paused(events.SHUT, site, "", opens, site.turns.pace.visits_in_words)
+            self.reports.paused(events.SHUT, site, "", opens, site.turns.pace.visits_in_words)
             for waiter in self._room.of(site):  # they wait for the visit time now
                 self._room.release(waiter, may_go=True)
 
     def _count_wait(self, site: CrawledSite) -> None:
         waited = site.turns.end_wait(self._now())
         if waited is not None:
-            self._tell(events.TURN_WAITED, site=site.name, seconds=waited)
+            self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: CrawledSite) -> None:
         self.sites.settle(site)
-        self._alarm.set(site, self._now())  # who waits may have to wait no longer
-
-    def take_over(self, name: str, left: LeftPause) -> None:
-        """Go on with a pause that a former run, or another worker, has left of a site.
-
-        One that is over by now ends with a probe all the same; one that is known goes on as it is.
-        """
-        site, now = self.sites.of(name), self._now()
-        known = site.routes.pause(left.route)
-        is_news = left.until > now and not left.section and (known is None or known.is_open)
-        site.go_on(now, left)
-        self.sites.settle(site)
-        pause = site.routes.pause(left.route)
-        if is_news and pause is not None:
-            self._alarm.set(site, pause.until)
-            self._report.prolonged(events.RESTORED, site, left.route, pause)
+        self.alarm.set(site, self._now())  # who waits may have to wait no longer
 
     # The rest is for the above.
-
-    def _claimed_at(self, site: CrawledSite, route: str, now: float) -> float:
-        """Return when the crawl may do what one alone does, of all that share the store."""
-        return now if self._claims is None else self._claims.due(site, route, now)
 
     def _due(self, flight: RequestInFlight, now: float) -> float:
         """Return when a request on its way may try again; ``inf``: it will be told."""
         due = flight.site.due(now, flight.route)
-        return due if due > now else self._claimed_at(flight.site, flight.route, now)
+        return due if due > now else self._claims.due(flight.site, flight.route, now)
 
     def _admission(self, flight: RequestInFlight, now: float) -> Admission:
         """Return whether a request may leave for its site now; if so, it has taken its turn."""
         site, route = flight.site, flight.route
-        if self._claims is not None and not site.is_plain:
+        if self.has_claims and not site.is_plain:
             # What is sent although its site is paused takes turns all the same.
             asks = flight.keeps_pauses and site.routes.awaits_probe(route)
             may_be_next = site.due(now, route) <= now or site.turns.has_unused
             if (asks or site.turns.is_needed(now)) and may_be_next:
-                due = self._claimed_at(site, route, now)
+                due = self._claims.due(site, route, now)
                 if due > now:
-                    self._alarm.set(site, due)
+                    self.alarm.set(site, due)
                     return Admission.PAUSED if asks else Admission.NO_TURN
         admission = site.admit(flight, now)
         if admission is Admission.GO:
@@ -626,46 +437,40 @@ class Throttle:
         return admission
 
     def _settle_claims(self, site: CrawledSite, route: str) -> None:
-        if self._claims is not None and len(self._claims):
+        if self._claims:
             self._claims.settle(site, route)
 
     def update(self, site: CrawledSite) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""
-        if self._claims is not None and len(self._claims):
+        if self._claims:
             for route in site.routes.names():
                 self._settle_claims(site, route)
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.turns.end_shut(now)
         if held_for is not None:
-            self._report.forget(site, "")
-            self._report.resumed(events.RESUMED, site, "", held_for)
+            self.reports.resumed(events.RESUMED, site, "", held_for)
         if shut_for is not None:
-            self._report.resumed(events.OPENED, site, "", shut_for)
+            self.reports.resumed(events.OPENED, site, "", shut_for)
         self.sites.settle(site)
         if site.held_until > now:
-            self._alarm.set(site, site.held_until)
+            self.alarm.set(site, site.held_until)
         for waiter in self._room.of(site):
             self._let_wait_end(waiter, now)
-        for queue in self._queues:
-            queue.site_changed(site)
+        self.queues.site_changed(site)
         engine.wake(self._crawler)
-
-    def _end_delays(self, site: CrawledSite) -> None:
-        for queue in self._queues:
-            queue.end_delays(site)
 
     def _let_wait_end(self, waiter: Any, now: float) -> None:
         flight = waiter.flight
         site: CrawledSite = flight.site
         if flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
-            self._alarm.set(site, flight.not_before)
+            self.alarm.set(site, flight.not_before)
         elif flight.keeps_pauses and self.has_given_up(flight):
             self._room.release(waiter, may_go=False)
         elif self._admission(flight, now) is Admission.GO:
             self._count_wait(site)
             self._room.release(waiter, may_go=True)
         else:
-            self._alarm.set(site, self._due(flight, now))
+            self.alarm.set(site, self._due(flight, now))
 
     def _look(self, site: CrawledSite) -> None:
         """See whether those have ended without a word that others wait for."""
@@ -688,17 +493,14 @@ class Throttle:
         if not site.ended(flight, now):
             return
         if was_sent:
-            self._report.keep_turn(site, now)
+            self.reports.keep_turn(site, now)
         self.update(site)
-
-    def _waiting(self, site: CrawledSite) -> int:
-        return sum(queue.waiting(site) for queue in self._queues)
 
     def _fingerprint(self, request: Request) -> bytes:
         """Return what tells the request from others, also after it was on disk."""
         return self._crawler.request_fingerprinter.fingerprint(request)
 
-    def _evict(self, site: CrawledSite, route: str | None) -> None:
+    def evict(self, site: CrawledSite, route: str | None) -> None:
         """End the wait in download slots of a site's requests: they go back, and are not sent."""
 
         def is_meant(request: Request) -> bool:
@@ -712,19 +514,4 @@ class Throttle:
 
         count = engine.evict_waiting(self._crawler, site.slots or (), is_meant, SitePausedError())
         if count:
-            self._tell(events.EVICTED, count=count)
-
-    def _restore(self) -> None:
-        """Go on with the pauses and turns that a former run has left."""
-        now = self._now()
-        for key, kept in self._store.get_pauses().items():
-            if kept.until <= now:
-                self._neighbours.put_pause(key, None)
-                continue
-            self._neighbours.know_pause(key, kept)
-            name, route = split_key(key)
-            self.take_over(name, LeftPause(route, kept.until, kept.reason, kept.failed_probes))
-        for name, due in self._store.get_turns(now).items():
-            site = self.sites.of(name)
-            site.turns.resumes_at = due
-            self._alarm.set(site, due)  # and keep the site until then
+            self._count(events.EVICTED, count=count)

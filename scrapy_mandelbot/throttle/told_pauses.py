@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.sites.pause_table import News
@@ -10,8 +10,9 @@ from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.throttle.site_map import in_words, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.sections import Section
     from scrapy_mandelbot.throttle.neighbours import Neighbours
@@ -22,20 +23,29 @@ class Reports:
     """Tells of pauses, and writes them down.
 
     Args:
-        tell: tells of an event, as ``Events.tell`` does.
+        tell: tells of events; who keeps pauses hears them there.
         store: what the next run reads, and other crawls hear of.
         waiting: returns how many requests for a site are in the queues.
+        clock: of the crawl.
+        keeps_given_up: whether the requests of a site that is given up are left to the next run.
     """
 
     def __init__(
         self,
-        tell: Callable[..., None],
+        tell: events.Events,
         store: Neighbours,
         waiting: Callable[[CrawledSite], int],
+        clock: Clock,
+        *,
+        keeps_given_up: bool,
     ) -> None:
-        self._tell = tell
+        self._tell = tell.tell
         self._store = store
         self._waiting = waiting
+        self._now = clock.now
+        self._keeps_given_up = keeps_given_up
+        tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
+        tell.hear(self._ended, events.RESUMED)
 
     def paused(
         self, event: events.Event, site: CrawledSite, route: str, until: float, reason: str
@@ -45,8 +55,10 @@ class Reports:
             event,
             where=in_words(site.name, route),
             site=site.name,
+            route=route,
             until=until,
             reason=reason,
+            tries=0,
             waiting=self._waiting(site),
         )
 
@@ -56,6 +68,7 @@ class Reports:
             event,
             where=in_words(site.name, route),
             site=site.name,
+            route=route,
             until=pause.until,
             reason=pause.reason,
             tries=pause.failed_probes,
@@ -117,36 +130,44 @@ class Reports:
             event,
             where=in_words(site.name, route),
             site=site.name,
+            route=route,
             paused_for=paused_for,
             waiting=self._waiting(site),
         )
 
-    def given_up(
-        self, site: CrawledSite, route: str, now: float, *, kept: bool, once: bool = False
-    ) -> None:
+    def given_up(self, event: events.Event, site: CrawledSite, route: str) -> None:
         """Tell that a site is not asked again in this run, but for what was never sent if so."""
         pause = site.routes.pause(route)
         assert pause is not None  # noqa: S101 -- what is given up was paused
         self._tell(
-            events.ASKS_ONCE_EACH if once else events.GIVEN_UP,
+            event,
             where=in_words(site.name, route),
             site=site.name,
             tries=pause.failed_probes,
-            paused_for=pause.lasted(now),
+            paused_for=pause.lasted(self._now()),
             reason=pause.reason,
             waiting=self._waiting(site),
-            fate="kept for the next run" if kept else "they fail",
+            fate="kept for the next run" if self._keeps_given_up else "they fail",
         )
 
-    def keep(
-        self, site: CrawledSite, route: str, until: float, reason: str, failed_probes: int = 0
-    ) -> None:
-        """Have the next run know until when a site is left alone."""
-        self._store.put_pause(key_of(site.name, route), KeptPause(until, reason, failed_probes))
+    def keep_given_up(self, site: CrawledSite, route: str) -> None:
+        """Have the next run, if its requests are left to that, know of a pause that has no end."""
+        pause = site.routes.pause(route)
+        if pause is not None and self._keeps_given_up:
+            kept = KeptPause(pause.until, pause.reason, pause.failed_probes)
+            self._store.put_pause(key_of(site.name, route), kept)
 
     def forget(self, site: CrawledSite, route: str) -> None:
         """Have the next run know of no pause."""
         self._store.put_pause(key_of(site.name, route), None)
+
+    def _keep(self, values: Mapping[str, Any]) -> None:
+        """Have the next run, and others, know until when a site is left alone."""
+        kept = KeptPause(values["until"], values["reason"], values["tries"])
+        self._store.put_pause(key_of(values["site"], values["route"]), kept)
+
+    def _ended(self, values: Mapping[str, Any]) -> None:
+        self._store.put_pause(key_of(values["site"], values["route"]), None)
 
     def keep_turn(self, site: CrawledSite, now: float) -> None:
         """Have others, and the next run, know when the next turn of a site is."""

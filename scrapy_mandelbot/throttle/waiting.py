@@ -16,7 +16,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_mandelbot import engine
+from scrapy_mandelbot import engine, events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MARK = "_mandelbot_asks_again"
-
-
-def asks_again(request: Request) -> bool:
-    """Return whether the request asks for a page that is known, to see how its site is."""
-    return _MARK in request.meta
+ASKS_AGAIN = "_mandelbot_asks_again"
+"""Meta key of a request for a page that is known, to see how its site is."""
 
 
 class AskingAgain:
@@ -42,11 +38,15 @@ class AskingAgain:
 
     Args:
         crawler: that asks.
+        tell: tells of an event, as ``Events.tell`` does.
         done: called with a site that was asked.
     """
 
-    def __init__(self, crawler: Crawler, done: Callable[[CrawledSite], None]) -> None:
+    def __init__(
+        self, crawler: Crawler, tell: Callable[..., None], done: Callable[[CrawledSite], None]
+    ) -> None:
         self._crawler = crawler
+        self._tell = tell
         self._done = done
         self._sites: set[CrawledSite] = set()
 
@@ -62,12 +62,13 @@ class AskingAgain:
         if not site.well_url or site in self._sites or engine.is_closing(self._crawler):
             return False
         self._sites.add(site)
+        self._tell(events.ASKED_AGAIN)
         engine.schedule(self._ask(site))
         return True
 
     async def _ask(self, site: CrawledSite) -> None:
         meta = {
-            _MARK: True,
+            ASKS_AGAIN: True,
             "dont_obey_robotstxt": True,  # it was allowed
             "dont_redirect": True,
             "dont_retry": True,

@@ -29,7 +29,8 @@ class Run:
         self._active = crawler.engine.downloader.active
         self.scheduler = JobScheduler.from_crawler(crawler)
         self.scheduler.open(crawler.spider)
-        self.throttle = Crawl.of(crawler).throttle
+        self.crawl = Crawl.of(crawler)
+        self.throttle = self.crawl.throttle
         self.job = Job.of(crawler)
         self.is_over = False
 
@@ -211,7 +212,7 @@ def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.commits.now()
-    first.throttle.hear_pause(SITE, KeptPause(clock.now() + 60, "503"))
+    first.crawl.others.hear_pause(SITE, KeptPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
 
@@ -221,7 +222,9 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
     first = run()
     first.push(*pages(1), *pages(1, site=OTHER))
     for request in first.all():
-        first.throttle.hold(SITE if SITE in request.url else OTHER, clock.now() + 50, "by hand")
+        first.crawl.operator.hold(
+            SITE if SITE in request.url else OTHER, clock.now() + 50, "by hand"
+        )
         first.scheduler.finish_request(request)
     long = Request(f"{SITE}/long")
     flight = first.throttle.flight_of(long)

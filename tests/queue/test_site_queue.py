@@ -65,7 +65,7 @@ async def test_a_paused_site_is_passed_by_and_counted(make_crawler):
     assert len(urls) == 8
     assert len(scheduler) == 4
     assert scheduler.has_pending_requests()
-    assert Crawl.of(crawler).throttle.waiting("https://a.example") == 4
+    assert Crawl.of(crawler).waiting("https://a.example") == 4
 
 
 @ensureDeferred

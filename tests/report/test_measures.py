@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.events import moment
+from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.report.measures import METRICS, MOST_LABELLED, OTHERS, Labels, Measuring
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.site_record import PauseRecord, RobotsRecord

@@ -46,7 +46,7 @@ class Stands:
         self.crawl = Crawl.of(self.crawler)
         self.extensions = []
         self.told: list[str] = []
-        self.crawl.events.listeners.append(self._hear)
+        self.crawl.events.hear(lambda values: self.told.append(values["status"]), WAITING)
         self.scheduler = self.crawler.engine.scheduler = open_scheduler(self.crawler)
         kinds = ("paused", "paced", "open")
         self.urls = [f"https://{n}.{kinds[n % 3]}.example/" for n in range(sites)]
@@ -69,10 +69,6 @@ class Stands:
         throttle.answered(flight)
         throttle.ended(flight)
         throttle.let_go(flight)
-
-    def _hear(self, event, values) -> None:
-        if event is WAITING:
-            self.told.append(values["status"])
 
     def add(self, extension_class):
         extension = extension_class.from_crawler(self.crawler)
@@ -210,7 +206,7 @@ def test_the_crawl_goes_on_meanwhile(made):
         if number % 11 == 0:
             refuse(one.crawler, f"https://{number}.open.example/")
         if number % 13 == 0:
-            throttle.end_hold(f"https://{number}.paused.example")
+            one.crawl.operator.end_hold(f"https://{number}.paused.example")
     assert len(sites) == len(set(sites)) >= 300
 
 

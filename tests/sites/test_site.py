@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
-from flights import flight_to
+from flights import Page, flight_to
 
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -249,13 +249,13 @@ def test_a_url_that_alone_is_refused_waits_alone(site):
     site.ended(probe, 102)
     assert refuse(site, 103) is News.SET_ASIDE
     assert site.due(103) == 103
-    assert site.may_go_at(b"one") == 104
+    assert site.may_go_at(b"one")[0] == 104
     assert site.sections.times_alone(b"one") == 2
-    assert site.may_go_at(b"other") == 0
+    assert site.may_go_at(b"other")[0] == 0
     assert site.is_plain
     site.sections.forget(b"one")
     assert site.sections.times_alone(b"one") == 0
-    assert site.may_go_at(b"one") == 0
+    assert site.may_go_at(b"one")[0] == 0
 
 
 def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
@@ -326,17 +326,17 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
 def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
     """One that was never refused, of no section that is suspected; None where there is none."""
     assert looked_through(site) == 1
-    assert choose_probe(site, [site.name + "/any"], lambda _: b"any") == 0
+    assert choose_probe(site, [Page(site.name + "/any")], lambda _: b"any") == 0
     refuse(site, 100, b"1", path="/shelf/1")
     assert looked_through(site) > 1
-    urls = [site.name + path for path in ("/shelf/2", "/one", "/shelf/3", "/shelf/4")]
+    pages = [Page(site.name + path) for path in ("/shelf/2", "/one", "/shelf/3", "/shelf/4")]
 
-    def fingerprint_of(number: int) -> bytes:
-        return urls[number].encode()
+    def fingerprint_of(page: Page) -> bytes:
+        return page.url.encode()
 
-    assert choose_probe(site, urls, fingerprint_of) == 1
-    assert choose_probe(site, urls[2:], fingerprint_of) is None
-    assert choose_probe(site, urls[1:2], lambda _: b"1") is None, "it was refused itself"
+    assert choose_probe(site, pages, fingerprint_of) == 1
+    assert choose_probe(site, pages[2:], fingerprint_of) is None
+    assert choose_probe(site, pages[1:2], lambda _: b"1") is None, "it was refused itself"
 
 
 def test_with_each_failed_probe_more_are_looked_through(site):
@@ -368,8 +368,8 @@ def test_what_was_refused_lets_others_go_first(site):
     """For as long as a first pause takes, after the pause; with its site, not alone."""
     refuse(site, 100)
     assert site.sections.times_alone(b"one") == 0
-    assert site.may_go_at(b"one") == 102
-    assert site.may_go_at(b"other") == 0
+    assert site.may_go_at(b"one")[0] == 102
+    assert site.may_go_at(b"other")[0] == 0
 
 
 def test_in_the_last_round_only_what_was_never_sent_is_sent(site):

@@ -113,7 +113,7 @@ class AnyOrder(RuleBasedStateMachine):
         flight, url = self.take(number)
         self.site.refused(flight, url, Refusal(self.now, "503", retry_after))
         self.has_ended(flight)
-        assert self.site.may_go_at(url) <= self.now + 32
+        assert self.site.may_go_at(url)[0] <= self.now + 32
 
     @precondition(lambda self: self.flights)
     @rule(number=NUMBERS)

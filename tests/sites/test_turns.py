@@ -1,4 +1,4 @@
-"""Whose turn it is at a site with a pace. (sites/turns.py)"""
+"""Whose turn it is at a site with a pace. (sites/flight.py)"""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import pytest
 
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.flight import NO_METRONOME, Flight, Turns
 from scrapy_mandelbot.sites.pause import PauseLaw
 from scrapy_mandelbot.sites.site import SiteState
-from scrapy_mandelbot.sites.turns import NO_METRONOME, Turns
 
 SITE = SiteState("https://example.com", PauseLaw())
 

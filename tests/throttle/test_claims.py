@@ -104,6 +104,7 @@ class Worker:
         self.crawler = crawler
         self.clock = Crawl.of(crawler).clock
         self.throttle = Crawl.of(crawler).throttle
+        self.operator = Crawl.of(crawler).operator
         self.site = self.throttle.sites.of(SITE)
 
     def may_go(self) -> bool:
@@ -247,7 +248,7 @@ def test_a_pause_that_is_ended_by_hand_is_ended_for_all(workers, clock):
     one, other = workers()
     refuse(one.crawler, SITE + "/page", 300)
     clock.turn(10)
-    assert one.throttle.end_hold(SITE)
+    assert one.operator.end_hold(SITE)
     one.may_go()
     clock.turn(2 * WAY)
     assert one.may_go()
@@ -266,7 +267,7 @@ def test_one_pace_is_kept_by_all_to_the_letter(workers, clock, delay, seconds):
     robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {delay}\n".encode())
     for worker in crawls:
         worker.throttle.paces.learn(worker.site, robots, "Mandelbot", clock.now() + 1e6)
-        worker.throttle._queues[0].waiting = lambda _site: 1
+        worker.throttle.queues.waiting = lambda _site: 1
     asked = []
     under_way = []
     for _ in range(3_000):

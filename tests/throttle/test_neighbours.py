@@ -45,6 +45,7 @@ class World:
         self.crawler = crawler
         self.clock = Crawl.of(crawler).clock
         self.throttle = Crawl.of(crawler).throttle
+        self.operator = Crawl.of(crawler).operator
         self.site = self.throttle.sites.of(SITE)
         self.within = within
 
@@ -126,7 +127,7 @@ def test_an_end_is_heard_of_too(pair, clock):
     one.refused(30)
     clock.turn(20)
     assert not other.may_go()
-    one.throttle.end_hold(SITE)
+    one.operator.end_hold(SITE)
     one.ask()
     assert one.stat("resumed") == 1
     clock.turn(other.within)
@@ -139,7 +140,7 @@ def test_a_pause_of_its_own_is_not_ended_by_another(pair, clock):
     one.refused(30)
     other.refused(90)
     clock.turn(31.5)
-    one.throttle.end_hold(SITE)
+    one.operator.end_hold(SITE)
     one.ask()
     clock.turn(other.within)
     assert not other.may_go()
@@ -175,8 +176,8 @@ def test_two_crawls_keep_one_pace(pair, clock, delay):
     one.learn(delay)
     other.learn(delay)
     for seed, world in enumerate((one, other)):
-        world.throttle._neighbours._random.seed(seed)
-        world.throttle._queues[0].waiting = lambda _site: 1  # something waits in each
+        Crawl.of(world.crawler).neighbours._random.seed(seed)
+        world.throttle.queues.waiting = lambda _site: 1  # something waits in each
     asked = []
     for _ in range(4_000):
         for number, world in enumerate((one, other)):

@@ -24,6 +24,7 @@ class World:
         self.clock = clock
         self.downloader = crawler.engine.downloader
         self.throttle = Crawl.of(crawler).throttle
+        self.operator = Crawl.of(crawler).operator
         self._stats = crawler.stats
         self.due: list[float] = []
         """When the queue was told that the site may be asked at once, in seconds from midnight."""
@@ -260,15 +261,15 @@ def test_a_new_robots_txt_has_a_new_pace(world, clock):
 def test_outside_of_its_visit_time_a_site_is_shut(world, clock):
     """Who would ask it finds out; it is told once, and once that it has opened."""
     world.learn("Visit-time: 0100-0500\n")
-    assert world.throttle.shut() == set(), "nothing waits for it"
+    assert world.operator.shut() == set(), "nothing waits for it"
     assert not world.may_go()
     assert not world.may_go()
-    assert world.throttle.shut() == {SITE}
-    assert world.throttle.shut_in_words() == {SITE: "outside of Visit-time 0100-0500"}
+    assert world.operator.shut() == {SITE}
+    assert world.operator.shut_in_words() == {SITE: "outside of Visit-time 0100-0500"}
     clock.turn(3599)
     assert not world.may_go()
     clock.turn(1)
-    assert world.throttle.shut() == set()
+    assert world.operator.shut() == set()
     assert world.due == [3600]
     assert world.stat("pace/sites") == 1
     assert world.stat("pace/shut") == 1

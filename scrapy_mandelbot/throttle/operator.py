@@ -1,0 +1,164 @@
+"""What is decided of paused sites from outside: by the operator, or as no other work is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import scrapy.signals
+from scrapy.exceptions import CloseSpider, DontCloseSpider
+from twisted.python.failure import Failure
+
+from scrapy_mandelbot import engine, events, signals
+from scrapy_mandelbot.throttle.site_map import in_words, shut_routes
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.throttle.throttle import Throttle
+
+
+class Operator:
+    """Who looks at a crawl from outside, and has sites paused, resumed, given up."""
+
+    def __init__(self, throttle: Throttle, clock: Clock) -> None:
+        self._throttle = throttle
+        self._now = clock.now
+
+    def held(self) -> tuple[int, int]:
+        """Return how many requests the queues hold of sites that are shut, and of given up ones."""
+        now, shut, given_up = self._now(), 0, 0
+        for site, route, section, count in self._throttle.queues.lines():
+            if site.is_shut(now, route) or site.sections.due(section, now) > now:
+                shut += count
+                given_up += count * site.routes.has_given_up(route)
+        return shut, given_up
+
+    def shut(self) -> set[str]:
+        """Return the sites that are asked nothing now."""
+        now = self._now()
+        return {site.name for site in self._throttle.sites.in_trouble() if site.is_shut(now)}
+
+    def shut_in_words(self) -> dict[str, str]:
+        """Return how the sites stand that are asked nothing now, by name, in words."""
+        now = self._now()
+        return {
+            in_words(site.name, route): site.in_words(route, now)
+            for site in self._throttle.sites.in_trouble()
+            for route in shut_routes(site, now)
+        }
+
+    def hold(self, name: str, until: float, reason: str) -> None:
+        """Leave the site alone until then, whatever it answers; its requests wait."""
+        throttle = self._throttle
+        site = throttle.sites.of(name)
+        site.hold(self._now(), until)
+        throttle.sites.settle(site)
+        throttle.evict(site, None)
+        throttle.reports.paused(events.HELD, site, "", until, reason)
+        throttle.update(site)
+        throttle.alarm.set(site, until)
+
+    def end_hold(self, name: str) -> bool:
+        """Let the site be asked again at once, if it is held or paused; return whether it was."""
+        throttle, now = self._throttle, self._now()
+        site = throttle.sites.get(name)
+        if site is None or site.pause_due(now) <= now:
+            return False
+        if site.held_until > now:
+            site.hold(now, now)
+        site.routes.end_pause(now)
+        if throttle.has_claims:  # the store would have the others wait, and this one too
+            throttle.reports.forget(site, "")
+        throttle.queues.end_delays(site)
+        throttle.update(site)
+        return True
+
+    def give_up_all(self, reason: str) -> None:
+        """Give up every site that is shut."""
+        throttle, now = self._throttle, self._now()
+        for site in throttle.sites.in_trouble():
+            if any(True for _ in shut_routes(site, now)):
+                for route in site.give_up(now, reason):
+                    throttle.reports.given_up(events.GIVEN_UP, site, route)
+                throttle.queues.end_delays(site)
+                throttle.update(site)
+
+
+SITES_PAUSED = "sites_paused"
+"""The reason with which a spider closes whose work left waits for the next run."""
+
+
+class Patience:
+    """Waits for paused sites: as long as there is hope, and as long as the project wants to."""
+
+    def __init__(
+        self, crawler: Crawler, config: Config, throttle: Throttle, operator: Operator, clock: Clock
+    ) -> None:
+        self._crawler = crawler
+        self._throttle = throttle
+        self._operator = operator
+        self._clock = clock
+        self._tells_idle = config.tells_idle
+        self._closes = config.closes_when_paused and throttle.keeps_given_up
+        self._left = config.pause_total
+        """Seconds for which the run goes on waiting; None: for as long as it takes."""
+        self._waits_since: float | None = None
+        self._end: Call | None = None
+        connect = crawler.signals.connect
+        connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
+        connect(self._go_on, signal=signals.site_resumed)
+        connect(self._go_on, signal=scrapy.signals.spider_closed)
+
+    def _scheduler_empty(self) -> None:
+        """Note that the scheduler has nothing to hand out, though it may hold something."""
+        if not engine.is_idle_but_for_the_scheduler(self._crawler):
+            return
+        held = engine.scheduler_length(self._crawler)
+        shut, given_up = self._operator.held() if held else (0, 0)
+        only_waits = held == shut or (shut and engine.scheduler_only_waits(self._crawler))
+        if not held or not only_waits:
+            self._go_on()
+            return
+        if self._closes or (self._throttle.keeps_given_up and shut == given_up):
+            self._close(SITES_PAUSED)
+            return
+        if self._waits_since is None:
+            self._waits_since = self._clock.now()
+            if self._left is not None:
+                self._end = self._clock.call_later(self._left, self._give_up)
+        if self._tells_idle:
+            self._tell_idle()
+
+    def _go_on(self) -> None:
+        """Note that there is something else to do than to wait."""
+        if self._waits_since is not None and self._left is not None:
+            self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
+        self._waits_since = None
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+
+    def _give_up(self) -> None:
+        self._end = None
+        self._left = 0.0
+        self._operator.give_up_all("MANDELBOT_PAUSE_TOTAL is over")
+
+    def _tell_idle(self) -> None:
+        """Let those hear spider_idle who feed the crawl in batches; it does not close the spider.
+
+        Scrapy does not send it while requests wait in the queue.
+        """
+        results = self._crawler.signals.send_catch_log(
+            scrapy.signals.spider_idle,
+            spider=self._crawler.spider,
+            dont_log=(CloseSpider, DontCloseSpider),
+        )
+        for _, result in results:
+            if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
+                self._close(result.value.reason or "cancelled")
+                return
+
+    def _close(self, reason: str) -> None:
+        engine.schedule(self._crawler.engine.close_spider_async(reason=reason))
