@@ -320,7 +320,8 @@ def _written(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[str, A
         options = v.options(group, settings.get(group), OPTIONS[group])
         if key in options and _priority(settings, group) >= _priority(settings, name):
             return within, options[key]
-    return name, settings[name] if name in settings else setting["default"]
+    is_none = setting["takes_none"] and name in settings and settings[name] is None
+    return name, None if is_none else settings.get(name, setting["default"])
 
 
 def _priority(settings: BaseSettings, name: str) -> int:
