@@ -4,9 +4,9 @@
 
 The corpus is a folder with real files in ``robots/``. Each is corrected as ``scrapy robots fix``
 does it. Printed are the processor time for each, the number of lines that ``check`` prints, and for
-each who reads robots.txt (the six dialects, Python's own ``urllib.robotparser``, Protego), the files
-and URLs that open, that close though the file's own dialect leaves them open, and that close as they
-are closed to its own dialect; then how many files were put in the order that the document
+each reader (the six dialects, Python's own ``urllib.robotparser``, Protego) the files
+and URLs that open, that close though the file's own dialect leaves them open, and that close as
+they are closed to its own dialect; then how many files were put in the order that the document
 recommends, and why the others were not.
 """
 
