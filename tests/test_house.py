@@ -32,7 +32,7 @@ MOST_LINES = 43_500
 LINES_OF_A_MODULE = 450
 LONGER = {
     "config.py": 567,
-    "events.py": 511,
+    "events.py": 512,
     "queue/site_queue.py": 499,
     "store/sqlite.py": 461,
     "throttle/throttle.py": 517,
