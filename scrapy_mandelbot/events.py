@@ -374,8 +374,9 @@ TERMS_STATED = Event(
     stats=("mandelbot/usage/terms_stated",),
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
+LEDGER_LACKS = Event("The ledger lacks %(count)d lines that could not be written", logging.ERROR)
 LEDGER_FAILED = Event(
-    "The ledger has no line of %(url)s: %(error)s",
+    "The ledger has no line of %(url)s: %(error)s. Further such lines are only counted",
     logging.ERROR,
     stats=("mandelbot/ledger/failed",),
 )
