@@ -35,7 +35,7 @@ LONGER = {
     "events.py": 524,
     "queue/site_queue.py": 499,
     "report/site_record.py": 503,
-    "store/sqlite.py": 461,
+    "store/sqlite.py": 457,
     "throttle/throttle.py": 517,
 }
 METHODS_OF_A_CLASS = 25
