@@ -68,6 +68,7 @@ _OFF = (None, "", "off", "signal", False)
 _OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
 _DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
 COMPONENTS = (
+    Component(_DOWNLOADS, "account.Account", _FIRST),
     Component(_DOWNLOADS, "RobotsTxtMiddleware", 100),
     Component(_DOWNLOADS, "PauseMiddleware", 950),
     Component(_DOWNLOADS, "signing.SigningMiddleware", 960, _sets("MANDELBOT_SIGN")),
