@@ -11,31 +11,38 @@ aimd     the same pause, then half the rate and one a second more each second
 
 Prints for each scenario the median of the seeds and the worst: pages got of those that can be got,
 how many of those and of dead ones failed that were never sent, refusals until the last good page in
-a hundred pages, seconds until that, pages a second, their share of the allowed rate, the longest
-time without a request, requests sent too early, and when the crawl ended.
+a hundred pages, seconds until that, pages a second, their share of the allowed rate or how many
+times as long as need be it took (x), the longest time without a request, requests sent too early,
+and when the crawl ended.
+
+With ``--write`` the medians and the worst are kept in a file; with ``--against`` those of such a
+file are held beside these: how many times as long it takes now, all rows together and those that
+are a sixth worse.
 
 Usage::
 
-    python benchmarks/laws.py [--seeds 20] [--from 0] [--law ours] [scenario ...]
+    python benchmarks/laws.py [--seeds 20] [--from 0] [--law ours] [--write FILE] [--against FILE]
+        [scenario ...]
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import json
 import random
 import sys
 from dataclasses import dataclass
 from itertools import count
-from math import inf
+from math import exp, inf, log
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from simulated_queue import SiteAndQueue
-from simulated_servers import SCENARIOS, Scenario
+from simulated_queue import QueueOfNames, SiteAndQueue
+from simulated_scenarios import SCENARIOS, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +50,9 @@ if TYPE_CHECKING:
 _PROCESSOR = 0.001  # seconds a request
 _LATE = 0.0005  # seconds, of a timer
 _LATE_WHEN_BUSY = 0.005
+_WORSE = 7 / 6  # times as long
 _JITTER = 0.2  # of the latency
-_LOOKED_THROUGH = 10_000  # requests of the queue that are looked through for another one
+_RUNS = 3.0  # times as long as it is held up, on a busy machine
 
 
 @dataclass
@@ -94,27 +102,33 @@ class Crawl:
         self.queue: list[str] = list(scenario.urls)
         self.law = law(self)
         self.now = 0.0
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._events: list[tuple[float, int, Callable[[], None], bool]] = []
         self._order = count()
         self._in_flight = 0
         self._free_at = 0.0
         self._wakes_at = inf
+        self._held_up_from = self._held_up_to = 0.0
         self._sent: set[str] = set()
         self._got_again: set[str] = set()
         self._sent_at = 0.0
-        gettable = sum(not self.server.is_dead(url) for url in self.queue)
-        self.result = Result(len(self.queue), gettable)
+        gettable = sum(not self.server.is_dead(url) for url in scenario.urls)
+        self.result = Result(len(scenario.urls), gettable)
 
     def run(self) -> Result:
         """Run to the end, or for as long as the scenario says."""
         self._go_on()
         while self._events:
-            at, _, what = heapq.heappop(self._events)
+            at, _, what, is_ours = heapq.heappop(self._events)
             if at > self.scenario.most_seconds:
                 break
             self.now = at
-            what()
-            self._go_on()
+            if not is_ours:
+                what()
+            elif self._runs_at(at) > at:
+                self.at(self._runs_at(at), what)
+            else:
+                what()
+                self._go_on()
         self.result.ended = self.now
         return self.result
 
@@ -132,8 +146,8 @@ class Crawl:
             self.result.failed_unsent += 1
 
     def at(self, when: float, what: Callable[[], None]) -> None:
-        """Do something then."""
-        heapq.heappush(self._events, (when, next(self._order), what))
+        """Do something then, or as soon as the crawl runs."""
+        heapq.heappush(self._events, (when, next(self._order), what, True))
 
     def send_again(self, url: str) -> None:
         """Ask for a page that was got already, to see how the site is."""
@@ -143,6 +157,19 @@ class Crawl:
     def is_again(self, url: str) -> bool:
         """Return whether the page was got already."""
         return url in self._got_again
+
+    def _runs_at(self, now: float) -> float:
+        """Return when the crawl runs next: a busy machine holds all of it up, timers and answers.
+
+        Never of an earlier time than before.
+        """
+        mean = self.scenario.held_up
+        if not mean:
+            return now
+        while self._held_up_to <= now:
+            self._held_up_from = self._held_up_to + self.random.expovariate(1 / (_RUNS * mean))
+            self._held_up_to = self._held_up_from + self.random.uniform(0, 2 * mean)
+        return now if now < self._held_up_from else self._held_up_to
 
     def _go_on(self) -> None:
         while self.queue and self._in_flight < self.scenario.in_flight:
@@ -177,11 +204,16 @@ class Crawl:
         self._in_flight += 1
         self._sent.add(url)
         result.sent += 1
-        result.longest_silence = max(result.longest_silence, self.now - self._sent_at)
-        self._sent_at = self.now
-        result.early += self.server.is_early(self.now)
         latency = scenario.latency * self.random.uniform(1 - _JITTER, 1 + _JITTER)
         told = self.law.sent(url, self.now)
+
+        def leaves() -> None:
+            result.longest_silence = max(result.longest_silence, self.now - self._sent_at)
+            self._sent_at = self.now
+            result.early += self.server.is_early(self.now)
+            heapq.heappush(
+                self._events, (self.now + latency / 2, next(self._order), reaches, False)
+            )
 
         def reaches() -> None:
             answer = self.server.answer(self.now, url)
@@ -200,14 +232,17 @@ class Crawl:
                 result.refused += 1
                 self.law.refused(told, url, self.now, answer or None)
 
-        self.at(self.now + latency / 2, reaches)
+        if scenario.held_up:  # what is handed out goes through middlewares and to a socket
+            self.at(self._free_at, leaves)
+        else:
+            leaves()
 
 
 class Ours:
     """The state of a site as it is, with a queue at its simplest around it."""
 
     def __init__(self, crawl: Crawl) -> None:
-        self._it = SiteAndQueue(crawl)
+        self._it = SiteAndQueue(crawl) if crawl.scenario.names == 1 else QueueOfNames(crawl)
         for name in ("due", "take", "sent", "answered", "refused"):
             setattr(self, name, getattr(self._it, name))
 
@@ -299,7 +334,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--against", type=Path)
     options = parser.parse_args()
+    seconds: dict[str, list[float]] = {}
     print(
         f"{'scenario':26} {'law':6} {'got':>11} {'worst':>5} {'unsent':>6}"
         f" {'dead':>5} {'refused %':>10}"
@@ -319,8 +357,13 @@ def main() -> None:
             def tenth(values: list[float]) -> float:
                 return sorted(values)[len(values) // 10]
 
+            if law == "ours":
+                took = [seconds_for_all(one) for one in some]
+                seconds[name] = [median(took), max(took)]
             rate = of(lambda one: one.rate)
             share = f"{rate / scenario.allowed:6.0%}" if scenario.allowed else "     -"
+            if scenario.ideal:
+                share = f"{of(lambda one: one.last_good) / scenario.ideal:5.2f}x"
             print(
                 f"{name:26} {law:6} {of(lambda one: one.got):5.0f}/{some[0].gettable:5}"
                 f" {of(lambda one: one.got, min):5.0f}"
@@ -335,6 +378,30 @@ def main() -> None:
                 f" {of(lambda one: one.early):5.0f} {of(lambda one: one.ended):7.0f}",
                 flush=True,
             )
+    if options.write:
+        options.write.write_text(json.dumps(seconds, indent=1))
+    if options.against:
+        compare(json.loads(options.against.read_text()), seconds)
+
+
+def seconds_for_all(result: Result) -> float:
+    """Return the seconds of a crawl, as many times more as it lost pages."""
+    return result.last_good * result.gettable / max(1, result.got)
+
+
+def compare(before: dict[str, list[float]], now: dict[str, list[float]]) -> None:
+    """Print how many times as long it takes now as it took before: medians, and worst."""
+    rows = [name for name in now if name in before and all(before[name]) and all(now[name])]
+    ratios = {name: [now[name][i] / before[name][i] for i in (0, 1)] for name in rows}
+    both = [exp(fmean(log(ratio[i]) for ratio in ratios.values())) for i in (0, 1)]
+    print(f"{len(rows)} rows: {both[0]:.3f} of the medians, {both[1]:.3f} of the worst")
+    for name, (middle, worst) in ratios.items():
+        if max(middle, worst) > _WORSE:
+            print(
+                f"  {name}: median {before[name][0]:.1f} -> {now[name][0]:.1f} s ({middle:.2f}),",
+                end="",
+            )
+            print(f" worst {before[name][1]:.1f} -> {now[name][1]:.1f} s ({worst:.2f})")
 
 
 if __name__ == "__main__":

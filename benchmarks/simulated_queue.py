@@ -145,3 +145,66 @@ class SiteAndQueue:
 
     def _look(self) -> None:
         self._look_aside(self.crawl.now)
+
+
+class _OfOneName:
+    """The part of a crawl that is of one name: a queue of its own, and the rest of the crawl."""
+
+    def __init__(self, crawl: Crawl, queue: list[str]) -> None:
+        self._crawl = crawl
+        self.queue = queue
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._crawl, name)
+
+    def put_back(self, url: str) -> None:
+        """Take back a request that was refused."""
+        self.queue.insert(0, url)
+
+
+class QueueOfNames:
+    """The sites of one address, each with its queue, by turns."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        queues: dict[str, list[str]] = {}
+        for url in crawl.queue:
+            queues.setdefault(_name(url), []).append(url)
+        self._parts = {name: _OfOneName(crawl, queue) for name, queue in queues.items()}
+        self._sites = {name: SiteAndQueue(part) for name, part in self._parts.items()}  # type: ignore[arg-type]
+        self._order = list(self._parts)
+        crawl.queue = self  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return sum(len(part.queue) for part in self._parts.values())
+
+    def due(self, now: float) -> float:
+        """Return when the first of them may be asked."""
+        return min(
+            (self._sites[name].due(now) for name, part in self._parts.items() if part.queue),
+            default=inf,
+        )
+
+    def take(self, now: float) -> str | None:
+        """Take a request of the site that has waited longest of those that may be asked."""
+        for name in self._order:
+            if self._parts[name].queue and self._sites[name].due(now) <= now:
+                self._order.remove(name)
+                self._order.append(name)
+                return self._sites[name].take(now)
+        return None
+
+    def sent(self, url: str, now: float) -> Any:
+        """Note that it is sent."""
+        return self._sites[_name(url)].sent(url, now)
+
+    def answered(self, flight: Flight, url: str, now: float) -> None:
+        """Note a good answer."""
+        self._sites[_name(url)].answered(flight, url, now)
+
+    def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
+        """Note a refusal."""
+        self._sites[_name(url)].refused(flight, url, now, retry_after)
+
+
+def _name(url: str) -> str:
+    return url.split("/")[2]

@@ -1,14 +1,14 @@
-"""The servers that ``laws.py`` simulates, and how they are asked."""
+"""The servers that ``laws.py`` simulates; ``simulated_scenarios.py`` says how they are asked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf
+from collections import deque
+from math import inf, pi, sin
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 NO_TIME = 0.0
 """A refusal that names no time; else its seconds. A good answer is None."""
@@ -42,11 +42,17 @@ class Bucket(Server):
 
     def answer(self, now: float, _url: str) -> float | None:
         """Refuse what does not fit into the bucket."""
-        level = max(0.0, self._level - (now - self._at) * self.rate)
-        if level > self.burst:
+        if self.is_full(now):
             return NO_TIME
-        self._level, self._at = level + 1, now
+        self._level, self._at = self._level_at(now) + 1, now
         return None
+
+    def is_full(self, now: float) -> bool:
+        """Return whether one more does not fit."""
+        return self._level_at(now) > self.burst
+
+    def _level_at(self, now: float) -> float:
+        return max(0.0, self._level - (now - self._at) * self.rate)
 
 
 class Moving(Bucket):
@@ -63,8 +69,51 @@ class Moving(Bucket):
         return super().answer(now, url)
 
 
+class Swinging(Bucket):
+    """A limit that goes up and down, as of a server that others ask as well."""
+
+    def __init__(self, rate: float, burst: float, by: float, seconds: float) -> None:
+        super().__init__(rate, burst)
+        self._middle, self._by, self._seconds = rate, by, seconds
+
+    def answer(self, now: float, url: str) -> float | None:
+        """Refuse by the limit of the time."""
+        self.rate = self._middle * (1 + self._by * sin(2 * pi * now / self._seconds))
+        return super().answer(now, url)
+
+
+class Buckets(Server):
+    """Several ``limit_req`` for one location: what one refuses fills none."""
+
+    def __init__(self, *buckets: Bucket) -> None:
+        self._buckets = buckets
+
+    def answer(self, now: float, url: str) -> float | None:
+        """Refuse what does not fit into any."""
+        if any(bucket.is_full(now) for bucket in self._buckets):
+            return NO_TIME
+        for bucket in self._buckets:
+            bucket.answer(now, url)
+        return None
+
+
+class Quota(Server):
+    """So many in any so many seconds, whenever they begin."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._seconds = seconds
+        self._let_through: deque[float] = deque([-inf] * most, maxlen=most)
+
+    def answer(self, now: float, _url: str) -> float | None:
+        """Refuse what is one too many."""
+        if now - self._let_through[0] < self._seconds:
+            return NO_TIME
+        self._let_through.append(now)
+        return None
+
+
 class Window(Server):
-    """So many in so many seconds."""
+    """So many in so many seconds, from the first one on."""
 
     def __init__(self, most: int, seconds: float, *, names_time: bool) -> None:
         self._most, self._seconds, self._names_time = most, seconds, names_time
@@ -81,7 +130,7 @@ class Window(Server):
 
 
 class AtOnce(Server):
-    """So many at once; the others are refused."""
+    """So many at once, as nginx's ``limit_conn``; the others are refused."""
 
     def __init__(self, most: int) -> None:
         self._most, self._now = most, 0
@@ -179,6 +228,21 @@ class Ban(Server):
         return self._grace < now < self._until
 
 
+class EachName(Server):
+    """A server for each of the names of one address."""
+
+    def __init__(self, make: Callable[[str], Server]) -> None:
+        self._make = make
+        self._servers: dict[str, Server] = {}
+
+    def answer(self, now: float, url: str) -> float | None:
+        """Ask the one with the name."""
+        name = url.split("/")[2]
+        if name not in self._servers:
+            self._servers[name] = self._make(name)
+        return self._servers[name].answer(now, url)
+
+
 class All(Server):
     """Refuses what any of some servers refuses; one that refuses does not count it."""
 
@@ -205,137 +269,3 @@ class All(Server):
     def is_early(self, now: float) -> bool:
         """Return whether it is early for any."""
         return any(server.is_early(now) for server in self._servers)
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A server, and how it is asked."""
-
-    server: Callable[[random.Random], Server]
-    urls: Sequence[str]
-    in_flight: int = 8
-    latency: float = 0.05
-    """Seconds from sending to the answer."""
-    is_busy: bool = False
-    allowed: float = 0.0
-    """Pages a second that the server lets through; 0: no such number."""
-    most_seconds: float = 20_000.0
-
-
-def flat(number: int) -> list[str]:
-    """Return URLs without a path in common."""
-    return [f"/p{one}" for one in range(number)]
-
-
-def with_section(before: int, dead: int, after: int) -> list[str]:
-    """Return URLs, some of them in the section ``/dead/``."""
-    good = [f"/s{one % 7}/p{one}" for one in range(before + after)]
-    return [*good[:before], *(f"/dead/p{one}" for one in range(dead)), *good[before:]]
-
-
-def in_dead(url: str) -> bool:
-    """Return whether a URL is in the section."""
-    return url.startswith("/dead/")
-
-
-def spread(number: int, every: int) -> list[str]:
-    """Return URLs, each so manieth of them in the section, by turns."""
-    return [f"/dead/p{one}" if one % every == 0 else f"/s{one % 7}/p{one}" for one in range(number)]
-
-
-def some(first: int, last: int) -> Callable[[str], bool]:
-    """Return whether a flat URL is one of these."""
-    dead = {f"/p{one}" for one in range(first, last)}
-    return dead.__contains__
-
-
-def limit(rate: float, burst: float, pages: int, latency: float, **more: object) -> Scenario:
-    """Return nginx with a limit."""
-    return Scenario(
-        lambda _: Bucket(rate, burst), flat(pages), latency=latency, allowed=rate, **more
-    )
-
-
-def chance(share: float, pages: int = 2_000) -> Scenario:
-    """Return a site of which one server is bad; it bears 160 pages a second."""
-    return Scenario(lambda one: Chance(share, one), flat(pages))
-
-
-def down(seconds: float, pages: int = 400, **more: object) -> Scenario:
-    """Return a site that is down after a second, for a while."""
-    return Scenario(
-        lambda one: Down((1.0, 1.0 + seconds * one.uniform(0.95, 1.05))), flat(pages), **more
-    )
-
-
-SCENARIOS: dict[str, Scenario] = {
-    "22 dead, path": Scenario(lambda _: Dead(in_dead), with_section(60, 22, 118)),
-    "22 dead, flat": Scenario(lambda _: Dead(some(60, 82)), flat(200)),
-    "111 dead, path": Scenario(lambda _: Dead(in_dead), with_section(40, 111, 49)),
-    "111 dead, by turns": Scenario(lambda _: Dead(in_dead), spread(200, 2)),
-    "111 dead, flat": Scenario(lambda _: Dead(some(40, 151)), flat(200)),
-    "30 dead first": Scenario(lambda _: Dead(in_dead), with_section(0, 30, 170)),
-    "dead behind 30/s": Scenario(
-        lambda _: All(Dead(in_dead), Bucket(30, 5)), with_section(40, 111, 49)
-    ),
-    "dead and 5 % chance": Scenario(
-        lambda one: All(Dead(in_dead), Chance(0.05, one)), with_section(40, 111, 49)
-    ),
-    "chance 0.5 %": chance(0.005, 4_000),
-    "chance 1 %": chance(0.01),
-    "chance 5 %": chance(0.05, 1_000),
-    "chance 10 %": chance(0.10, 600),
-    "chance 20 %": chance(0.20, 400),
-    "30/5 and 1 % chance": Scenario(
-        lambda one: All(Chance(0.01, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
-    ),
-    "30/5 and 5 % chance": Scenario(
-        lambda one: All(Chance(0.05, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
-    ),
-    "down 2 s": down(2.0),
-    "down 3 s": down(3.0),
-    "down 30 s": down(30.0),
-    "down 600 s": down(600.0),
-    "down 3,000 s": down(3_000.0),
-    "down thrice": Scenario(lambda _: Down((1, 31), (61, 91), (121, 151)), flat(9_000)),
-    "down, names the time": Scenario(lambda _: Down((1, 10), (12, 21), names_time=True), flat(800)),
-    "flapping 10, 5": Scenario(lambda _: Flapping(10, 5), flat(5_000)),
-    "ban that doubles": Scenario(lambda _: Ban(5, 5, 3.0), flat(150)),
-    "30/5, 1 ms": limit(30, 5, 600, 0.001),
-    "30/5, 20 ms": limit(30, 5, 600, 0.02),
-    "30/5, 100 ms": limit(30, 5, 600, 0.1),
-    "30/5, busy": limit(30, 5, 600, 0.001, is_busy=True),
-    "200/5, 1 ms": limit(200, 5, 2_000, 0.001),
-    "200/5, busy": limit(200, 5, 2_000, 0.001, is_busy=True),
-    "200/5, 5,000 pages": limit(200, 5, 5_000, 0.001),
-    "5/5, 1 ms": limit(5, 5, 60, 0.001),
-    "200/0, 1 ms": limit(200, 0, 2_000, 0.001),
-    "30/0, 1 ms": limit(30, 0, 600, 0.001),
-    "100 per 60 s": Scenario(lambda _: Window(100, 60, names_time=False), flat(500)),
-    "100 per 60 s, named": Scenario(lambda _: Window(100, 60, names_time=True), flat(500)),
-    "3 at once": Scenario(lambda _: AtOnce(3), flat(500)),
-    "bears 100/s, down 30 s": Scenario(
-        lambda _: Down((2, 32)), flat(2_000), latency=0.08, allowed=100
-    ),
-    "100/s after 30 s down": Scenario(
-        lambda _: All(Down((2, 32)), Bucket(100, 20)), flat(2_000), latency=0.02, allowed=100
-    ),
-    "30 to 15 a second": Scenario(
-        lambda _: Moving(30, 5, 10, 15), flat(600), latency=0.001, allowed=15
-    ),
-    "30 to 60 a second": Scenario(
-        lambda _: Moving(30, 5, 10, 60), flat(1_200), latency=0.001, allowed=60
-    ),
-    # Not tuned on.
-    "2/2, 20 ms": limit(2, 2, 60, 0.02),
-    "12/3, 20 ms": limit(12, 3, 300, 0.02),
-    "70/10, 20 ms": limit(70, 10, 1_000, 0.02),
-    "110/3, 5 ms": limit(110, 3, 1_500, 0.005),
-    "450/8, 1 ms": limit(450, 8, 4_000, 0.001),
-    "chance 0.3 %": chance(0.003, 4_000),
-    "chance 3 %": chance(0.03, 1_000),
-    "chance 15 %": chance(0.15, 400),
-    "70/10 and 2 % chance": Scenario(
-        lambda one: All(Chance(0.02, one), Bucket(70, 10)), flat(1_000), latency=0.02, allowed=70
-    ),
-}

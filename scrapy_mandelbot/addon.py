@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockRobotsTxtMiddleware
@@ -20,27 +20,14 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.checks import refusing
+from scrapy_mandelbot.checks import is_class_of, refusing
 from scrapy_mandelbot.config import DURABLE, check_settings, is_server, read_setting
-from scrapy_mandelbot.console import PauseConsole
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware, RobotsTxtMiddleware
-from scrapy_mandelbot.fleet.shared_scheduler import SharedJobScheduler
-from scrapy_mandelbot.hooks import SpiderHooks
-from scrapy_mandelbot.job.job import FILE, keeps_job
-from scrapy_mandelbot.job.job_scheduler import JobScheduler
-from scrapy_mandelbot.job.middleware import JobMiddleware
-from scrapy_mandelbot.job.requests import are_scrapys_queues
-from scrapy_mandelbot.purposes import TermsMiddleware, UsageMiddleware, UsageObeyingMiddleware
-from scrapy_mandelbot.queue.parking import ParkingScheduler
-from scrapy_mandelbot.queue.site_queue import SiteQueue
-from scrapy_mandelbot.report.metrics import CrawlMetrics
-from scrapy_mandelbot.report.report_file import CrawlReport
-from scrapy_mandelbot.report.summary import CrawlSummary
-from scrapy_mandelbot.sitemap_crawl.follower import SitemapFollower
-from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
+from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings, Settings
     from typing_extensions import Self
@@ -51,6 +38,54 @@ _PACKAGE = __name__.partition(".")[0]
 _ADDON = SETTINGS_PRIORITIES["addon"]
 _FIRST = -1_000_000
 _SHARED = "scrapy_mandelbot.SharedJobScheduler"
+
+
+class Component(NamedTuple):
+    """A component of the package by its import path, so that what is off is not imported."""
+
+    setting: str
+    name: str
+    """Its import path within the package."""
+    order: int
+    is_on: Callable[[BaseSettings], bool] = lambda _: True
+    """Whether the settings ask for it."""
+
+
+def _sets(*names: str) -> Callable[[BaseSettings], bool]:
+    """Return what tells whether one of these settings is there, and is not off."""
+    return lambda settings: any(settings.get(name) not in _OFF for name in names)
+
+
+def _retries_terms(settings: BaseSettings) -> bool:
+    return bool(TERMS_STATUSES & {*map(int, settings.getlist("RETRY_HTTP_CODES"))})
+
+
+def _has_console(settings: BaseSettings) -> bool:
+    return settings.getbool("TELNETCONSOLE_ENABLED")
+
+
+_OFF = (None, "", "off", "signal", False)
+_OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
+_DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
+COMPONENTS = (
+    Component(_DOWNLOADS, "account.Account", _FIRST),
+    Component(_DOWNLOADS, "RobotsTxtMiddleware", 100),
+    Component(_DOWNLOADS, "PauseMiddleware", 950),
+    Component(_DOWNLOADS, "signing.SigningMiddleware", 960, _sets("MANDELBOT_SIGN")),
+    Component(_DOWNLOADS, "purposes.UsageMiddleware", 105, _OF_USE),
+    Component(_DOWNLOADS, "purposes.TermsMiddleware", 560, _retries_terms),
+    Component(_SPIDERS, "RobotTagsMiddleware", 40),
+    Component(_SPIDERS, "JobMiddleware", _FIRST, _sets("JOBDIR", "MANDELBOT_JOB")),
+    Component(_SPIDERS, "purposes.UsageObeyingMiddleware", 39, _OF_USE),
+    Component(_EXTENSIONS, "addon.QueueSetup", _FIRST),
+    Component(_EXTENSIONS, "SpiderHooks", 500),
+    Component(_EXTENSIONS, "PauseConsole", 500, _has_console),
+    Component(_EXTENSIONS, "SitemapFollower", 500, _sets("MANDELBOT_SITEMAPS", "JOBDIR")),
+    Component(_EXTENSIONS, "CrawlSummary", 500),
+    Component(_EXTENSIONS, "CrawlMetrics", 500, _sets("MANDELBOT_METRICS")),
+    Component(_EXTENSIONS, "CrawlReport", 500, _sets("MANDELBOT_REPORT")),
+)
+"""All of them; which ones a crawl has, its settings say."""
 
 
 class Addon:
@@ -77,25 +112,9 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
         settings.set("ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon")
         _switch_off(settings, "DOWNLOADER_MIDDLEWARES", StockRobotsTxtMiddleware)
-        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, 100)
-        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", PauseMiddleware, 950)
-        _switch_on(settings, "SPIDER_MIDDLEWARES", RobotTagsMiddleware, 40)
-        _switch_on(settings, "SPIDER_MIDDLEWARES", JobMiddleware, _FIRST)
-        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", UsageMiddleware, 105)
-        _switch_on(settings, "DOWNLOADER_MIDDLEWARES", TermsMiddleware, 560)
-        _switch_on(settings, "SPIDER_MIDDLEWARES", UsageObeyingMiddleware, 39)
-        _switch_on(settings, "EXTENSIONS", QueueSetup, _FIRST)
-        _switch_on(settings, "EXTENSIONS", SpiderHooks, 500)
-        _switch_on(settings, "EXTENSIONS", PauseConsole, 500)
-        _switch_on(settings, "EXTENSIONS", SitemapFollower, 500)
-        _switch_on(settings, "EXTENSIONS", CrawlSummary, 500)
-        if settings.get("MANDELBOT_SIGN"):
-            signing = load_object("scrapy_mandelbot.signing.SigningMiddleware")
-            _switch_on(settings, "DOWNLOADER_MIDDLEWARES", signing, 960)
-        if settings.get("MANDELBOT_METRICS"):
-            _switch_on(settings, "EXTENSIONS", CrawlMetrics, 500)
-        if settings.get("MANDELBOT_REPORT"):
-            _switch_on(settings, "EXTENSIONS", CrawlReport, 500)
+        for one in COMPONENTS:
+            if one.is_on(settings):
+                _switch_on(settings, one.setting, f"{_PACKAGE}.{one.name}", one.order)
 
 
 class QueueSetup:
@@ -138,11 +157,11 @@ def put_site_queue(settings: BaseSettings) -> None:
         "CONCURRENT_REQUESTS_PER_IP"
     ):
         return
-    elif not _is_the_projects(settings, name) or queue_class in {
-        DownloaderAwarePriorityQueue,
-        ScrapyPriorityQueue,
-        SiteQueue,
-    }:
+    elif (
+        not _is_the_projects(settings, name)
+        or queue_class in {DownloaderAwarePriorityQueue, ScrapyPriorityQueue}
+        or is_class_of(queue_class, "scrapy_mandelbot.SiteQueue")
+    ):
         priority = max(settings.getpriority(name) or 0, _ADDON)
         settings.set(name, "scrapy_mandelbot.SiteQueue", priority)
         if scheduler_class is Scheduler and is_server(str(settings.get("MANDELBOT_JOB"))):
@@ -166,6 +185,10 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
     """Have requests kept so that a crash loses none, where the project leaves that to Scrapy."""
     if read_setting(settings, "job") != DURABLE:
         return
+    from scrapy_mandelbot.job.requests import (  # noqa: PLC0415 -- only where there is a job
+        are_scrapys_queues,
+    )
+
     if not are_scrapys_queues(settings):
         logger.info(
             "JOBDIR has Scrapy's form and does not survive a crash, as DUPEFILTER_CLASS or a disk"
@@ -182,8 +205,12 @@ def _put_scheduler(settings: BaseSettings, scheduler: str | type) -> None:
 
 def _warn_of_other_job(settings: BaseSettings) -> None:
     """Say so where JOBDIR holds a job that this run does not go on with."""
-    file = Path(settings["JOBDIR"] or "", FILE)
-    if settings["JOBDIR"] and file.exists() and not keeps_job(settings):
+    if not settings["JOBDIR"]:
+        return
+    from scrapy_mandelbot.job.job import FILE, keeps_job  # noqa: PLC0415 -- only where there is one
+
+    file = Path(settings["JOBDIR"], FILE)
+    if file.exists() and not keeps_job(settings):
         logger.warning(
             "%s holds a job that this run does not go on with, as requests are kept by %s. What"
             " waits there is left as it is.",
@@ -192,7 +219,7 @@ def _warn_of_other_job(settings: BaseSettings) -> None:
         )
 
 
-def _switch_on(settings: BaseSettings, name: str, component: type, order: int) -> None:
+def _switch_on(settings: BaseSettings, name: str, component: str, order: int) -> None:
     """Add a component of the package's own, unless the project has it already, or has it off."""
     components = settings.getdict(name)
     if any(_is(key, component) for key in components):
@@ -214,17 +241,18 @@ def _switch_off(settings: BaseSettings, name: str, component: type) -> None:
     settings.set(name, components, settings.getpriority(name) or 0)
 
 
-def _is(key: Any, component: type) -> bool:
-    """Return whether a class or an import path means the component, importing nothing of others.
+def _is(key: Any, component: type | str) -> bool:
+    """Return whether a class or an import path means the component, importing nothing.
 
     What is not imported yet cannot be a class that is.
     """
     if not isinstance(key, str):
-        return bool(key == component)
+        return is_class_of(key, component) if isinstance(component, str) else key is component
     module, _, name = key.rpartition(".")
-    if module.partition(".")[0] == _PACKAGE:  # its names are imported when first asked for
-        return bool(load_object(key) == component)
-    return getattr(sys.modules.get(module), "__dict__", {}).get(name) is component
+    if isinstance(component, str) and module.partition(".")[0] == _PACKAGE:
+        return name == component.rpartition(".")[2]
+    found = getattr(sys.modules.get(module), "__dict__", {}).get(name)
+    return found is not None and _is(found, component)
 
 
 def _is_the_projects(settings: BaseSettings, name: str) -> bool:
@@ -238,5 +266,8 @@ def _is_scheduler(scheduler_class: Any) -> bool:
 def _is_scrapys(scheduler_class: type) -> bool:
     """Return whether the scheduler is Scrapy's own, or a subclass: one with our queue in it."""
     # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
-    ours = {Scheduler, ParkingScheduler, JobScheduler, SharedJobScheduler}
-    return bool(ours & set(scheduler_class.__mro__))
+    ours = ("scrapy_mandelbot.ParkingScheduler", "scrapy_mandelbot.JobScheduler", _SHARED)
+    return any(
+        one is Scheduler or any(is_class_of(one, path) for path in ours)
+        for one in scheduler_class.__mro__
+    )

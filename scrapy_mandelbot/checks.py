@@ -208,8 +208,9 @@ def _other_parser(project: Project) -> Iterator[Mistake]:
 def _missing_parts(project: Project) -> Iterator[Mistake]:
     """Components that are needed for what is set, and are not wired."""
     for part in _PARTS:
-        wired = project.orders(part.setting)
-        if any(_is_a(one, part.path) for one in wired) or not part.is_needed(project):
+        if not part.is_needed(project):
+            continue
+        if any(_is_a(one, part.path) for one in project.orders(part.setting)):
             continue
         if project.switches_off(part.setting, part.path):
             text = f"{part.path} is switched off in {part.setting}: {part.lack}."
@@ -226,8 +227,8 @@ def _other_queue(project: Project) -> Iterator[Mistake]:
     cost = "requests of a paused site hold places of the downloader, and slow other sites."
     if _is_a(scheduler, "scrapy_mandelbot.ParkingScheduler"):
         return
-    if not {scrapy.core.scheduler.Scheduler, load_object("scrapy_mandelbot.JobScheduler")} & set(
-        scheduler.__mro__
+    if scrapy.core.scheduler.Scheduler not in scheduler.__mro__ and not _is_a(
+        scheduler, "scrapy_mandelbot.JobScheduler"
     ):
         text = f"SCHEDULER is {_name(scheduler)}, and no add-on puts a ParkingScheduler around it"
         yield Mistake(logging.WARNING, f"{text}: {cost}")
@@ -424,8 +425,17 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 def _is_a(component: Any, path: str) -> bool:
     """Return whether a class, or the one of an import path, is the other or a subclass of it."""
-    component, other = load_object(component), load_object(path)
-    return isinstance(component, type) and other in component.__mro__
+    component = load_object(component)
+    return isinstance(component, type) and any(is_class_of(one, path) for one in component.__mro__)
+
+
+def is_class_of(one: Any, path: str) -> bool:
+    """Return whether a class is the one of an import path, without importing what is not there.
+
+    Its name and its package tell: no two classes of the package have one name.
+    """
+    package, name = path.partition(".")[0], path.rpartition(".")[2]
+    return getattr(one, "__name__", "") == name and one.__module__.partition(".")[0] == package
 
 
 def _name(component: Any) -> str:

@@ -101,9 +101,7 @@ def _idle(name: str, value: object) -> bool | str | None:
 
 
 def _store(name: str, value: object) -> str:
-    """Return the name of a kind of store, the path of a file, or the URL of a server: what looks
-    like none of them is an error, as "memroy" would be a file of that name.
-    """  # noqa: D205 -- one sentence
+    """Return a kind of store, the path of a file, or a URL; "memroy" would be none of them."""
     text = str(value)
     if is_server(text):
         return _server(name, text)
@@ -418,6 +416,7 @@ class Config:
     job: str = field(metadata=_setting("MANDELBOT_JOB", _job, DURABLE))
     job_sync: str = field(metadata=_setting("MANDELBOT_JOB_SYNC", _one_of(*JOB_SYNCS), "normal"))
     job_name: str | None = field(metadata=_setting("MANDELBOT_JOB_NAME", _name_or_none))
+    job_deliveries: int = field(metadata=_setting("MANDELBOT_JOB_DELIVERIES", _count(1), 3))
     job_lease: float = field(metadata=_setting("MANDELBOT_JOB_LEASE", _lease, 30))
     job_idle: float | None = field(metadata=_setting("MANDELBOT_JOB_IDLE", _seconds_or_none))
     purposes: tuple[str, ...] = field(metadata=_setting("MANDELBOT_PURPOSE", _purposes))

@@ -27,14 +27,13 @@ CLASSES = [
     if isinstance(one, ast.ClassDef)
 ]
 
-MOST_MODULES = 212
-MOST_LINES = 42_500
+MOST_MODULES = 213
+MOST_LINES = 43_500
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "config.py": 568,
-    "events.py": 524,
+    "config.py": 567,
+    "events.py": 512,
     "queue/site_queue.py": 499,
-    "report/site_record.py": 503,
     "store/sqlite.py": 461,
     "throttle/throttle.py": 517,
 }

@@ -14,10 +14,11 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import is_server, read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job.job import CLAIMED, FILE, LOCK
+from scrapy_mandelbot.job.commits import ASIDE, CLAIMED, bring_back, read_numbers
+from scrapy_mandelbot.job.job import FILE, LOCK
 from scrapy_mandelbot.job.job_file import JobLock, as_ours, connect_to_read, read_states
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.site_states import IN_JOB, read_left
+from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.queue.names import parts_of_name
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, cut, joined
@@ -105,6 +106,10 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     sites = counted(len(report["sites"]), "site")
     requests = counted(report["waiting"], "request")
     told = [f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"]
+    told += [
+        f"{counted(count, 'request')} set aside: {cut(why, 200)}"
+        for why, count in report["set_aside"].items()
+    ]
     shown = report["sites"][:_MOST]
     if not shown:
         return joined(told)
@@ -191,7 +196,7 @@ def look_at_job(job: Invocation) -> Result:
         waits = waits._replace(pauses=pauses | store.get_pauses(), turns=store.get_turns(now))
         store.close()
     report = of_job(found.lines, found.in_flight, waits)
-    report |= {"folder": str(folder), "running": is_running}
+    report |= {"folder": str(folder), "running": is_running, "set_aside": found.given_up}
     return Result(0, report, text(report, job.terminal.paint))
 
 
@@ -213,6 +218,7 @@ def _look_at_shared(job: Invocation) -> Result:
     waits = Waits(time.time(), int(read_setting(job.settings, "pause_tries")), {})
     report = of_job(lines, in_flight, waits)
     report |= {"folder": f"{without_credentials(url)}#{name}", "running": bool(workers)}
+    report["set_aside"] = {}
     return Result(0, report, text(report, job.terminal.paint))
 
 
@@ -227,6 +233,8 @@ class _JobContents(NamedTuple):
     """Of those that wait, by section."""
     left: list[tuple[str, LeftPause]]
     """Sites, and their pauses that were not over."""
+    given_up: dict[str, int]
+    """Why requests are set aside for good, and how many; they are in none of the above."""
 
 
 def _read(path: Path) -> _JobContents:
@@ -240,7 +248,10 @@ def _read(path: Path) -> _JobContents:
         with as_ours():
             row = database.execute("SELECT value FROM state WHERE name = ?", (CLAIMED,)).fetchone()
             claimed = json.loads(row[0]) if row else []
-            lines, in_flight = _by_line(database, None), _by_line(database, claimed)
+            row = database.execute("SELECT value FROM state WHERE name = ?", (ASIDE,)).fetchone()
+            why = read_numbers(row[0] if row else None)
+            in_flight, poisonous = _by_line(database, claimed), _by_line(database, list(why))
+            lines = _by_line(database, None) - poisonous
             kept = read_states(database, IN_JOB)
     finally:
         database.close()
@@ -252,7 +263,8 @@ def _read(path: Path) -> _JobContents:
     left = [
         (name.removeprefix(IN_JOB), one) for name, state in kept.items() for one in read_left(state)
     ]
-    return _JobContents(_by_key(lines), _by_key(in_flight), aside, left)
+    given_up = dict(Counter(why.values()))
+    return _JobContents(_by_key(lines), _by_key(in_flight), aside, left, given_up)
 
 
 def _by_key(lines: Counter[str]) -> Counter[str]:
@@ -275,7 +287,7 @@ def _requeue(folder: Path, site: str | None, *, is_running: bool) -> Result:
         raise CannotBeHadError(f"{folder}: a run has this job; its console can resume a site")
     keys = _forget_pauses(folder, site)
     text = "".join(f"{named(key)} is asked again by the next run\n" for key in keys)
-    remarks = [] if keys else [f"{site or 'no site'} is not paused or given up"]
+    remarks = [] if keys else [f"{site or 'no site'} is not paused, given up or set aside"]
     return Result(0 if keys else 1, {"requeued": keys}, text, remarks)
 
 
@@ -296,6 +308,8 @@ def _forget_pauses(folder: Path, site: str | None) -> list[str]:
                 if site in {None, kept}:
                     job.put_state(name, None)
                     keys.append(kept)
+            lines = bring_back(job, lambda line: site in {None, site_of_line(line)})
+            keys += [parts_of_name(line)[0] for line in lines]
             job.commit()
         finally:
             job.close()

@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from scrapy_mandelbot.commands import add_choices
 from scrapy_mandelbot.commands.use import FORMATS, VERBS, asks_a_site, check_use
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Command(ScrapyCommand):
             metavar="USE",
             help=f"explain: what the page is wanted for: {', '.join(_PURPOSES)}; may be repeated",
         )
-        _add_choices(group)
+        add_choices(group)
         group.add_argument(
             "--diff", action="store_true", help="fix: show what changes, not the whole file"
         )
@@ -202,29 +203,6 @@ class Command(ScrapyCommand):
 
         if self.settings is not None:
             self.exitcode = run(args, opts, self.settings, self.crawler_process)
-
-
-def _add_choices(group: _ArgumentGroup) -> None:
-    """Add the options of check that say what counts."""
-    group.add_argument(
-        "--select",
-        metavar="CODE",
-        action="append",
-        help="check: these findings alone; a code, or all of error, warning, note; may be repeated",
-    )
-    group.add_argument(
-        "--ignore", metavar="CODE", action="append", help="check: all but these findings"
-    )
-    group.add_argument(
-        "--fail-on",
-        choices=("error", "warning"),
-        help="check, audit: what is no success, warnings too, if not said otherwise",
-    )
-    group.add_argument(
-        "--config",
-        metavar="FILE",
-        help="check: the project's choices, else the nearest .robots-check.cfg",
-    )
 
 
 def _add_audit(group: _ArgumentGroup) -> None:

@@ -65,7 +65,11 @@ def check_use(args: list[str], opts: Namespace) -> None:
     if not args:
         raise UsageError
     if args[0] not in VERBS:
-        raise UsageError(f"there is no {args[0]!r}: it is one of {', '.join(VERBS)}")
+        from difflib import get_close_matches  # noqa: PLC0415 - not loaded where all is right
+
+        meant = get_close_matches(args[0], VERBS, 1)
+        hint = f"{meant[0]} is meant, most likely" if meant else f"it is one of {', '.join(VERBS)}"
+        raise UsageError(f"there is no {args[0]!r}: {hint}")
     verb = VERBS[args[0]]
     unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
     if unknown:

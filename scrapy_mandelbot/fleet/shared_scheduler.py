@@ -49,6 +49,9 @@ class SharedJobScheduler(JobScheduler):
             raise JobError("SharedJobScheduler needs a Redis as MANDELBOT_JOB")
         return cls(crawler, worker)
 
+    def __len__(self) -> int:
+        return len(self._queue)
+
     def open(self, spider: Spider) -> None:
         """Take the first sites.
 

@@ -1,7 +1,8 @@
-"""When a job is committed, and what is done where that fails."""
+"""When a job is committed, what is done where that fails, and what is made of a run that died."""
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,7 +11,7 @@ from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_store import CannotKeepError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from scrapy import Spider
 
@@ -163,6 +164,11 @@ class Commits:
             self._job.saved_again()
         return None
 
+    def at_once(self) -> None:
+        """Commit, unless that has failed: then it is tried again from time to time."""
+        if self._error is None:
+            self.now()
+
     def close(self) -> None:
         """Make no commit any more but by :meth:`now`."""
         self._is_closed = True
@@ -202,3 +208,103 @@ class Commits:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+CLAIMED = "claimed"
+"""In the job's state: the numbers of the requests that were in flight at the last commit."""
+DEATHS = "deaths"
+"""In the job's state: by number, in how many deaths a request was in flight."""
+ASIDE = "aside"
+"""In the job's state: by number, why a request is set aside."""
+FEW = 8
+"""As many go out at a time that were in flight at a death."""
+
+
+class Deliveries:
+    """Counts by request in how many deaths it was in flight, and withholds those that have any.
+
+    A page may kill the process whose callback reads it, in each run anew. Which one it was cannot
+    be told from the others in flight, so all of them wait until nothing else is left to do. Then
+    few are handed out at a time, and alone those that another death would set aside.
+
+    Args:
+        store: the job, just opened.
+        limit: deaths after which a request is set aside.
+        has_died: whether the last run was not closed.
+    """
+
+    def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
+        self._store = store
+        self._limit = limit
+        deaths = read_numbers(store.get_state(DEATHS))
+        if has_died:
+            for number in json.loads(store.get_state(CLAIMED) or b"[]"):
+                deaths[number] = deaths.get(number, 0) + 1
+        self._deaths: dict[int, int] = {}
+        self.lines: dict[int, str] = {}
+        """Of those that are withheld: the lines."""
+        for number, times in deaths.items():
+            line = store.withhold(number)
+            if line is not None:
+                self._deaths[number], self.lines[number] = times, line
+        self.waiting = sorted(
+            (number for number, times in self._deaths.items() if times < limit),
+            key=lambda number: (self._deaths[number], number),
+            reverse=True,
+        )
+        """Those that are to be handed out, the last one first."""
+        self.aside = {
+            number: f"{times} runs have died with it"
+            for number, times in self._deaths.items()
+            if times >= limit
+        }
+        """Those that are not, and why."""
+        self.in_flight: set[int] = set()
+        """Those that the last commit has as in flight."""
+        store.put_state(DEATHS, _written(self._deaths))
+        store.put_state(ASIDE, _written(self.aside))
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def take(self) -> list[tuple[int, str]]:
+        """Return numbers and lines of those that go out next, where nothing is in flight."""
+        deaths = self._deaths[self.waiting[-1]]
+        most = FEW if deaths + 1 < self._limit else 1
+        taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
+        del self.waiting[-len(taken) :]
+        return [(number, self.lines.pop(number)) for number in taken]
+
+    def set_aside(self, number: int, why: str) -> None:
+        """Have a request that was claimed be set aside, as long as this run goes on."""
+        self.aside[number] = why
+        self._store.put_state(ASIDE, _written(self.aside))
+
+    def keep(self, in_flight: set[int]) -> None:
+        """Have the next commit hold the numbers of what is in flight."""
+        self.in_flight = in_flight
+        self._store.put_state(CLAIMED, json.dumps(list(in_flight)).encode())
+
+
+def read_numbers(kept: bytes | None) -> dict[int, Any]:
+    """Return what is kept of requests by number."""
+    return {int(number): value for number, value in json.loads(kept or b"{}").items()}
+
+
+def bring_back(store: SqliteJob, is_wanted: Callable[[str], bool]) -> list[str]:
+    """Have the next run hand out requests that are set aside, of some lines; return their lines."""
+    deaths, aside = (read_numbers(store.get_state(one)) for one in (DEATHS, ASIDE))
+    lines = []
+    for number in list(aside):
+        line = store.line_of(number)
+        if line is None or is_wanted(line):
+            deaths.pop(number, None)
+            del aside[number]
+            lines += [] if line is None else [line]
+    store.put_state(DEATHS, _written(deaths))
+    store.put_state(ASIDE, _written(aside))
+    return lines
+
+
+def _written(values: Mapping[int, object]) -> bytes | None:
+    return json.dumps(values).encode() if values else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.commits import Commits, SpiderState
+from scrapy_mandelbot.job.commits import Commits, Deliveries, SpiderState
 from scrapy_mandelbot.job.feeds import Feeds, cut
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
 from scrapy_mandelbot.job.job_storage import JobStorage, Unacked
@@ -66,6 +65,9 @@ class RunningJob:
 
     # Told by the scheduler.
 
+    def begins(self, request: Request | None) -> None:
+        """Have kept for good that the callback of a request is about to run."""
+
     def settled(self, request: Request) -> None:
         """Note that nothing is left to do for a request. Never raises."""
         try:
@@ -89,7 +91,7 @@ class RunningJob:
         else:
             self._crawl.events.count(events.JOB_IN_MEMORY)
 
-    def unreadable(self, line: str, error: Exception) -> None:
+    def unreadable(self, line: str, number: int, error: Exception) -> None:  # noqa: ARG002 -- the contract's
         """Tell of a request that was kept, and cannot be made again."""
         self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
 
@@ -102,8 +104,8 @@ class RunningJob:
 
 
 FILE, LOCK = "job.sqlite", "job.lock"
-CLAIMED, CLEAN = "claimed", "clean"
-"""In the job's state: what was in flight at the last commit; that a run was closed."""
+CLEAN = "clean"
+"""In the job's state: that a run was closed."""
 _OFFSETS = "feeds"  # how long each file of items was
 _ATTRIBUTE = "_scrapy_mandelbot_job"
 
@@ -127,6 +129,8 @@ class Job(RunningJob):
         self._lock = JobLock(folder / LOCK)
         self.store = _open(folder, self._lock, is_synced=self._is_synced)
         self._was_closed = bool(self.store.get_state(CLEAN))
+        limit = self._crawl.config.job_deliveries
+        self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
         self._feeds = Feeds(crawler, is_synced=self._is_synced)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
         self._before_commits: list[Callable[[], None]] = []
@@ -171,10 +175,13 @@ class Job(RunningJob):
             ) from error
         self.store.put_state(CLEAN, None)
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
-        if len(self.storage):
+        waiting = len(self.storage) + len(self.deliveries)
+        if waiting:
             how = "was closed" if self._was_closed else "died"
-            lines = len(self.storage.lengths)
-            self._tell(events.JOB_RESUMED, waiting=len(self.storage), lines=lines, how=how)
+            lines = len({*self.storage, *self.deliveries.lines.values()})
+            self._tell(events.JOB_RESUMED, waiting=waiting, lines=lines, how=how)
+        for number, why in self.deliveries.aside.items():
+            self._tell(events.JOB_SET_ASIDE, request=self._shown(form, number), reason=why)
         return self.storage
 
     def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
@@ -207,7 +214,27 @@ class Job(RunningJob):
         self._tell(events.JOB_PASSED_OVER)
         return False
 
+    def begins(self, request: Request | None) -> None:
+        """Have the job know that a request is in flight before its callback runs."""
+        one = None if request is None else self.storage.unacked.get(request)
+        if one is None or one.number is None or one.number in self.deliveries.in_flight:
+            return
+        self.commits.at_once()
+
     # Told by the scheduler.
+
+    def hand_out_last(self) -> list[str]:
+        """Have some of those wait that were in flight at a death; return their lines."""
+        return [
+            line
+            for number, line in self.deliveries.take()
+            if self.storage.bring_back(line, number, self.store.read(number))
+        ]
+
+    def unreadable(self, line: str, number: int, error: Exception) -> None:
+        """Set a request aside that was kept, and cannot be made again."""
+        super().unreadable(line, number, error)
+        self.deliveries.set_aside(number, f"it cannot be read: {error!r:.200}")
 
     def close(self, reason: str) -> None:
         """Commit what is left, and let go of the file."""
@@ -242,7 +269,7 @@ class Job(RunningJob):
         self._state.save()
         for call in self._before_commits:
             call()
-        self.store.put_state(CLAIMED, json.dumps(list(self.store.claimed())).encode())
+        self.deliveries.keep(self.storage.in_flight())
 
     def not_saved(self, error: Exception) -> None:
         """Tell that the job goes on in memory."""
@@ -286,6 +313,14 @@ class Job(RunningJob):
     def save_soon(self) -> None:
         """Have a commit made at the end of this turn of the loop."""
         self.commits.settled()
+        if self.deliveries.waiting and not self.storage.unacked:
+            engine.wake(self._crawler)
+
+    def _shown(self, form: RequestForm, number: int) -> str:
+        try:
+            return str(form.read(self.store.read(number)))
+        except Exception:  # noqa: BLE001 -- whatever a changed spider leads to
+            return f"<request {number} of {self.deliveries.lines[number]}>"
 
     def _spider_opened(self) -> None:
         if not self._was_closed:

@@ -125,6 +125,7 @@ UPGRADES = (
     ) WITHOUT ROWID;
     CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
     """,
+    "ALTER TABLE requests ADD COLUMN checksum INTEGER",
 )
 """What takes a file from each version of its format to the next. The first is version 0: empty."""
 
@@ -155,6 +156,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
         )
     try:
         with as_ours():
+            database.text_factory = lambda octets: octets.decode("utf-8", "backslashreplace")
             database.execute(f"PRAGMA page_size = {_PAGE}")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")

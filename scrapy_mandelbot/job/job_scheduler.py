@@ -77,7 +77,7 @@ class JobScheduler(BaseScheduler):
         return cls(crawler, job)
 
     def __len__(self) -> int:
-        return len(self._queue)
+        return len(self._queue) + len(self._job.deliveries)
 
     def open(self, spider: Spider) -> None:
         """Take up what a former run has left.
@@ -108,24 +108,33 @@ class JobScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Return whether anything is left to do."""
-        return len(self._queue) > 0
+        return len(self) > 0
 
     def enqueue_request(self, request: Request) -> bool:
         """Keep a request, or take back one that is sent back; return whether it was new."""
         try:
-            return self._enqueue(request)
+            one = self._unacked.get(request)
+            if not request.dont_filter and self.df.request_seen(request):
+                self.df.log(request, self._spider)
+                return False
+            if one is not None:
+                one.has_come_back = True
+                one.is_out = False
+            self.keep(request)
         except Exception as error:  # see above
             logger.exception("Error while a request was kept: %s", request)
             self._running.failed(CannotKeepError(repr(error)))
             return False
+        return True
 
     def next_request(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
         try:
             request = self.take()
             if request is not None:
-                is_in_memory = self._unacked[request].number is None
-                self._count("dequeued", "memory" if is_in_memory else self._kept_on)
+                one = self._unacked[request]
+                one.is_out = True
+                self._count("dequeued", "memory" if one.number is None else self._kept_on)
         except Exception as error:  # see above
             logger.exception("Error while the next request was looked for")
             self._running.failed(CannotKeepError(repr(error)))
@@ -138,17 +147,14 @@ class JobScheduler(BaseScheduler):
 
     def take(self) -> Request | None:
         """Return the next request that may be sent now, or None."""
-        return self._queue.pop()
-
-    def _enqueue(self, request: Request) -> bool:
-        one = self._unacked.get(request)
-        if not request.dont_filter and self.df.request_seen(request):
-            self.df.log(request, self._spider)
-            return False
-        if one is not None:
-            one.has_come_back = True
-        self.keep(request)
-        return True
+        request = self._queue.pop()
+        if request is None and self._job.deliveries.waiting and not self._unacked:
+            for line in self._job.hand_out_last():
+                self._queue.rouse(line)
+            request = self._queue.pop()
+        if request is not None:
+            self._job.commits.changed()
+        return request
 
     def keep(self, request: Request) -> None:
         """Keep a request that is new, or was sent back."""

@@ -36,7 +36,16 @@ class Unacked:
         rows: those in hand that wait for it, where it is in memory only.
     """
 
-    __slots__ = ("_left", "fingerprints", "has_called", "has_come_back", "number", "rows", "waits")
+    __slots__ = (
+        "_left",
+        "fingerprints",
+        "has_called",
+        "has_come_back",
+        "is_out",
+        "number",
+        "rows",
+        "waits",
+    )
 
     def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
         self.number = number
@@ -47,6 +56,8 @@ class Unacked:
         """Of those in memory that came of it: seen for good when the row is acknowledged."""
         self.has_come_back = False
         """Whether it was sent back, so that the end that the engine tells next is none."""
+        self.is_out = False
+        """Whether it is in flight: the engine has it, and has not sent it back."""
         self.has_called = False
         """Whether its callback has run in this run."""
         self._left: ChildrenLeft | None = None
@@ -78,7 +89,7 @@ class StorageWarnings(Protocol):
     def unwritable(self, request: Request, error: Exception) -> None:
         """Tell of a request that is in memory only."""
 
-    def unreadable(self, line: str, error: Exception) -> None:
+    def unreadable(self, line: str, number: int, error: Exception) -> None:
         """Tell of a request that was kept, and cannot be made again."""
 
     def failed(self, error: CannotKeepError) -> None:
@@ -187,6 +198,17 @@ class JobStorage(RequestStorage):
         self.shrink(name)
         return request
 
+    def bring_back(self, name: str, number: int, body: bytes) -> bool:
+        """Have a request that was claimed be the next of its line; return whether it can be."""
+        try:
+            request = self._form.read(body)
+        except Exception as error:  # noqa: BLE001 -- as in claiming
+            self._complaints.unreadable(name, number, error)
+            return False
+        self.unacked[request] = Unacked(number)
+        self.put_at_hand(name, request)
+        return True
+
     def drop(self, request: Request) -> None:
         """Forget a request that was taken, and will not be sent."""
         self.settled(request)
@@ -195,6 +217,12 @@ class JobStorage(RequestStorage):
         """Return nothing: the job knows what is left."""
         self._in_memory.clear()
         return super().close()
+
+    def in_flight(self) -> set[int]:
+        """Return the numbers of the requests that the engine has."""
+        return {
+            one.number for one in self.unacked.values() if one.is_out and one.number is not None
+        }
 
     def left_in_memory(self) -> int:
         """Return how many requests cannot be written down, and are not settled."""
@@ -309,7 +337,7 @@ class JobStorage(RequestStorage):
             try:
                 request = self._form.read(kept.body)
             except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
-                self._complaints.unreadable(name, error)
+                self._complaints.unreadable(name, kept.number, error)
                 self.set_aside(name, kept)
                 continue
             self.unacked[request] = Unacked(kept.number)

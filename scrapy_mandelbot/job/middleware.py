@@ -54,6 +54,10 @@ class JobMiddleware:
             if not passed_over % _WITHOUT_A_TURN:
                 await _next_turn(self._job.clock)
 
+    def process_spider_input(self, response: Response) -> None:
+        """Have it kept that the callback is about to run: it may end the process."""
+        self._job.begins(response.request)
+
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,7 +42,7 @@ class LineIndex:
 
     def add(self, row: RequestRow) -> None:
         """Have a row wait that is not written."""
-        heappush(self._fresh, (row.place, row.number))
+        heappush(self._fresh, (row[2:5], row.number))
         self.rows += 1
         self.waiting += 1
 
@@ -94,11 +95,6 @@ class RequestRow(NamedTuple):
     position: int
     body: bytes
 
-    @property
-    def place(self) -> tuple[int, int, int]:
-        """Where it stands in its line: the least is the next."""
-        return self.priority, self.band, self.position
-
 
 @dataclass
 class Pending:
@@ -133,11 +129,6 @@ class Pending:
             + len(self.state)
         )
 
-    def add_row(self, row: RequestRow) -> None:
-        """Have a row written, in place of the one of that number."""
-        self.rows[row.number] = row
-        self.size += len(row.body)
-
     def count_child(self, parent: int, fingerprint: int) -> None:
         """Have a child of a parent counted."""
         children = self.children.setdefault(parent, {})
@@ -159,8 +150,8 @@ class Pending:
             many("DELETE FROM requests WHERE number = ?", [(number,) for number in self.gone])
         if self.rows:
             many(
-                "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)",
-                self.rows.values(),
+                "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(*row, crc32(row.body, row.number)) for row in self.rows.values()],
             )
         if self.aside:
             many(

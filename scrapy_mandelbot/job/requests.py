@@ -70,6 +70,8 @@ class RequestForm:
         Raises:
             Exception: any; the spider may have changed, and the classes of what is in its meta.
         """
+        if not body:
+            raise ValueError("its row in the file is damaged")
         data = pickle.loads(body)  # noqa: S301 -- of our own file, as Scrapy's queues do
         return request_from_dict(data, spider=self._spider)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from scrapy_mandelbot.job.fingerprints import Fingerprints
 from scrapy_mandelbot.job.job_file import CorruptError, as_ours, connect, our_error, read_states
@@ -121,14 +122,55 @@ class SqliteJob:
             if kept is None:
                 self._end_if_empty(its)
                 return None
-            number = kept[1]
-            query = "SELECT body FROM requests WHERE number = ?"
-            (body,) = self._database.execute(query, (number,)).fetchone()
+        number = kept[1]
+        body = self.read(number)
         its.take_in_file(number)
         self._claimed[number] = self._out[number] = its
         if len(its.hidden) > MOST_HIDDEN:
             self._pending.aside.update(its.hidden & self._claimed.keys())
         return KeptRequest(number, body)
+
+    def read(self, number: int) -> bytes:
+        """Return the body of a row in the file; none, where it is not as it was written.
+
+        Raises:
+            CannotKeepError: the file cannot be read.
+        """
+        query = "SELECT body, checksum FROM requests WHERE number = ?"
+        with as_ours():
+            row = self._database.execute(query, (number,)).fetchone()
+        body, expected = row or (None, None)  # an index may name one that is not there
+        if not isinstance(body, bytes) or expected not in {None, crc32(body, number)}:
+            return b""
+        return body
+
+    def line_of(self, number: int) -> str | None:
+        """Return the line of a row in the file; None: there is no such row.
+
+        Raises:
+            CannotKeepError: the file cannot be read.
+        """
+        query = (
+            "SELECT name FROM requests JOIN lines ON lines.line = requests.line WHERE number = ?"
+        )
+        with as_ours():
+            row = self._database.execute(query, (number,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def withhold(self, number: int) -> str | None:
+        """Claim a certain row of the file, just opened; return its line, as :meth:`line_of` does.
+
+        Raises:
+            CannotKeepError: the file cannot be read.
+        """
+        line = self.line_of(number)
+        if line is not None:
+            its = self._lines[line]
+            its.take_in_file(number)
+            self._claimed[number] = self._out[number] = its
+            if len(its.hidden) > MOST_HIDDEN:
+                self._pending.aside.update(its.hidden)
+        return line
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         """Have a request that was claimed wait again, as the newest of its line."""
@@ -139,7 +181,9 @@ class SqliteJob:
 
     def acknowledge(self, number: int) -> None:
         """Forget a request that was claimed, and what was counted of its children."""
-        self._end_if_empty(self._leave(number))
+        line = self._leave(number)
+        if not line.rows:
+            self._end_if_empty(line)
         self.forget_children(number)
 
     def has_seen(self, fingerprint: int) -> bool:
@@ -271,7 +315,8 @@ class SqliteJob:
         position = -self._count if place.is_last_first else self._count
         priority = max(-_LARGEST, min(place.priority, _LARGEST))
         row = RequestRow(number, its.number, priority, place.band, position, body)
-        self._pending.add_row(row)
+        self._pending.rows[number] = row
+        self._pending.size += len(body)
         self._unwritten[number] = its
         its.add(row)
 
@@ -308,8 +353,9 @@ class SqliteJob:
             self._out.pop(number).hidden.discard(number)
         for number in pending.aside:
             self._out[number].hidden.discard(number)
-        for number, line in self._unwritten.items():
+        for line in set(self._unwritten.values()):
             line.written()
+        for number, line in self._unwritten.items():
             if number in self._claimed:
                 line.hidden.add(number)
                 self._out[number] = line

@@ -269,6 +269,12 @@ class Pause:
         return max(0.0, now - self.since)
 
     @property
+    def others_go_until(self) -> float:
+        """Until when a request that was refused with its site lets others go first."""
+        least = 0.0 if self.recovery is None else self.recovery.others_go
+        return max(self.until, self.lengths.resumed_at) + max(self.law.first, least)
+
+    @property
     def is_last_round(self) -> bool:
         """Whether requests are sent once each, as the site would be given up."""
         return self.state in {PauseState.ONCE_EACH, PauseState.LAST_PROBING}

@@ -124,6 +124,8 @@ def _stay_away(pause: Pause, said: FactDetails, seconds: float | None = None) ->
     pause.reason = refusal.reason
     if seconds is None or refusal.retry_after is not None:
         seconds = pause.law.pause(pause.lengths.step, refusal)
+    if refusal.retry_after is None and pause.recovery is not None:
+        seconds = max(seconds, pause.recovery.least_pause)
     pause.until = refusal.now + seconds
 
 

@@ -12,6 +12,8 @@ A site that answered 503 is not hit again with all we have. It is sent requests 
   limit, and rises ever faster as the time of *trust* is over, by the cube of the time, as TCP's
   CUBIC does (RFC 9438). A limit that shows itself only then is where it was thought to be, and is
   trusted for longer.
+- *slow limit*: pages come a minute rather than a second. It is asked as often as it lets through,
+  and its pauses are as long as two requests take.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from itertools import takewhile
 from math import exp, inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.ladder import Ladder
+from scrapy_mandelbot.sites.ladder import Ladder, SlowLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,6 +65,7 @@ _SELDOM = 0.02
 _UNSEEN = 8.0  # good answers that are taken for granted: a share is not known from one refusal
 _MOST = 2_000  # good answers of a run that are written down
 _LATE = 100  # refusals, as many
+_OTHERS_FIRST = 5  # requests
 
 
 class Mode(Enum):
@@ -71,6 +74,7 @@ class Mode(Enum):
     RAMP = "ramp"
     CHANCE = "chance"
     LIMIT = "limit"
+    SLOW = "slow limit"
 
 
 class Recovery:
@@ -87,6 +91,7 @@ class Recovery:
         self.next_at = -inf
         """When the next request may be sent."""
         self._ladder = Ladder()
+        self._slow = SlowLimit()
         # The run.
         self._good: deque[float] = deque(good, maxlen=_MOST)
         self._refused: deque[float] = deque(maxlen=_LATE)
@@ -118,6 +123,7 @@ class Recovery:
         self._good.append(sent)
         self._came.append(now)
         self._answers += 1
+        self._slow.good()
         self._round_trip = max(0.0, now - sent)
 
     def refused(self, sent: float, now: float) -> None:
@@ -126,6 +132,7 @@ class Recovery:
         if not self._is_over:
             self._is_over = True
             self._ended_at = now
+            self._slow.refused(now)
             self._all_good += self._answers
             self._best = max(0.98 * self._best, self._lately(now))
 
@@ -154,7 +161,17 @@ class Recovery:
     @property
     def is_far_below(self) -> bool:
         """Whether it has a limit that is far below what it bore."""
-        return self.mode is Mode.LIMIT and self.rate < 0.5 * self._best
+        return self.mode in {Mode.LIMIT, Mode.SLOW} and self.rate < 0.5 * self._best
+
+    @property
+    def least_pause(self) -> float:
+        """The seconds of its pauses, at least."""
+        return self._slow.pause
+
+    @property
+    def others_go(self) -> float:
+        """The seconds for which a refused request lets others go first: five of a slow site."""
+        return _OTHERS_FIRST / self.rate if self.mode is Mode.SLOW else 0.0
 
     # The way back.
 
@@ -173,7 +190,13 @@ class Recovery:
         )
         if is_telling and is_short and self._refused:
             self._pauses += 1.0
-        if is_telling and self._refused:
+        self._slow.judge(self.rate)
+        self._slow.good()  # the probe
+        if self._slow.rate:
+            self.mode, self.rate = Mode.SLOW, self._slow.pace(0)
+        elif self.mode is Mode.SLOW:
+            self._go_by_chance()
+        elif is_telling and self._refused:
             self._judge(now, goods, took, is_short=is_short)
         elif self.mode is Mode.LIMIT:
             self._creeps_from += now - self._ended_at
@@ -289,6 +312,9 @@ class Recovery:
             self.rate = max(
                 self.rate, _BELOW * self._limit * (1.0 + (1.0 / _BELOW - 1.0) * passed**3)
             )
+            return False
+        if self.mode is Mode.SLOW:
+            self.rate = self._slow.pace(self._answers)
             return False
         growth = _GROWTH if self.mode is Mode.RAMP else _CHANCE_GROWTH
         self.rate = max(self.rate, min(self.rate * growth, _AHEAD * self._lately(now)))

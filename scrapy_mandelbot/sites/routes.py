@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.sites.pause import Pause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
-from scrapy_mandelbot.sites.recovery import Mode, Recovery
+from scrapy_mandelbot.sites.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,12 +93,6 @@ class Routes:
         """The share of requests that is refused by chance; 0: it is not known."""
         recoveries = [route.pause.recovery for route in self._by_name.values()]
         return max((one.share for one in recoveries if one is not None), default=0.0)
-
-    def has_limit(self, name: str) -> bool:
-        """Return whether the site is known to have a limit, by a route."""
-        route = self._by_name.get(name)
-        recovery = None if route is None else route.pause.recovery
-        return recovery is not None and recovery.mode is Mode.LIMIT
 
     def disregard(self, sent: Iterable[float]) -> None:
         """Take refusals, by the time they were sent, for no matter of the site's rate."""

@@ -35,6 +35,7 @@ _NOT_BY_CHANCE = 0.01
 _LEAST_SHARE = 0.05  # that is refused by chance
 _RECENTLY = 24  # ticks; two for a page that is sent and answered
 _FURTHEST_WITH_ITS_SITE = 2  # steps of the law; a page waits no longer that is not alone
+_NOT_WITH_ITS_SITE = 0.05  # so unlikely is it that a page is refused so often with its site
 _ALONE = 2  # pages that are refused again without a good answer between
 _COUNTED = 16  # refused pages of a section; so many prove it
 
@@ -123,25 +124,33 @@ class RefusedUrl:
 
 
 class Sections:
-    """The parts of one site that were refused. Ticks are those of its state."""
+    """The parts of one site that were refused. Ticks are those of its state.
+
+    Args:
+        law: how long pauses last.
+        good: how many requests it answered well before.
+    """
 
     __slots__ = (
         "_aside",
+        "_good",
         "_law",
         "_new_since_good",
+        "_refused",
         "_sections",
         "_since_good",
         "_urls",
         "good_at",
     )
 
-    def __init__(self, law: PauseLaw) -> None:
+    def __init__(self, law: PauseLaw, good: int = 0) -> None:
         self._law = law.of_a_part
         self._urls: OrderedDict[bytes, RefusedUrl] = OrderedDict()
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self._aside: dict[str, Section] = {}
         self._new_since_good: set[bytes] = set()
         self._since_good: set[bytes] = set()
+        self._good, self._refused = good, 0
         self.good_at = -1
         """When that was sent which the site answered well and was sent last, in ticks."""
 
@@ -223,6 +232,7 @@ class Sections:
 
     def answered(self, flight: Flight, fingerprint: bytes, now: float) -> list[Section]:
         """Note a good answer; return the sections that are no longer set aside."""
+        self._good += 1
         self._new_since_good.clear()
         self._since_good.clear()
         self._urls.pop(fingerprint, None)
@@ -279,16 +289,13 @@ class Sections:
         section.pause.take(Fact.REFUSED, refusal.now, refusal)
         section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
 
-    def refused(
-        self, flight: Flight, fingerprint: bytes, refusal: Refusal, *, has_limit: bool
-    ) -> Blame:
+    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> Blame:
         """Note a refusal; return what it is taken for.
 
         Args:
             flight: the request.
             fingerprint: of it.
             refusal: what is known of it.
-            has_limit: whether the site has a limit, which may refuse a page twice by chance.
         """
         one = self._note(fingerprint, flight.tick)
         section = self.section_of(flight.request.url)
@@ -300,7 +307,8 @@ class Sections:
         if one.times == 1:
             self._new_since_good.add(fingerprint)
         one.is_alone = (
-            one.times > 1 + has_limit
+            one.times > 1
+            and self._share ** (one.times - 1) <= _NOT_WITH_ITS_SITE
             and is_well
             and self._new_since_good <= {fingerprint}
             and len(self._since_good) <= _ALONE
@@ -311,6 +319,7 @@ class Sections:
             if not one.is_alone:
                 step = min(step, _FURTHEST_WITH_ITS_SITE)
             one.may_go_at = refusal.now + self._law.pause(step, refusal)
+        self._refused += not one.is_alone
         return Blame.PAGE if one.is_alone else Blame.SITE
 
     def probe_refused(self, flight: Flight, refusal: Refusal) -> News | None:
@@ -336,6 +345,11 @@ class Sections:
         self._urls.pop(fingerprint, None)
         self._new_since_good.discard(fingerprint)
         self._since_good.discard(fingerprint)
+
+    @property
+    def _share(self) -> float:
+        """The share of answers that were refusals, those of pages and sections apart."""
+        return self._refused / (self._good + self._refused + 1)
 
     def _note(self, fingerprint: bytes, tick: int) -> RefusedUrl:
         one = self._urls.get(fingerprint)

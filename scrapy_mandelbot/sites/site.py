@@ -278,8 +278,7 @@ class SiteState:
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
         sections, routes = self._own_sections(), self._own_routes()
-        has_limit = routes.has_limit(flight.route)
-        blame = sections.refused(flight, fingerprint, refusal, has_limit=has_limit)
+        blame = sections.refused(flight, fingerprint, refusal)
         if blame is Blame.SITE or refusal.retry_after is not None:
             news = routes.refused(flight, refusal, self._recent or (), has_served=self.has_answered)
         else:
@@ -329,8 +328,7 @@ class SiteState:
         pause = self.routes.pause(route)
         if url.is_alone or pause is None:
             return url.may_go_at, url.is_alone
-        others_first = max(pause.until, pause.lengths.resumed_at) + self._law.first
-        return max(url.may_go_at, others_first), False
+        return max(url.may_go_at, pause.others_go_until), False
 
     # What its owner asks for, and what other crawls, former runs and the operator say of it.
 
@@ -425,7 +423,7 @@ class SiteState:
 
     def _own_sections(self) -> Sections:
         if not self.has_refused:
-            self.sections = Sections(self._law)
+            self.sections = Sections(self._law, len(self._recent or ()))
             self.sections.good_at = self._good_at
             self.has_refused = True
         return self.sections

@@ -349,7 +349,7 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(webs, fo
     web.pages["/"], web.pages["/60"] = html("/0"), html()
     first = await run(NeverWritesAgain, folder, [web.url + "/"], CONCURRENT_REQUESTS=1)
     assert first.stats["finish_reason"] == "job_not_saved"
-    assert first.logged("The end of this run cannot be saved")
+    assert first.logged("The end of this run is not saved")
     second = await run(Noting, folder)
     assert second.stats["finish_reason"] == "finished"
     both = {*first.crawler.spider.called[:5], *second.crawler.spider.called}
@@ -495,6 +495,28 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
         (str(before), str(after)),
     )
     database.close()
+
+
+@ensureDeferred
+async def test_a_damaged_row_costs_its_request_alone(webs, folder):
+    """It is set aside with its reason, in the next run as well; the others are crawled."""
+    import sqlite3
+
+    web = tree(webs)
+    await run(DiesInPage, folder, [web.url + "/"], CONCURRENT_REQUESTS=1)
+    path = folder.with_name("died") / "job.sqlite"
+    database = sqlite3.connect(path, isolation_level=None)
+    query = "SELECT max(number), count(*) FROM requests WHERE line > 0"
+    number, left = database.execute(query).fetchone()
+    damage = "UPDATE requests SET body = zeroblob(9) WHERE number = ?"
+    database.execute(damage, (number,))
+    database.close()
+    second = await run_after(folder, Noting, [])
+    assert second.stats["mandelbot/job/unreadable"] == 1
+    assert len(second.crawler.spider.called) >= left - 1
+    third = await run_after(folder, Noting, [])
+    assert third.stats["mandelbot/job/unreadable"] == 1
+    assert third.crawler.spider.called == []
 
 
 class Resumed(Noting):

@@ -91,7 +91,8 @@ async def test_the_console_can_do_it_too(webs):
             seen["hits"] = len(web.hits)
             seen["resumed"] = [seen["console"].resume(web.url) for _ in range(2)]
 
-    result = await crawl(Operated, start_urls=[web.url + "/"])
+    with_console = {"EXTENSIONS": {"scrapy_mandelbot.PauseConsole": 500}}  # no port is opened
+    result = await crawl(Operated, with_console, start_urls=[web.url + "/"])
 
     assert len(result.items) == 21
     assert "held until inf" in seen["paused"][web.url]

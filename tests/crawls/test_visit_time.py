@@ -101,7 +101,7 @@ async def test_a_site_that_does_not_open_in_time_is_given_up(webs, at_two_second
     assert len(result.failures) == 3
     assert all(failure.check(IgnoreRequest) for failure in result.failures)
     (line,) = result.logged("Gave up")
-    assert "after 0 failed tries in 0 s: MANDELBOT_PAUSE_TOTAL is over" in line
+    assert "after 0 failed probes in 0 s: MANDELBOT_PAUSE_TOTAL is over" in line
 
 
 @ensureDeferred

@@ -6,12 +6,19 @@ import random
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from memory_job import MemoryJob
 
 from scrapy_mandelbot.job import fingerprints
-from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock, connect_to_read
+from scrapy_mandelbot.job.job_file import (
+    UPGRADES,
+    CorruptError,
+    HeldError,
+    JobLock,
+    connect_to_read,
+)
 from scrapy_mandelbot.job.job_store import CannotKeepError, Place
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
@@ -314,3 +321,38 @@ def test_one_run_at_a_time(tmp_path):
     with pytest.raises(HeldError, match="another run"):
         JobLock(path).take()
     lock.release()
+
+
+@pytest.mark.parametrize(
+    "damage", ["DELETE FROM requests WHERE number = 2", "UPDATE requests SET body = 'x' || body"]
+)
+def test_a_row_that_is_damaged_has_no_body(path, damage):
+    """One that an index names and that is gone, and one whose body is not as it was written."""
+    job = SqliteJob(path)
+    job.push(LINE, LIFO, b"first")
+    job.push(LINE, LIFO, b"second")
+    job.commit()
+    assert (job.read(1), job.read(2)) == (b"first", b"second")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(damage)
+    assert job.read(2) == b""
+    assert job.read(1) == (b"first" if "DELETE" in damage else b"")
+    job.close()
+
+
+def test_a_file_of_the_format_before_is_read_without_checksums(path):
+    """Its rows are as they are; those that are written from now on are checked."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in UPGRADES[0].split(";"):
+            database.execute(statement)
+        database.execute("PRAGMA user_version = 1")
+        database.execute("INSERT INTO lines VALUES (1, ?)", (LINE,))
+        database.execute("INSERT INTO requests VALUES (7, 1, 0, 0, 1, ?)", (b"old",))
+    job = SqliteJob(path)
+    assert job.claim(LINE) == (7, b"old")
+    job.push(LINE, LIFO, b"new")
+    job.commit()
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("UPDATE requests SET body = 'x' WHERE number = 8")
+    assert job.claim(LINE) == (8, b"")
+    job.close()

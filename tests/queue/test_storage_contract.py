@@ -28,7 +28,7 @@ class NoComplaints:
     def unwritable(self, request, error):
         raise AssertionError(f"{request}: {error}")
 
-    def unreadable(self, line, error):
+    def unreadable(self, line, number, error):
         raise AssertionError(f"{line}: {error}")
 
     def failed(self, error):

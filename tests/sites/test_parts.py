@@ -28,7 +28,7 @@ ONE, OTHER = "/one", "/other"
 
 @pytest.fixture
 def parts() -> Sections:
-    return Sections(LAW)
+    return Sections(LAW, good=40)
 
 
 def sent(path: str, tick: int) -> Flight:
@@ -44,14 +44,18 @@ def refused(
     *,
     now: float = 1000.0,
     retry_after: float | None = None,
-    has_limit: bool = False,
 ) -> Blame:
     refusal = Refusal(now, "503", retry_after)
-    return parts.refused(sent(path, tick), path.encode(), refusal, has_limit=has_limit)
+    return parts.refused(sent(path, tick), path.encode(), refusal)
 
 
 def answered(parts: Sections, path: str, tick: int, now: float = 1000.0) -> list[str]:
     return [section.path for section in parts.answered(sent(path, tick), path.encode(), now)]
+
+
+def answered_well(parts: Sections, times: int) -> None:
+    for _ in range(times):
+        answered(parts, OTHER, 0)
 
 
 def suspects(parts: Sections, share: float = 0.0) -> list[str]:
@@ -280,6 +284,7 @@ def test_another_was_refused_as_well(parts):
 
 def test_two_that_were_refused_before_do_not_speak_for_the_site(parts):
     """Three do."""
+    answered_well(parts, 40)
     for path in ("/1", "/2", "/3"):
         refused(parts, path, 10)
     answered(parts, OTHER, 11)
@@ -287,12 +292,17 @@ def test_two_that_were_refused_before_do_not_speak_for_the_site(parts):
     assert blames == [Blame.PAGE, Blame.PAGE, Blame.SITE]
 
 
-def test_a_limit_may_refuse_a_page_twice(parts):
-    """Where there is one, the page is to blame from its third refusal on."""
-    refused(parts, ONE, 10, has_limit=True)
-    answered(parts, OTHER, 11)
-    assert refused(parts, ONE, 12, has_limit=True) is Blame.SITE
-    assert refused(parts, ONE, 13, has_limit=True) is Blame.PAGE
+def test_where_much_is_refused_a_page_is_not_to_blame_for_that(parts):
+    """As at a limit, or by chance: of more than half of all, five in a row are no wonder."""
+    for number in range(60):
+        refused(parts, f"/limited{number}", 5)
+    answered(parts, OTHER, 6)
+    blames = []
+    for tick in range(10, 24, 2):
+        blames.append(refused(parts, ONE, tick))
+        answered(parts, OTHER, tick + 1)
+    assert blames[:5] == [Blame.SITE] * 5
+    assert blames[-1] is Blame.PAGE
 
 
 def test_with_its_site_a_page_waits_no_longer_than_a_while(parts):

@@ -10,7 +10,6 @@ from flights import flight_to
 
 from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import News
-from scrapy_mandelbot.sites.recovery import Mode
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, Routes
 from scrapy_mandelbot.sites.site import SiteState
 
@@ -168,15 +167,11 @@ def test_what_was_never_sent_is_sent_once_each_where_the_site_has_served(routes)
 
 
 def test_it_is_known_how_a_site_refuses():
-    """The share that is refused by chance, and whether there is a limit; at first neither is."""
+    """The share that is refused by chance; at first it is none."""
     routes = Routes(PauseLaw(first=1))
     assert routes.share == 0
-    assert not routes.has_limit("")
     refuse(routes, by(""))
     assert 0 < routes.share < 0.1
-    routes.pause().recovery.mode = Mode.LIMIT
-    assert routes.has_limit("")
-    assert not routes.has_limit(A)
 
 
 def test_a_site_is_given_up_with_the_last_of_its_proxies(routes):

@@ -32,6 +32,14 @@ def site() -> SiteState:
     return SiteState("https://example.com", LAW)
 
 
+def serve(site: SiteState, pages: int = 40) -> None:
+    """Have so many pages answered well."""
+    for number in range(pages):
+        flight = hand_out(site, number)
+        site.answered(flight, number, b"%d" % number)
+        site.ended(flight, number)
+
+
 def hand_out(
     site: SiteState, now: float, *, scout: bool = False, route: str = "", path: str = "/"
 ) -> Flight:
@@ -243,6 +251,7 @@ def test_the_scout_of_a_paused_site_is_its_probe(site):
 
 def test_a_url_that_alone_is_refused_waits_alone(site):
     """Its site is asked on: others were answered well since."""
+    serve(site)
     assert refuse(site, 100) is News.PAUSED
     probe = hand_out(site, 101)
     site.answered(probe, 102, b"other")
@@ -260,6 +269,7 @@ def test_a_url_that_alone_is_refused_waits_alone(site):
 
 def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
     """Whoever asked: a page that alone is refused, or one of a section that is set aside."""
+    serve(site)
     refuse(site, 100)
     probe = hand_out(site, 101, path="/other")
     site.answered(probe, 102, b"other")

@@ -8,12 +8,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from contextlib import closing, suppress
 
 import pytest
 
 from scrapy_mandelbot.store.contract import Copy, KeptPause
-from scrapy_mandelbot.store.rows import unpack
+from scrapy_mandelbot.store.rows import LONGEST_BODY, unpack
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.store.sqlite_unsaved import UPGRADES
 
@@ -243,7 +244,16 @@ def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(path, stor
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("body", b"\x01damaged"), ("body", "text"), ("fetched_at", "soon")]
+    ("column", "value"),
+    [
+        ("body", b"\x01damaged"),
+        ("body", b"\x01" + zlib.compress(b"breaks off")[:-1]),
+        ("body", b"\x01" + zlib.compress(bytes(LONGEST_BODY + 1))),
+        ("body", bytes(LONGEST_BODY + 2)),
+        ("body", "text"),
+        ("fetched_at", "soon"),
+    ],
+    ids=["damaged", "breaks off", "a bomb", "too long", "a text", "no time"],
 )
 def test_a_damaged_row_is_no_row(path, stores, column, value):
     """The site is asked again; the others' copies serve."""
