@@ -21,8 +21,8 @@ _LONGEST = 40  # characters of a name that are looked at
 _EFFORT = 3_000_000  # parts of names looked up in a file
 
 
-def check_wide_names(first_line: Mapping[str, int]) -> Check:
-    """Which names, in lower case with their first lines, are a part of another."""
+def check_wide_names(first_line: Mapping[str, int], group_of: Mapping[str, int]) -> Check:
+    """Which names, in lower case with their first lines, are a part of another group's."""
     effort = _EFFORT
     lengths = sorted({len(name) for name in first_line if len(name) >= _SHORTEST})
     for name, line in first_line.items():
@@ -32,7 +32,7 @@ def check_wide_names(first_line: Mapping[str, int]) -> Check:
         effort -= sum(len(own) for length in lengths if length <= len(own))
         for wide in dict.fromkeys(_parts(own, lengths)):
             wide_line = first_line.get(wide)
-            if wide_line is None or wide == name:
+            if wide_line is None or group_of[wide] == group_of[name]:
                 continue
             if wide_line < line:
                 message = f"{quoted(wide)} comes before {quoted(name)}, line {line}."
@@ -122,13 +122,15 @@ _START, _AGENTS, _DIRECTIVES, _CLOSED = range(4)
 
 def _check_names(outline: Outline) -> Check:
     first_line: dict[str, int] = {}
+    group_of: dict[str, int] = {}
     star: int | None = None
     is_told = False
-    for group in outline.groups:
+    for place, group in enumerate(outline.groups):
         for agent in group.agents:
             name = name_of(agent).lower()
             if not name:
                 continue
+            group_of.setdefault(name, place)
             if name in first_line:
                 message = f"{quoted(name)} is named in line {first_line[name]} already."
                 yield LintHit("repeated-agent", agent.number, message)
@@ -139,7 +141,7 @@ def _check_names(outline: Outline) -> Check:
             first_line.setdefault(name, agent.number)
         if star is None:
             star = next((a.number for a in group.agents if name_of(a) == "*"), None)
-    yield from check_wide_names(first_line)
+    yield from check_wide_names(first_line, group_of)
 
 
 def _check_group(group: Group) -> Check:
