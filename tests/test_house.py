@@ -33,7 +33,7 @@ LINES_OF_A_MODULE = 450
 LONGER = {
     "events.py": 512,
     "queue/site_queue.py": 499,
-    "store/sqlite.py": 461,
+    "store/sqlite.py": 457,
     "throttle/throttle.py": 517,
 }
 METHODS_OF_A_CLASS = 25

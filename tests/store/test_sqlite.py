@@ -377,3 +377,15 @@ def test_a_pause_is_saved_sooner_than_a_copy(tmp_path, clock):
     store.close()
     other.close()
     clock.assert_nothing_left()
+
+
+def test_a_pause_is_no_longer_where_the_clock_was_set_back(path, stores):
+    """By a day between two runs; in the run after the next it is still no longer."""
+    first = stores(path, now=lambda: 100_000.0)
+    first.put_pause("http://a", KeptPause(100_060.0, "503"))
+    first.close()
+    second = stores(path, now=lambda: 13_600.0)
+    assert second.get_pauses() == {"http://a": KeptPause(13_660.0, "503")}
+    second.close()
+    third = stores(path, now=lambda: 13_610.0)
+    assert third.get_pauses() == {"http://a": KeptPause(13_660.0, "503")}
