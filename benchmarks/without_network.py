@@ -10,11 +10,11 @@ VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.
          and a MANDELBOT_LEDGER; stock-job, package-job: stock and package, with a JOBDIR
 SHAPE    page: so many pages of one site; links: the same, each with twenty new links, and most of
          these wait in the end; site: three pages each of so many sites; refusal: one that refuses
-         its first page once, with 503
+         its first page so many times, with 503
 COUNT    full: collect garbage as Python does, else no full collections; calls: print, as JSON, how
          often each function of the package was called; modules: print how many modules of the
-         package are loaded; trace: print what was called from the 503 until the scheduler has the
-         request again
+         package are loaded; trace: print what was called from the last 503 until the scheduler has
+         the request again
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ class Web:
 
     lazy = False
     calls: Recorder | None = None
+    refusals = 1
 
     def __init__(self) -> None:
-        self.refused = False
+        self.refused = 0
 
     async def download_request(self, request: scrapy.Request) -> scrapy.http.Response:
         await asyncio.sleep(0)
@@ -81,9 +82,9 @@ class Web:
         if path == "/robots.txt":
             headers = {"Content-Type": "text/plain"}
             return TextResponse(request.url, body=loopback.ROBOTS, headers=headers, request=request)
-        if request.url == REFUSED and not self.refused:
-            self.refused = True
-            if self.calls is not None:
+        if request.url == REFUSED and self.refused < self.refusals:
+            self.refused += 1
+            if self.calls is not None and self.refused == self.refusals:
                 self.calls.start()
             headers = {"Content-Type": "text/html", "Retry-After": "1"}
             return HtmlResponse(request.url, status=503, headers=headers, request=request)
@@ -220,7 +221,7 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:  # noqa
     recorder = Recorder()
     if count == "trace":
         settings["SCHEDULER"] = WatchedScheduler
-        Web.calls = recorder
+        Web.calls, Web.refusals = recorder, int(pages)
     spider, arguments = SHAPES[shape](int(pages))
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(spider)

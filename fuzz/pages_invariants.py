@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from datetime import timezone
 from unittest.mock import patch
 
@@ -12,6 +13,8 @@ from scrapy_mandelbot.robots.retry_after import parse_retry_after
 from scrapy_mandelbot.robots.robotstxt.times import rate_at, read_delay, read_rate, read_window
 from scrapy_mandelbot.robots.sitemaps import SitemapReader, unpacking
 from scrapy_mandelbot.robots.tags import robot_tags
+from scrapy_mandelbot.rules.download_limits import UnreadableBodyError
+from scrapy_mandelbot.rules.download_limits import unpack as unpack_answer
 from scrapy_mandelbot.store.rows import pack, unpack
 
 NOW = 1_700_000_000.0
@@ -102,6 +105,23 @@ def packing(data: bytes) -> None:
         return
 
 
+def nothing_opens(data: bytes) -> None:
+    """A packed robots.txt that breaks off, or goes on as another one, is not taken for a whole."""
+    for coding, pack_as in (("gzip", gzip.compress), ("deflate", zlib.compress)):
+        packed, other = pack_as(data), pack_as(_OPEN)
+        for cut in range(1, len(packed), 1 + len(packed) // _CUTS):
+            for sent in (packed[:cut], packed[:cut] + other[cut:]):
+                try:
+                    found = unpack_answer(sent, [coding], _MOST)
+                except UnreadableBodyError:
+                    continue
+                assert not found.is_whole or found.body in {data, _OPEN}, f"{coding} cut at {cut}"
+
+
+_OPEN = b"User-agent: *\nAllow: /\n"
+_CUTS = 50  # of an input
+_MOST = 2**20  # bytes; more than any mix comes to
+
 TAGS_SEEDS = [
     b'noindex, nofollow\0<html><head><meta name="robots" content="noarchive"></head>',
     b"examplebot: max-snippet:5, unavailable_after: 25 Jun 2010 15:00:00 PST\0<body>",
@@ -172,4 +192,5 @@ TARGETS = {
     "sitemaps": (sitemaps, SITEMAP_SEEDS, SITEMAP_WORDS),
     "times": (times, TIMES_SEEDS, TIMES_WORDS),
     "packing": (packing, PACKING_SEEDS, []),
+    "nothing-opens": (nothing_opens, [b"User-agent: *\nDisallow: /\n", b"a" * 500, b""], []),
 }

@@ -21,9 +21,10 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.checks import is_class_of, refusing
-from scrapy_mandelbot.config import DURABLE, check_settings, is_server, read_setting
+from scrapy_mandelbot.config import check_settings, read_setting
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
+from scrapy_mandelbot.setting_values import DURABLE, is_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +69,7 @@ _OFF = (None, "", "off", "signal", False)
 _OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
 _DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
 COMPONENTS = (
+    Component(_DOWNLOADS, "account.Account", _FIRST),
     Component(_DOWNLOADS, "RobotsTxtMiddleware", 100),
     Component(_DOWNLOADS, "PauseMiddleware", 950),
     Component(_DOWNLOADS, "signing.SigningMiddleware", 960, _sets("MANDELBOT_SIGN")),
@@ -173,7 +175,7 @@ def put_site_queue(settings: BaseSettings) -> None:
     else:
         logger.warning(
             "%s = %s stays, as the project says: it does not pass paused sites by; each of their"
-            " requests waits for at most MANDELBOT_PAUSE_WAIT seconds. A subclass of"
+            " requests waits for at most MANDELBOT_PAUSE_OPTIONS['wait'] seconds. A subclass of"
             " scrapy.pqueues.ScrapyPriorityQueue would be used within scrapy_mandelbot's queue.",
             name,
             settings[name],

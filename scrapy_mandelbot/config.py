@@ -3,57 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import date
-from http import HTTPStatus
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.exceptions import ScrapyDeprecationWarning
-from scrapy.pqueues import ScrapyPriorityQueue
-from scrapy.utils.misc import load_object
+from scrapy.settings import SETTINGS_PRIORITIES
 
-from scrapy_mandelbot.robots import html as pages
-from scrapy_mandelbot.robots.dates import read_date
+from scrapy_mandelbot import setting_values as v
 from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.robots.outcome import OutcomeLaw
 from scrapy_mandelbot.robots.pace import PaceLaw
-from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
-from scrapy_mandelbot.robots.shown import without_credentials
-from scrapy_mandelbot.setting_values import (
-    SettingsError,
-    crawl_delays,
-    seconds,
-    sign_agent_url,
-    sign_key_place,
-)
 from scrapy_mandelbot.sites.pause import PauseLaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from scrapy.pqueues import ScrapyPriorityQueue
     from scrapy.settings import BaseSettings
 
-STORES = ("memory", "sqlite")
-_SERVERS = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
-_FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
-SITEMAP_MODES = ("off", "signal", "follow")
-LAST_RUN = "last_run"
-ROBOT_TAG_MODES = ("off", "annotate", "obey")
-USAGE_MODES = ("off", "annotate", "obey")
-PACE_MODES = ("manual", "obey")
-DELAY_READINGS = ("interval", "window")
-CLOSE = "close"
-DURABLE = "durable"
-JOBS = (DURABLE, "scrapy")
-JOB_SYNCS = ("normal", "full")
-METRICS_API = "api"
-SIGN_MODES = ("always", "asked")
-SIGN_FORMS = ("dictionary", "origin", "string")
-_PORTS = 65_536
+    from scrapy_mandelbot.robots.robotstxt import Dialect
 
 
 class Deprecated(NamedTuple):
@@ -68,240 +37,6 @@ class Deprecated(NamedTuple):
     """What to do."""
 
 
-DEPRECATED = (
-    Deprecated(
-        "MANDELBOT_PAUSE_BASE",
-        "0.1.0",
-        "0.3.0",
-        "a pause is three times as long after each failed probe, from MANDELBOT_PAUSE_FIRST",
-    ),
-    Deprecated("MANDELBOT_PAUSE_CLOSE", "0.1.0", "0.3.0", 'set MANDELBOT_PAUSE_IDLE = "close"'),
-)
-
-
-def _flag(name: str, value: object) -> bool:
-    spellings = {"true": True, "1": True, "false": False, "0": False}
-    try:
-        return spellings[str(value).lower()]
-    except KeyError:
-        raise SettingsError(name, value, "True or False") from None
-
-
-def _seconds_or_none(name: str, value: object) -> float | None:
-    return None if value in (None, "") else seconds(name, value)
-
-
-def _idle(name: str, value: object) -> bool | str | None:
-    if value is None or value == CLOSE:
-        return value
-    try:
-        return _flag(name, value)
-    except SettingsError:
-        raise SettingsError(name, value, f"True, False or {CLOSE!r}") from None
-
-
-def _store(name: str, value: object) -> str:
-    """Return a kind of store, the path of a file, or a URL; "memroy" would be none of them."""
-    text = str(value)
-    if is_server(text):
-        return _server(name, text)
-    is_path = isinstance(value, Path) or Path(text).name != text
-    if text in STORES or ("://" not in text and (is_path or Path(text).suffix in _FILE_SUFFIXES)):
-        return text
-    kinds = " or ".join(map(repr, STORES))
-    where = "the path of a file such as 'copies.db', or a URL such as 'redis://localhost:6379/0'"
-    raise SettingsError(name, without_credentials(text), f"{kinds}, {where}")
-
-
-def is_server(text: str) -> bool:
-    """Return whether a setting names a Redis or Valkey server."""
-    return ":" in text and text.partition(":")[0] in _SERVERS
-
-
-def _server(name: str, url: str) -> str:
-    """Return the URL of a server.
-
-    The package ``redis`` reads it, and is imported for that where such a URL is set, and else not.
-    """
-    shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
-    try:
-        from scrapy_mandelbot.store.redis.address import checked  # noqa: PLC0415
-    except ImportError:
-        takes = "the package redis to be installed: pip install scrapy-mandelbot[redis]"
-        raise SettingsError(name, shown, takes) from None
-    try:
-        return checked(url)
-    except ValueError as error:
-        takes = f"a URL such as 'redis://localhost:6379/0' ({error})"
-        raise SettingsError(name, shown, takes) from None
-
-
-def _count(least: int) -> Callable[[str, object], int]:
-    def read(name: str, value: object) -> int:
-        try:
-            number = int(value)  # type: ignore[call-overload]  # whatever the project wrote
-        except (TypeError, ValueError, OverflowError):
-            number = least - 1
-        if number < least or str(number) != str(value).strip():
-            raise SettingsError(name, value, f"a whole number, {least} or more")
-        return int(number)
-
-    return read
-
-
-def _statuses(name: str, value: object) -> frozenset[int]:
-    takes = "a list of HTTP status codes from 400 to 599"
-    parts = value.split(",") if isinstance(value, str) else value
-    try:
-        statuses = frozenset(int(part) for part in parts)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        raise SettingsError(name, value, takes) from None
-    if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
-        raise SettingsError(name, value, takes)
-    return statuses
-
-
-def _count_or_none(name: str, value: object) -> int | None:
-    return None if value in (None, "") else _count(1)(name, value)
-
-
-def _moment(name: str, value: object) -> float | str | None:
-    """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
-    if value in (None, "", LAST_RUN):
-        return str(value) if value else None
-    takes = f"a date as 2026-11-20 or 2026-11-20T08:00:00+01:00, a datetime, or {LAST_RUN!r}"
-    moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
-    if moment is None:
-        raise SettingsError(name, value, takes)
-    return moment.timestamp()
-
-
-def _one_of(*choices: str) -> Callable[[str, object], str]:
-    def read(name: str, value: object) -> str:
-        if value not in choices:
-            raise SettingsError(name, value, " or ".join(map(repr, choices)))
-        return str(value)
-
-    return read
-
-
-def _dialect(name: str, value: object) -> Dialect:
-    if isinstance(value, Dialect):
-        return value
-    if isinstance(value, str) and value in DIALECTS:
-        return DIALECTS[value]
-    raise SettingsError(name, value, f"a Dialect or one of {', '.join(map(repr, DIALECTS))}")
-
-
-def _purposes(name: str, value: object) -> tuple[str, ...]:
-    """Return the categories of use that pages are wanted for, each once."""
-    named = [one.strip() for one in value.split(",")] if isinstance(value, str) else value or ()
-    named = [one for one in named if one != ""] if isinstance(named, Iterable) else [None]
-    if any(one not in CATEGORIES for one in named):
-        raise SettingsError(name, value, f"one or several of {', '.join(map(repr, CATEGORIES))}")
-    return tuple(dict.fromkeys(map(str, named)))
-
-
-def _path_or_none(name: str, value: object) -> str | None:
-    if value in (None, ""):
-        return None
-    if isinstance(value, (str, Path)) and Path(value).name:
-        return str(value)
-    raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
-
-
-def _or_none(read: Callable[[str, object], str]) -> Callable[[str, object], str | None]:
-    return lambda name, value: None if value in (None, "") else read(name, value)
-
-
-def _metrics(name: str, value: object) -> str | None:
-    """Return ``api``, or the address at which metrics are served, as ``127.0.0.1:9464``."""
-    if value in (None, "", "None", "False") or value is False:
-        return None
-    if value is True or value in ("True", METRICS_API):
-        return METRICS_API
-    host, _, port = str(value).rpartition(":")
-    if isinstance(value, (int, str)) and port.isascii() and port.isdigit() and int(port) < _PORTS:
-        return f"{host or '127.0.0.1'}:{int(port)}"
-    raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
-
-
-def _report_path(name: str, value: object) -> str | None:
-    path = None if value in (None, "") else str(value)
-    if path is None:
-        return None
-    if "://" in path or Path(path).suffix not in {".html", ".json"}:
-        raise SettingsError(
-            name, value, "the path of a file such as 'report.html' or 'report.json'"
-        )
-    if path.endswith(".html") and not pages.can_be_made():
-        raise SettingsError(
-            name,
-            value,
-            "'report.json', or Jinja2 for the page: pip install 'scrapy-mandelbot[html]' brings it",
-        )
-    return path
-
-
-def _agent(name: str, value: object) -> str | tuple[str, ...] | None:
-    if not value:
-        return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (list, tuple)) and all(isinstance(token, str) for token in value):
-        return tuple(value)
-    raise SettingsError(name, value, "a product token, a User-Agent header or a list of tokens")
-
-
-def _queue_class(name: str, value: object) -> type[ScrapyPriorityQueue]:
-    takes = "scrapy.pqueues.ScrapyPriorityQueue or a subclass of it"
-    try:
-        queue_class = load_object(value)  # type: ignore[arg-type]  # whatever the project wrote
-    except (ImportError, NameError, TypeError, ValueError):
-        raise SettingsError(name, value, takes) from None
-    if not isinstance(queue_class, type) or not issubclass(queue_class, ScrapyPriorityQueue):
-        raise SettingsError(name, value, takes)
-    return queue_class
-
-
-def _scheduler_class(name: str, value: object) -> type | None:
-    if value is None:
-        return None
-    try:
-        scheduler_class = load_object(value)  # type: ignore[arg-type]  # whatever it is
-    except (ImportError, NameError, TypeError, ValueError):
-        raise SettingsError(name, value, "a scheduler class") from None
-    if not isinstance(scheduler_class, type):
-        raise SettingsError(name, value, "a scheduler class")
-    return scheduler_class
-
-
-def _job(name: str, value: object) -> str:
-    text = str(value)
-    if is_server(text):
-        return _server(name, text)
-    if text in JOBS:
-        return text
-    kinds = ", ".join(map(repr, JOBS))
-    takes = f"{kinds}, or a URL such as 'redis://localhost:6379/0'"
-    raise SettingsError(name, without_credentials(text), takes)
-
-
-def _lease(name: str, value: object) -> float:
-    lease = seconds(name, value)
-    if lease < 1:
-        raise SettingsError(name, value, "a number of seconds, 1 or more")
-    return lease
-
-
-def _name_or_none(name: str, value: object) -> str | None:
-    if value in (None, ""):
-        return None
-    if not isinstance(value, str) or set(value) & set("{}"):
-        raise SettingsError(name, value, "a name, without braces")
-    return value
-
-
 def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name
     name: str,
     read: Callable[[str, object], object],
@@ -310,7 +45,8 @@ def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name
     loads: bool = False,
     told: bool = True,
     takes_none: bool = False,
-) -> dict[str, object]:
+    within: str = "",
+) -> Any:
     """Describe a setting.
 
     Args:
@@ -320,124 +56,120 @@ def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name
         loads: whether a component of the project is imported to read it.
         told: whether it is for projects; others are old names, or of the add-on's own.
         takes_none: whether None, set by the project, is a value and not the default.
+        within: the option that it is now, where ``name`` is an old one: ``GROUP["key"]``.
     """
-    return {
-        "name": name,
-        "read": read,
-        "default": default,
-        "loads": loads,
-        "told": told,
-        "takes_none": takes_none,
-    }
+    return field(
+        metadata={
+            "name": name,
+            "read": read,
+            "default": default,
+            "loads": loads,
+            "told": told,
+            "takes_none": takes_none,
+            "within": within,
+        }
+    )
+
+
+def _option(place: str, old: str, *described: Any, **more: Any) -> Any:
+    """Describe a setting that is an option of another now: ``CACHE.ttl``, and its old name."""
+    group, _, key = place.partition(".")
+    within = f'MANDELBOT_{group}["{key}"]'
+    return _setting(f"MANDELBOT_{old}", *described, **more, within=within)
 
 
 @dataclass(frozen=True)
 class Config:
     """What the project set, checked. ``docs/settings.rst`` says what each means."""
 
-    enabled: bool = field(metadata=_setting("MANDELBOT_ENABLED", _flag, default=True))
-    obey: bool = field(metadata=_setting("ROBOTSTXT_OBEY", _flag, default=True))
-    agent: str | tuple[str, ...] | None = field(metadata=_setting("ROBOTSTXT_USER_AGENT", _agent))
-    dialect: Dialect = field(metadata=_setting("MANDELBOT_DIALECT", _dialect, "mandelbot"))
-    store: str = field(metadata=_setting("MANDELBOT_STORE", _store, "sqlite"))
-    cache_ttl: float | None = field(metadata=_setting("MANDELBOT_CACHE_TTL", _seconds_or_none))
-    cache_stale: float = field(metadata=_setting("MANDELBOT_CACHE_STALE", seconds, 2_592_000))
-    robots_timeout: float = field(metadata=_setting("MANDELBOT_ROBOTS_TIMEOUT", seconds, 10))
-    robots_max_bytes: int = field(
-        metadata=_setting("MANDELBOT_ROBOTS_MAX_BYTES", _count(1), 512_000)
+    enabled: bool = _setting("MANDELBOT_ENABLED", v.flag, default=True)
+    obey: bool = _setting("ROBOTSTXT_OBEY", v.flag, default=True)
+    agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", v.agent)
+    dialect: Dialect = _setting("MANDELBOT_DIALECT", v.dialect, "mandelbot")
+    store: str = _setting("MANDELBOT_STORE", v.store, "sqlite")
+    cache_ttl: float | None = _option("CACHE.ttl", "CACHE_TTL", v.seconds_or_none)
+    cache_stale: float = _option("CACHE.stale", "CACHE_STALE", v.seconds, 2_592_000)
+    robots_timeout: float = _option("LIMITS.robots_timeout", "ROBOTS_TIMEOUT", v.seconds, 10)
+    robots_max_bytes: int = _option("LIMITS.robots_bytes", "ROBOTS_MAX_BYTES", v.count(1), 512_000)
+    robots_max_redirects: int = _option(
+        "LIMITS.robots_redirects", "ROBOTS_MAX_REDIRECTS", v.count(0), 10
     )
-    robots_max_redirects: int = field(
-        metadata=_setting("MANDELBOT_ROBOTS_MAX_REDIRECTS", _count(0), 10)
-    )
-    private_hosts: bool = field(metadata=_setting("MANDELBOT_PRIVATE_HOSTS", _flag, default=False))
-    pause_statuses: frozenset[int] = field(
-        metadata=_setting("MANDELBOT_PAUSE_HTTP_CODES", _statuses, [503, 429])
-    )
-    pause_first: float = field(metadata=_setting("MANDELBOT_PAUSE_FIRST", seconds, 1))
-    pause_base: float | None = field(
-        metadata=_setting("MANDELBOT_PAUSE_BASE", _seconds_or_none, told=False)
-    )
+    private_hosts: bool = _setting("MANDELBOT_PRIVATE_HOSTS", v.flag, default=False)
+    pause_statuses: frozenset[int] = _setting("MANDELBOT_PAUSE_HTTP_CODES", v.statuses, [503, 429])
+    pause_first: float = _option("PAUSE_OPTIONS.first", "PAUSE_FIRST", v.seconds, 1)
+    pause_base: float | None = _setting("MANDELBOT_PAUSE_BASE", v.seconds_or_none, told=False)
     """Deprecated: of a pause after a failed probe, which doubles then."""
-    pause_longest: float = field(metadata=_setting("MANDELBOT_PAUSE_MAX", seconds, 3_600))
-    retry_after_longest: float = field(
-        metadata=_setting("MANDELBOT_PAUSE_RETRY_AFTER_MAX", seconds, 86_400)
+    pause_longest: float = _option("PAUSE_OPTIONS.longest", "PAUSE_MAX", v.seconds, 3_600)
+    retry_after_longest: float = _option(
+        "PAUSE_OPTIONS.retry_after", "PAUSE_RETRY_AFTER_MAX", v.seconds, 86_400
     )
-    pause_tries: int = field(metadata=_setting("MANDELBOT_PAUSE_TRIES", _count(1), 9))
-    pause_wait: float = field(metadata=_setting("MANDELBOT_PAUSE_WAIT", seconds, 60))
-    pause_total: float | None = field(metadata=_setting("MANDELBOT_PAUSE_TOTAL", _seconds_or_none))
-    pause_idle: bool | str | None = field(metadata=_setting("MANDELBOT_PAUSE_IDLE", _idle))
-    pause_close: bool = field(
-        metadata=_setting("MANDELBOT_PAUSE_CLOSE", _flag, default=False, told=False)
-    )
+    pause_tries: int = _option("PAUSE_OPTIONS.tries", "PAUSE_TRIES", v.count(1), 9)
+    pause_wait: float = _option("PAUSE_OPTIONS.wait", "PAUSE_WAIT", v.seconds, 60)
+    pause_total: float | None = _option("PAUSE_OPTIONS.total", "PAUSE_TOTAL", v.seconds_or_none)
+    pause_idle: str = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
+    pause_close: bool = _setting("MANDELBOT_PAUSE_CLOSE", v.flag, default=False, told=False)
     """The old name of ``MANDELBOT_PAUSE_IDLE = "close"``."""
-    pause_per_proxy: bool = field(
-        metadata=_setting("MANDELBOT_PAUSE_PER_PROXY", _flag, default=False)
+    pause_per_proxy: bool = _option(
+        "PAUSE_OPTIONS.per_proxy", "PAUSE_PER_PROXY", v.flag, default=False
     )
-    recovers: bool = field(metadata=_setting("MANDELBOT_RECOVERY", _flag, default=True))
-    crawl_delays: dict[str, float] = field(
-        metadata=_setting("MANDELBOT_CRAWL_DELAYS", crawl_delays, {})
+    recovers: bool = _option("PAUSE_OPTIONS.recovery", "RECOVERY", v.flag, default=True)
+    crawl_delays: dict[str, float] = _setting("MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {})
+    pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
+    pace_longest: float = _option("PACE_OPTIONS.longest", "PACE_MAX_DELAY", v.seconds, 60)
+    pace_crawl_delay: str = _option(
+        "PACE_OPTIONS.crawl_delay",
+        "PACE_CRAWL_DELAY",
+        v.one_of(*v.DELAY_READINGS),
+        "interval",
     )
-    pace: str = field(metadata=_setting("MANDELBOT_PACE", _one_of(*PACE_MODES), "manual"))
-    pace_longest: float = field(metadata=_setting("MANDELBOT_PACE_MAX_DELAY", seconds, 60))
-    pace_crawl_delay: str = field(
-        metadata=_setting("MANDELBOT_PACE_CRAWL_DELAY", _one_of(*DELAY_READINGS), "interval")
+    pace_fetch_time: bool = _option(
+        "PACE_OPTIONS.fetch_time", "PACE_FETCH_TIME", v.flag, default=False
     )
-    pace_fetch_time: bool = field(
-        metadata=_setting("MANDELBOT_PACE_FETCH_TIME", _flag, default=False)
+    inner_queue: type[ScrapyPriorityQueue] = _setting(
+        "MANDELBOT_INNER_PRIORITY_QUEUE",
+        v.queue_class,
+        "scrapy.pqueues.ScrapyPriorityQueue",
+        loads=True,
+        told=False,
     )
-    inner_queue: type[ScrapyPriorityQueue] = field(
-        metadata=_setting(
-            "MANDELBOT_INNER_PRIORITY_QUEUE",
-            _queue_class,
-            "scrapy.pqueues.ScrapyPriorityQueue",
-            loads=True,
-            told=False,
-        )
+    inner_scheduler: type | None = _setting(
+        "MANDELBOT_INNER_SCHEDULER", v.scheduler_class, loads=True, told=False
     )
-    inner_scheduler: type | None = field(
-        metadata=_setting("MANDELBOT_INNER_SCHEDULER", _scheduler_class, loads=True, told=False)
+    sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
+    sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
+    sitemap_max_bytes: int = _option(
+        "LIMITS.sitemap_bytes", "SITEMAP_MAX_BYTES", v.count(1), 52_428_800
     )
-    sitemaps: str = field(
-        metadata=_setting("MANDELBOT_SITEMAPS", _one_of(*SITEMAP_MODES), "signal")
+    sitemap_max_entries: int | None = _option(
+        "LIMITS.sitemap_entries",
+        "SITEMAP_MAX_ENTRIES",
+        v.count_or_none,
+        50_000,
+        takes_none=True,
     )
-    sitemap_since: float | str | None = field(metadata=_setting("MANDELBOT_SITEMAP_SINCE", _moment))
-    sitemap_max_bytes: int = field(
-        metadata=_setting("MANDELBOT_SITEMAP_MAX_BYTES", _count(1), 52_428_800)
+    robot_tags: str = _setting("MANDELBOT_ROBOT_TAGS", v.one_of(*v.ROBOT_TAG_MODES), "annotate")
+    nofollow_links: bool = _setting("MANDELBOT_NOFOLLOW_LINKS", v.flag, default=False)
+    job: str = _setting("MANDELBOT_JOB", v.job, v.DURABLE)
+    job_sync: str = _option("JOB_OPTIONS.sync", "JOB_SYNC", v.one_of(*v.JOB_SYNCS), "normal")
+    job_name: str | None = _option("JOB_OPTIONS.name", "JOB_NAME", v.name_or_none)
+    job_deliveries: int = _option("JOB_OPTIONS.deliveries", "JOB_DELIVERIES", v.count(1), 3)
+    job_lease: float = _option("JOB_OPTIONS.lease", "JOB_LEASE", v.lease, 30)
+    job_idle: float | None = _option("JOB_OPTIONS.idle", "JOB_IDLE", v.seconds_or_none)
+    purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)
+    usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "annotate")
+    usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")
+    ledger: str | None = _setting("MANDELBOT_LEDGER", v.path_or_none)
+    sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.one_of(*v.SIGN_MODES)))
+    sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.sign_key_place)
+    sign_agent: str | None = _option("SIGN_OPTIONS.agent", "SIGN_AGENT", v.sign_agent_url)
+    sign_form: str = _option(
+        "SIGN_OPTIONS.form", "SIGN_FORM", v.one_of(*v.SIGN_FORMS), "dictionary"
     )
-    sitemap_max_entries: int | None = field(
-        metadata=_setting("MANDELBOT_SITEMAP_MAX_ENTRIES", _count_or_none, 50_000, takes_none=True)
-    )
-    robot_tags: str = field(
-        metadata=_setting("MANDELBOT_ROBOT_TAGS", _one_of(*ROBOT_TAG_MODES), "annotate")
-    )
-    nofollow_links: bool = field(
-        metadata=_setting("MANDELBOT_NOFOLLOW_LINKS", _flag, default=False)
-    )
-    job: str = field(metadata=_setting("MANDELBOT_JOB", _job, DURABLE))
-    job_sync: str = field(metadata=_setting("MANDELBOT_JOB_SYNC", _one_of(*JOB_SYNCS), "normal"))
-    job_name: str | None = field(metadata=_setting("MANDELBOT_JOB_NAME", _name_or_none))
-    job_deliveries: int = field(metadata=_setting("MANDELBOT_JOB_DELIVERIES", _count(1), 3))
-    job_lease: float = field(metadata=_setting("MANDELBOT_JOB_LEASE", _lease, 30))
-    job_idle: float | None = field(metadata=_setting("MANDELBOT_JOB_IDLE", _seconds_or_none))
-    purposes: tuple[str, ...] = field(metadata=_setting("MANDELBOT_PURPOSE", _purposes))
-    usage: str = field(metadata=_setting("MANDELBOT_USAGE", _one_of(*USAGE_MODES), "annotate"))
-    usage_unknown: str = field(
-        metadata=_setting("MANDELBOT_USAGE_UNKNOWN", _one_of("allow", "drop"), "allow")
-    )
-    ledger: str | None = field(metadata=_setting("MANDELBOT_LEDGER", _path_or_none))
-    sign: str | None = field(metadata=_setting("MANDELBOT_SIGN", _or_none(_one_of(*SIGN_MODES))))
-    sign_key: str | None = field(metadata=_setting("MANDELBOT_SIGN_KEY", sign_key_place))
-    sign_agent: str | None = field(metadata=_setting("MANDELBOT_SIGN_AGENT", sign_agent_url))
-    sign_form: str = field(
-        metadata=_setting("MANDELBOT_SIGN_FORM", _one_of(*SIGN_FORMS), "dictionary")
-    )
-    sign_http: bool = field(metadata=_setting("MANDELBOT_SIGN_HTTP", _flag, default=False))
-    identity_warnings: bool = field(
-        metadata=_setting("MANDELBOT_IDENTITY_WARNINGS", _flag, default=True)
-    )
-    summary: int = field(metadata=_setting("MANDELBOT_SUMMARY", _count(0), 20))
-    metrics: str | None = field(metadata=_setting("MANDELBOT_METRICS", _metrics))
-    report: str | None = field(metadata=_setting("MANDELBOT_REPORT", _report_path))
+    sign_http: bool = _option("SIGN_OPTIONS.http", "SIGN_HTTP", v.flag, default=False)
+    identity_warnings: bool = _setting("MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True)
+    summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
+    metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
+    report: str | None = _setting("MANDELBOT_REPORT", v.report_path)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -480,12 +212,12 @@ class Config:
     @property
     def shares_job(self) -> bool:
         """Whether the requests of the crawl are in a job on Redis, for several workers."""
-        return is_server(self.job)
+        return v.is_server(self.job)
 
     @property
     def closes_when_paused(self) -> bool:
         """Whether a spider with JOBDIR closes while only paused sites are left."""
-        return self.pause_idle == CLOSE or self.pause_close
+        return self.pause_idle == v.CLOSE or self.pause_close
 
     @property
     def tells_idle(self) -> bool:
@@ -493,9 +225,9 @@ class Config:
 
         Unless told, it is where requests are kept elsewhere: what feeds such a crawl waits for it.
         """
-        if self.pause_idle is None:
+        if self.pause_idle == "auto":
             return self.inner_scheduler is not None and not self.pause_close
-        return self.pause_idle is True
+        return self.pause_idle == "signal"
 
     @property
     def obeys_pace(self) -> bool:
@@ -520,6 +252,30 @@ class Config:
         return value_for(site, self.crawl_delays)
 
 
+_SETTINGS = [one.metadata for one in fields(Config)]
+OPTIONS: dict[str, dict[str, object]] = {}
+"""Settings that are dicts: their keys, and what holds for each that is left out."""
+for _one in _SETTINGS:
+    if _one["within"]:
+        _group, _, _key = _one["within"].rstrip('"]').partition('["')
+        OPTIONS.setdefault(_group, {})[_key] = _one["default"]
+
+DEPRECATED = (
+    Deprecated(
+        "MANDELBOT_PAUSE_BASE",
+        "0.1.0",
+        "0.3.0",
+        "a pause is three times as long after each failed probe",
+    ),
+    Deprecated("MANDELBOT_PAUSE_CLOSE", "0.1.0", "0.3.0", 'set MANDELBOT_PAUSE_IDLE = "close"'),
+    *(
+        Deprecated(one["name"], "0.1.0", "0.3.0", f"set {one['within']}")
+        for one in _SETTINGS
+        if one["within"]
+    ),
+)
+
+
 def check_settings(settings: BaseSettings) -> bool:
     """Check all settings but those that would have components of the project imported.
 
@@ -529,9 +285,9 @@ def check_settings(settings: BaseSettings) -> bool:
     Raises:
         SettingsError: as :meth:`Config.from_settings` does.
     """
-    for one in fields(Config):
-        if not one.metadata["loads"]:
-            _read(settings, one.metadata)
+    for one in _SETTINGS:
+        if not one["loads"]:
+            _read(settings, one)
     for old in DEPRECATED:
         if settings.getpriority(old.name) is not None:
             warnings.warn(
@@ -550,18 +306,63 @@ def read_setting(settings: BaseSettings, attribute: str) -> Any:
 
 
 def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
-    name = setting["name"]
-    is_none = setting["takes_none"] and name in settings and settings[name] is None
-    value = None if is_none else settings.get(name, setting["default"])  # which takes None as unset
+    name, value = _written(settings, setting)
+    if value is None and not setting["takes_none"]:
+        value = setting["default"]
     return setting["read"](name, value)
+
+
+def _written(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return what a setting is called where it is written, and what is; the default, if nowhere."""
+    name, within = setting["name"], setting["within"]
+    if within:
+        group, _, key = within.rstrip('"]').partition('["')
+        options = v.options(group, settings.get(group), OPTIONS[group])
+        if key in options and _priority(settings, group) >= _priority(settings, name):
+            return within, options[key]
+    is_none = setting["takes_none"] and name in settings and settings[name] is None
+    return name, None if is_none else settings.get(name, setting["default"])
+
+
+def _priority(settings: BaseSettings, name: str) -> int:
+    priority = settings.getpriority(name)
+    return -1 if priority is None else priority
+
+
+class SettingInForce(NamedTuple):
+    """What holds for one setting or option, and who says so."""
+
+    name: str
+    """As it is to be written: ``MANDELBOT_CACHE["ttl"]`` for an option."""
+    value: object
+    source: str
+    """``default``, ``addon``, ``project``, ``spider``, ``cmdline``: as Scrapy calls priorities."""
+    old_name: str
+    """What it is called where it is written, if that is another name; else empty."""
+
+
+def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
+    """Return what holds for each setting that is for projects, in the order of the documents."""
+    sources = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
+    found = []
+    for setting in (one for one in _SETTINGS if one["told"]):
+        now = setting["within"] or setting["name"]
+        at, value = _written(settings, setting)
+        priority = max(_priority(settings, at.partition("[")[0]), 0)
+        source = sources.get(priority, f"priority {priority}")
+        found.append(SettingInForce(now, value, source, "" if at == now or not priority else at))
+    return found
 
 
 def setting_defaults() -> dict[str, object]:
     """Return each setting's name and default, in the order of ``docs/settings.rst``."""
-    told = (one.metadata for one in fields(Config) if one.metadata["told"])
-    return {setting["name"]: setting["default"] for setting in told}
+    return {
+        one["within"].partition("[")[0] or one["name"]: {} if one["within"] else one["default"]
+        for one in _SETTINGS
+        if one["told"]
+    }
 
 
 def is_setting(name: str) -> bool:
     """Return whether a name is a setting, be it an old one or of the add-on's own."""
-    return any(one.metadata["name"] == name for one in fields(Config))
+    return name in OPTIONS or any(one["name"] == name for one in _SETTINGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
 
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
@@ -15,11 +16,12 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
-from scrapy_mandelbot.config import Config, is_server
+from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
+from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_mandelbot.sites.flight import End
     from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.site_map import CrawledSite, Sites
 
@@ -102,6 +105,8 @@ class Crawl:
         """What is kept in one file, with all that a run does; None: there is no such job."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
+        self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
+        """How requests end that fail now, where that is not to be seen from the exception."""
         crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
@@ -127,6 +132,11 @@ class Crawl:
     def sites(self) -> Sites:
         """What is known of each site, as ``crawl.sites["https://example.com"]``."""
         return self.throttle.sites
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the crawl is on its way out."""
+        return engine.is_closing(self._crawler)
 
     @property
     def has_queue(self) -> bool:

@@ -28,10 +28,11 @@ from scrapy_mandelbot.robots.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
+from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.site import Admission
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 from scrapy_mandelbot.throttle.throttle import SitePausedError
-from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN
+from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -163,6 +164,7 @@ class RobotsTxtMiddleware:
         agent: Any = self._crawl.agents.of(request)
         if rp.allowed(request.url, agent):
             return
+        self._crawl.fates[request] = End.FORBIDDEN
         tell = self._crawl.events.tell
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
             tell(FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
@@ -287,7 +289,7 @@ class PauseMiddleware:
                 if throttle.can_go_back(flight):
                     return throttle.send_back_for_its_turn(flight)
                 if not await throttle.wait(flight, admission):
-                    throttle.let_go(flight)
+                    self._crawl.fates[request] = _fate(self._crawl, flight)
                     raise IgnoreRequest(f"{flight.site.name} may not be asked now")
             elif throttle.can_go_back(flight):
                 return throttle.send_back(flight)
@@ -302,17 +304,20 @@ class PauseMiddleware:
         heeds_pauses = is_answer and not request.meta.get("dont_pause")
         is_good = status not in self._statuses
         tally = flight.site.tally
-        # Our own requests have no callback, and heed no pause: what they bring are no pages.
-        is_ours = not heeds_pauses and request.callback is NO_CALLBACK
-        is_counted = is_good and is_answer and not is_ours and "cached" not in response.flags
-        if is_counted and tally is not None:
+        is_cached = "cached" in response.flags
+        # What answers for a site that was not asked is counted where it is given.
+        is_taken = is_answer and not (
+            request.callback is NO_CALLBACK and is_of_the_package(request)
+        )
+        if is_taken and (is_good or not heeds_pauses):
             is_page = _OK <= status < _NOT_ALL_OK
-            tally.pages += is_page
-            tally.others += not is_page
+            tally.cached += is_cached
+            tally.pages += is_page and not is_cached
+            tally.others += not is_page and not is_cached
         if not heeds_pauses:
             throttle.let_go(flight)
             return response
-        if not flight.is_noticed and "cached" not in response.flags:
+        if not flight.is_noticed and not is_cached:
             if is_good:
                 throttle.answered(flight, is_page=_is_page(request, response))
             else:
@@ -320,6 +325,7 @@ class PauseMiddleware:
         is_refused = flight.is_refused and ASKS_AGAIN not in request.meta
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
+            tally.others += is_taken and not is_good
             throttle.let_go(flight)
             return response
         if flight.is_refused_alone:
@@ -332,12 +338,18 @@ class PauseMiddleware:
             return request
         return self._hand_on(flight, response)
 
-    async def process_exception(
-        self, request: Request, exception: Exception
-    ) -> Request | Response | None:
+    async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Send back a request that never was sent, or found its site down."""
+        flight = self._flight(request) or self._throttle.flight_of(request)
+        sent_back = self._sent_back(flight, exception)
+        if sent_back is None and not is_of_the_package(request):
+            flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware tries it again
+        return sent_back
+
+    def _sent_back(self, flight: RequestInFlight, exception: Exception) -> Request | None:
+        """Return the request of an exception as it goes back; None: the exception is passed on."""
         throttle = self._throttle
-        flight = self._flight(request) or throttle.flight_of(request)
+        request: Request = flight.request
         if request.meta.get("dont_pause") or flight.is_noticed:
             flight.is_noticed = False
             throttle.let_go(flight)
@@ -352,6 +364,7 @@ class PauseMiddleware:
             throttle.refused(flight, f"{failure.value} for {request}")
             # Tried enough: now it is RetryMiddleware's.
             if ASKS_AGAIN in request.meta or flight.is_refused_alone:
+                self._crawl.fates[request] = End.URL
                 throttle.handed_on(flight)
                 throttle.let_go(flight)
                 return None
@@ -359,6 +372,7 @@ class PauseMiddleware:
         if throttle.can_go_back(flight):
             return throttle.send_back(flight)
         if throttle.has_given_up(flight):
+            self._crawl.fates[request] = _fate(self._crawl, flight)
             throttle.let_go(flight)
             return None
         return request  # it waits as its site is paused, when whoever sent it sends it again
@@ -380,6 +394,8 @@ class PauseMiddleware:
         return not request.meta.get("handle_httpstatus_all") and response.status not in listed
 
     def _hand_on(self, flight: RequestInFlight, response: Response) -> Response:
+        if not is_of_the_package(flight.request):
+            flight.site.tally.count(_fate(self._crawl, flight))
         self._throttle.handed_on(flight)
         self._throttle.let_go(flight)
         # It has been tried enough: RetryMiddleware would have it tried again at once.
@@ -410,9 +426,23 @@ def _has_delays(crawler: Crawler) -> bool:
 
 def _refusal(crawl: Crawl, flight: RequestInFlight) -> Response:
     """Return the answer for a request that is not sent, as its site would have given it."""
-    crawl.throttle.let_go(flight)
     flight.request.meta["dont_retry"] = True
-    response = crawl.throttle.refusals.answer(flight)
+    response, fate = crawl.throttle.refusals.answer(flight), _fate(crawl, flight)
     if response is None:
+        crawl.fates[flight.request] = fate
         raise IgnoreRequest(f"{flight.site.name} is paused, and has not answered")
+    if not is_of_the_package(flight.request):
+        flight.site.tally.count(fate)
     return response
+
+
+def _fate(crawl: Crawl, flight: RequestInFlight) -> End:
+    """Return how a request ends that is sent no more."""
+    throttle, site = crawl.throttle, flight.site
+    if flight.is_refused_alone:
+        return End.URL
+    if site.routes.has_given_up(flight.route if flight.passed is None else flight.passed):
+        return End.SITE
+    if throttle.has_given_up(flight):
+        return End.SITE if site.sections.section_of(flight.request.url) is None else End.SECTION
+    return End.LEFT if crawl.is_closing else End.WAITED

@@ -15,6 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import scrapy.pqueues
+import scrapy.signals
 from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
@@ -350,7 +351,16 @@ def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:
-    """Have the spider closed, from wherever it is found out that it must be."""
+    """Have the spider closed, as the crawl has failed: ``scrapy crawl`` exits with status 1.
+
+    Scrapy takes a crawl for failed whose crawler is left without a spider, and a ``CrawlerProcess``
+    has ``bootstrap_failed`` then.
+    """
+
+    def fail() -> None:
+        crawler.spider = None
+
+    crawler.signals.connect(fail, signal=scrapy.signals.engine_stopped, weak=False)
     schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.clock import clock_time, moment
 from scrapy_mandelbot.robots.shown import printable, shown
+from scrapy_mandelbot.sites.flight import IN_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,23 +49,15 @@ class Event:
 
 
 PAUSED = Event(
-    "Paused %(where)s until %(until)s: %(reason)s (%(waiting)d requests in the queue)",
+    "Paused %(where)s until %(until)s: %(reason)s (%(waiting)s queued)",
     stats=("mandelbot/pause/count",),
     signal=signals.site_paused,
     heard=("site", "until", "reason"),
 )
-HELD = Event(
-    PAUSED.text,
-    stats=("mandelbot/pause/count", "mandelbot/pause/held"),
-    signal=signals.site_paused,
-    heard=PAUSED.heard,
-)
-SHUT = Event(
-    PAUSED.text, stats=("mandelbot/pace/shut",), signal=signals.site_paused, heard=PAUSED.heard
-)
+HELD = replace(PAUSED, stats=("mandelbot/pause/count", "mandelbot/pause/held"))
+SHUT = replace(PAUSED, stats=("mandelbot/pace/shut",))
 OVERHEARD = Event(
-    "Paused %(where)s until %(until)s, as another crawl was refused: %(reason)s (%(waiting)d"
-    " requests in the queue)",
+    "Paused %(where)s until %(until)s: another crawl was refused, %(reason)s (%(waiting)s queued)",
     stats=("mandelbot/pause/overheard",),
     signal=signals.site_paused,
     heard=PAUSED.heard,
@@ -74,7 +67,7 @@ RESTORED = Event(
     stats=("mandelbot/pause/restored",),
 )
 PROLONGED = Event(
-    "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)d failed tries; given up at"
+    "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)s; given up at"
     " %(end)s unless it answers)",
     stats=("mandelbot/pause/prolonged",),
 )
@@ -88,30 +81,28 @@ SECTION_PAUSED = Event(
     stats=("mandelbot/pause/sections",),
 )
 SECTION_PROLONGED = Event(
-    "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)d failed"
-    " tries; given up at %(end)s unless it answers)",
+    "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
+    " at %(end)s unless it answers)",
 )
 SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
 ASKS_ONCE_EACH = Event(
-    "Gave up %(where)s after %(tries)d failed tries in %(paused_for).0f s: %(reason)s"
-    " (%(waiting)d requests in the queue: those that were never sent are sent once, the others"
-    " fail)",
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
+    " those that were never sent are sent once, the others fail)",
     logging.WARNING,
     stats=("mandelbot/pause/given_up",),
 )
 SECTION_GIVEN_UP = Event(
-    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (what was never sent is"
-    " sent once)",
+    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (each request that was"
+    " never sent is sent once)",
     logging.WARNING,
     stats=("mandelbot/pause/sections_given_up",),
 )
 ASKED_AGAIN = Event(stats=("mandelbot/pause/asked_again",))
 SLOWER = Event(
-    "There is a limit of about %(limit)s at %(where)s; %(waiting)d requests are queued,"
-    " about %(time)s",
+    "There is a limit of about %(limit)s at %(where)s; %(waiting)s queued, about %(time)s",
 )
 RESUMED = Event(
-    "Resumed %(where)s after %(paused_for).1f s (%(waiting)d requests in the queue)",
+    "Resumed %(where)s after %(paused_for).1f s (%(waiting)s queued)",
     stats=("mandelbot/pause/resumed",),
     sums=(("mandelbot/pause/seconds", "paused_for"),),
     signal=signals.site_resumed,
@@ -120,8 +111,8 @@ RESUMED = Event(
 RECOVERED = Event("Asking %(where)s as fast as before its pause", logging.DEBUG)
 OPENED = Event(RESUMED.text, signal=signals.site_resumed, heard=RESUMED.heard)
 GIVEN_UP = Event(
-    "Gave up %(where)s after %(tries)d failed tries in %(paused_for).0f s: %(reason)s"
-    " (%(waiting)d requests in the queue: %(fate)s)",
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
+    " %(fate)s)",
     logging.WARNING,
     stats=("mandelbot/pause/given_up",),
 )
@@ -134,7 +125,7 @@ HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
 PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
 PACE_CAPPED = Event(
-    "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_MAX_DELAY,"
+    "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_OPTIONS['longest'],"
     " %(longest)g s",
     logging.WARNING,
     stats=("mandelbot/pace/capped",),
@@ -155,9 +146,7 @@ ROBOTS_ASKED = Event(
     stats=("robotstxt/request_count", "mandelbot/robots/fetched"),
     families=(("mandelbot/robots/", "case"),),
 )
-ROBOTS_ASKED_IN_VAIN = Event(
-    ROBOTS_ASKED.text, logging.WARNING, stats=ROBOTS_ASKED.stats, families=ROBOTS_ASKED.families
-)
+ROBOTS_ASKED_IN_VAIN = replace(ROBOTS_ASKED, level=logging.WARNING)
 ROBOTS_RESPONSE = Event(
     stats=("robotstxt/response_count",), families=(("robotstxt/response_status_count/", "status"),)
 )
@@ -287,23 +276,11 @@ REQUEST_DROPPED = Event(
     signal=signals.output_dropped,
     heard=("response", "output", "tag"),
 )
-ITEM_DROPPED = Event(
-    REQUEST_DROPPED.text,
-    logging.DEBUG,
-    stats=("mandelbot/tags/items_dropped",),
-    signal=signals.output_dropped,
-    heard=REQUEST_DROPPED.heard,
-)
-LINK_DROPPED = Event(
-    REQUEST_DROPPED.text,
-    logging.DEBUG,
-    stats=("mandelbot/tags/links_dropped",),
-    signal=signals.output_dropped,
-    heard=REQUEST_DROPPED.heard,
-)
+ITEM_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/items_dropped",))
+LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
 
 JOB_RESUMED = Event(
-    "The job goes on: %(waiting)d requests wait in %(lines)s lines; the last run %(how)s",
+    "Resuming the job: %(waiting)s queued for %(lines)s sites or sections; the last run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
@@ -347,7 +324,7 @@ JOB_LOST = Event(
 )
 
 JOB_JOINED = Event(
-    "Worker %(worker)s of the job %(where)s: %(waiting)s sites wait, %(others)s other workers"
+    "Worker %(worker)s of the job %(where)s: %(unassigned)s sites wait, %(others)s other workers"
 )
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
@@ -397,10 +374,18 @@ TERMS_STATED = Event(
     stats=("mandelbot/usage/terms_stated",),
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
+LEDGER_LACKS = Event("The ledger lacks %(count)d lines that could not be written", logging.ERROR)
 LEDGER_FAILED = Event(
-    "The ledger has no line of %(url)s: %(error)s",
+    "The ledger has no line of %(url)s: %(error)s. Further such lines are only counted",
     logging.ERROR,
     stats=("mandelbot/ledger/failed",),
+)
+REQUESTS_ENDED = Event(
+    "Requests: %(account)s",
+    sums=tuple((f"mandelbot/requests/{name}", name) for name in IN_ACCOUNT),
+)
+REQUESTS_LOST = Event(
+    "Lost %(lost)s: %(how)s. Their links are unknown. %(advice)s", logging.WARNING
 )
 REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
 REPORT_FAILED = Event(
@@ -506,6 +491,7 @@ def _place_of(error: BaseException) -> tuple[str, int]:
 
 
 _TIMES = frozenset({"since", "until", "next", "end"})
+_COUNTED = {"waiting": "request", "tries": "failed probe"}
 _WHOLE = frozenset({"request", "verdict"})
 """Of the crawl's own words, and what its operator searches for: they are not cut."""
 
@@ -513,6 +499,8 @@ _WHOLE = frozenset({"request", "verdict"})
 def _loggable(name: str, value: Any) -> Any:
     if name in _TIMES:
         return clock_time(value)
+    if name in _COUNTED:
+        return f"{value:,} {_COUNTED[name]}{'' if value == 1 else 's'}"
     if name in _WHOLE:
         return printable(str(value))
     return value if isinstance(value, (int, float)) else shown(str(value))

@@ -172,14 +172,14 @@ def agent_url(config: Config) -> str:
     if agent is None:
         raise SettingsError(name, agent, "the https URL of the key directory, to sign requests")
     if not agent.startswith("https:") and not config.sign_http:
-        raise SettingsError(name, agent, "an https URL, unless MANDELBOT_SIGN_HTTP is True")
+        raise SettingsError(name, agent, 'an https URL, or the option "http" to be True')
     scheme, _, rest = agent.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
     is_whole_site = agent.removeprefix(origin) in {"", "/", WELL_KNOWN}
     if not AGENT_FORMS[config.sign_form].sends_origin:
         return origin + WELL_KNOWN if is_whole_site else agent
     if not is_whole_site:
-        takes = f"a URL whose path is {WELL_KNOWN}, for MANDELBOT_SIGN_FORM = {config.sign_form!r}"
+        takes = f'a URL whose path is {WELL_KNOWN}, as the option "form" is {config.sign_form!r}'
         raise SettingsError(name, agent, takes)
     return origin
 

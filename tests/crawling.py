@@ -16,6 +16,8 @@ from scrapy.settings import Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.account import account_of
+from scrapy_mandelbot.crawl import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +154,18 @@ async def crawl(
     finally:
         root.removeHandler(log)
         root.setLevel(level)
+    the_account_holds(crawler)
     return Crawled(crawler, items, heard, log.messages, TIME.now() - began)
+
+
+def the_account_holds(crawler: Crawler) -> None:
+    """Each request that was taken in has ended in exactly one way, whatever was crawled."""
+    account = account_of(crawler)
+    if account is None or Crawl.of(crawler).config.shares_job:
+        return
+    total = account.counted()
+    assert total.taken + account.from_former_run == total.ended, total.by_end()
+    assert min(total.by_end().values(), default=0) >= 0, total.by_end()
 
 
 _NOISE = {"signal", "sender", "spider"}

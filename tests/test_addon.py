@@ -27,6 +27,7 @@ from scrapy_mandelbot import (
     SiteQueue,
     SpiderHooks,
 )
+from scrapy_mandelbot.account import Account
 
 CLI = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
@@ -76,7 +77,8 @@ def test_one_line_wires_all():
     assert SpiderHooks in map(load_object, settings.getdict("EXTENSIONS"))
     order = middlewares(settings)
     assert StockMiddleware not in order
-    assert order.index(RobotsTxtMiddleware) == 1  # after the off-site filter, as the stock one
+    assert order[0] is Account  # it sees what no other has tried again
+    assert order.index(RobotsTxtMiddleware) == 2  # after the off-site filter, as the stock one
     assert order[-1] is PauseMiddleware
     order = middlewares(settings, "SPIDER_MIDDLEWARES")
     assert order.index(HttpErrorMiddleware) == order.index(RobotTagsMiddleware) + 1

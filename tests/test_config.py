@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 
 from scrapy_mandelbot import Dialect, SettingsError
 from scrapy_mandelbot import store as stores
-from scrapy_mandelbot.config import Config, check_settings, setting_defaults
+from scrapy_mandelbot.config import Config, check_settings, setting_defaults, settings_in_force
 from scrapy_mandelbot.robots.pace import PaceLaw
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
@@ -81,7 +81,7 @@ BAD = [
     ("MANDELBOT_SITEMAP_SINCE", 7, "'last_run'"),
     ("MANDELBOT_SITEMAP_MAX_BYTES", 0, "a whole number, 1 or more"),
     ("MANDELBOT_SITEMAP_MAX_ENTRIES", "many", "a whole number, 1 or more"),
-    ("MANDELBOT_PAUSE_IDLE", "wait", "True, False or 'close'"),
+    ("MANDELBOT_PAUSE_IDLE", "never", "'auto' or 'wait' or 'signal' or 'close'"),
     ("MANDELBOT_PAUSE_PER_PROXY", "each", "True or False"),
     ("MANDELBOT_PURPOSE", "training", "'search', 'ai-input', 'train-ai', 'tdm'"),
     ("MANDELBOT_PURPOSE", ["train-ai", "all"], "one or several of"),
@@ -295,6 +295,7 @@ ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
     ("settings", "tells", "closes"),
     [
         ({}, False, False),
+        ({"MANDELBOT_PAUSE_IDLE": "signal"}, True, False),
         ({"MANDELBOT_PAUSE_IDLE": "True"}, True, False),
         ({"MANDELBOT_PAUSE_IDLE": "close"}, False, True),
         ({"MANDELBOT_PAUSE_CLOSE": True}, False, True),
@@ -322,6 +323,65 @@ def test_the_old_name_of_a_longer_pause_is_told_of_and_obeyed():
         check_settings(Settings({"MANDELBOT_PAUSE_BASE": 60}))
     law = config(MANDELBOT_PAUSE_BASE=60).pause_law
     assert [law.own_pause(step) for step in range(5)] == [1, 60, 120, 240, 480]
+
+
+OPTION = [
+    ({"MANDELBOT_CACHE": {"ttl": 60}}, "cache_ttl", 60.0),
+    ({"MANDELBOT_CACHE": '{"ttl": 60}'}, "cache_ttl", 60.0),
+    ({"MANDELBOT_CACHE": {"ttl": 60}}, "cache_stale", 2_592_000.0),
+    ({"MANDELBOT_CACHE": {"ttl": 60}, "MANDELBOT_CACHE_TTL": 30}, "cache_ttl", 60.0),
+    ({"MANDELBOT_CACHE": {"stale": 60}, "MANDELBOT_CACHE_TTL": 30}, "cache_ttl", 30.0),
+    ({"MANDELBOT_LIMITS": {"sitemap_entries": None}}, "sitemap_max_entries", None),
+    ({"MANDELBOT_LIMITS": {"robots_bytes": None}}, "robots_max_bytes", 512_000),
+    ({"MANDELBOT_LIMITS": None}, "robots_max_bytes", 512_000),
+    ({"MANDELBOT_PAUSE_OPTIONS": {"recovery": False}}, "recovers", False),
+]
+
+
+@pytest.mark.parametrize(("settings", "attribute", "expected"), OPTION)
+def test_an_option_of_a_setting_that_is_a_dict(settings, attribute, expected):
+    """Those left out have their defaults, or what their old names say; the new name goes first."""
+    assert getattr(config(**settings), attribute) == expected
+
+
+def test_an_old_name_that_a_spider_sets_goes_before_the_projects_dict():
+    """As the priorities of Scrapy's settings have it."""
+    settings = Settings({"MANDELBOT_CACHE": {"ttl": 60}}, priority="project")
+    settings.set("MANDELBOT_CACHE_TTL", 30, priority="spider")
+    assert Config.from_settings(settings).cache_ttl == 30
+    (row,) = [one for one in settings_in_force(settings) if "ttl" in one.name]
+    assert row == ('MANDELBOT_CACHE["ttl"]', 30, "spider", "MANDELBOT_CACHE_TTL")
+
+
+WRONG_OPTIONS = [
+    ({"ttl": -1}, 'MANDELBOT_CACHE["ttl"] = -1: it takes a number of seconds, 0 or more'),
+    ({"tll": 1}, "MANDELBOT_CACHE = {'tll': 1}: it takes a dict with any of 'ttl', 'stale'"),
+    (5, "MANDELBOT_CACHE = 5: it takes a dict with any of 'ttl', 'stale'"),
+    ("{", "MANDELBOT_CACHE = '{': it takes a dict with any of 'ttl', 'stale'"),
+]
+
+
+@pytest.mark.parametrize(("value", "error"), WRONG_OPTIONS)
+def test_a_wrong_option_is_named(value, error):
+    """At start, in one line, as any other setting."""
+    with pytest.raises(SettingsError) as raised:
+        config(MANDELBOT_CACHE=value)
+    assert str(raised.value) == error
+
+
+def test_there_are_not_too_many_settings():
+    """Who reads the table of settings reads it to its end."""
+    assert len(setting_defaults()) <= 32
+
+
+def test_what_is_in_force_is_told_of_each_setting():
+    """With who says so; each option by itself."""
+    settings = Settings({"MANDELBOT_PACE": "obey", "MANDELBOT_JOB_LEASE": 60})
+    rows = {row.name: row[1:] for row in settings_in_force(settings)}
+    assert rows["MANDELBOT_PACE"] == ("obey", "project", "")
+    assert rows['MANDELBOT_JOB_OPTIONS["lease"]'] == (60, "project", "MANDELBOT_JOB_LEASE")
+    assert rows['MANDELBOT_JOB_OPTIONS["sync"]'] == ("normal", "default", "")
+    assert {name.partition("[")[0] for name in rows} == set(setting_defaults())
 
 
 @pytest.mark.parametrize("name", ["MANDELBOT_STORE", "MANDELBOT_JOB"])

@@ -21,10 +21,15 @@ from scrapy_mandelbot.events import (
     clock_time,
     moment,
 )
+from scrapy_mandelbot.sites.flight import End
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")
 VALUES: dict[str, object] = {
+    **dict.fromkeys(map(str, End), 2),
+    "taken_in": 40,
+    "from_former_run": 6,
+    "lost": 6,
     "since": 1_800_000_000.0,
     "until": 1_800_000_000.0,
     "next": 1_800_000_000.0,

@@ -27,15 +27,13 @@ CLASSES = [
     if isinstance(one, ast.ClassDef)
 ]
 
-MOST_MODULES = 212
+MOST_MODULES = 214
 MOST_LINES = 43_500
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "config.py": 567,
-    "events.py": 524,
+    "events.py": 512,
     "queue/site_queue.py": 499,
-    "report/site_record.py": 503,
-    "store/sqlite.py": 461,
+    "store/sqlite.py": 457,
     "throttle/throttle.py": 517,
 }
 METHODS_OF_A_CLASS = 25

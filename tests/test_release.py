@@ -122,10 +122,23 @@ def test_every_old_name_is_in_the_table():
     assert rows == [[one.name, one.since, one.instead, one.gone_in] for one in DEPRECATED]
 
 
+OTHER_VALUES = {
+    "MANDELBOT_PAUSE_FIRST": 2,
+    "MANDELBOT_PAUSE_PER_PROXY": True,
+    "MANDELBOT_RECOVERY": False,
+    "MANDELBOT_PACE_CRAWL_DELAY": "window",
+    "MANDELBOT_JOB_SYNC": "full",
+    "MANDELBOT_JOB_NAME": "shops",
+    "MANDELBOT_SIGN_AGENT": "https://bot.example.com",
+    "MANDELBOT_SIGN_FORM": "string",
+}
+"""What the old names are set to that take no 1, or for which that is the default."""
+
+
 @pytest.mark.parametrize("one", DEPRECATED, ids=lambda one: one.name)
 def test_an_old_name_works_with_a_warning(one):
     """It is read, and the warning says what to write in its place."""
-    settings = Settings({one.name: 1})
+    settings = Settings({one.name: OTHER_VALUES.get(one.name, 1)})
     with pytest.warns(ScrapyDeprecationWarning, match=re.escape(one.instead)):
         assert check_settings(settings)
     assert Config.from_settings(settings) != Config.from_settings(Settings())

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 PAGE = re.compile(r"docs/([\w/]+)\.rst")
 FILE = re.compile(r"([\w/.]+)\.rst(#[\w-]+)?")
-SETTING = re.compile(r"((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)(\s=\s.*)?", re.DOTALL)
+SETTING = re.compile(r"((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)(\[.\w+.\])?(\s=\s.*)?", re.DOTALL)
 STAT = re.compile(r"mandelbot/[a-z0-9_/]+")
 # Words that have a row, and with it an anchor, in the tables of a page.
 ROWS = {"stats": STAT, "hooks": re.compile("|".join(HOOKS)), "meta": re.compile(r"[a-z_]+")}

@@ -263,7 +263,7 @@ def _copies(job: Invocation) -> list[tuple[_Named, CopyInForce]]:
 def _copy(job: Invocation, one: _Named, fetched: FetchedFile | None) -> CopyInForce:
     if fetched is not None and fetched.failure is not None:
         raise CannotBeHadError(fetched.trouble)
-    rules: Rules = rules_on_disk(one.source) if fetched is None else rules_from(fetched, None)
+    rules: Rules = rules_on_disk(one.source) if fetched is None else rules_from(job, fetched, None)
     robots, reason = rules.read(job.dialect, job.max_bytes)
     if robots is None and not rules.decide("/", "*", job.dialect, job.max_bytes)["allowed"]:
         raise CannotBeHadError(f"{shown(one.source)}: {reason}")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.commands import downloads as fetching
 from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.robots.inside import leads_inside
+from scrapy_mandelbot.robots.outcome import OutcomeLaw
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
-from scrapy_mandelbot.rules.request_agents import default_header, first_named
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.commands.downloads import FetchedFile
+    from scrapy_mandelbot.commands.downloads import FetchedFile, FetchPlan
     from scrapy_mandelbot.commands.terminal import Terminal
 
 #: The version of what ``--format json`` prints: it grows when a name or a meaning changes.
 VERSION = 1
 
+_DEFAULT_BYTES = 512_000  # MANDELBOT_ROBOTS_MAX_BYTES where there is no project
 _MOST_BYTES = 16 * 1024 * 1024  # of a robots.txt that is checked; 500 KiB of it count
 
 
@@ -36,9 +39,15 @@ class Invocation(NamedTuple):
     args: list[str]
     opts: Namespace
     settings: BaseSettings
+    """Empty where Scrapy is not asked for: then it need not be there."""
     process: CrawlerProcessBase | None
     """Of Scrapy; None where no site is asked."""
     terminal: Terminal
+
+    def _setting(self, name: str) -> Any:
+        from scrapy_mandelbot.config import read_setting  # noqa: PLC0415 - Scrapy's
+
+        return read_setting(self.settings, name)
 
     @property
     def envelope(self) -> dict[str, Any]:
@@ -51,38 +60,49 @@ class Invocation(NamedTuple):
         named = self.opts.only or self.opts.dialect
         if named:
             return DIALECTS[named]
-        dialect: Dialect = read_setting(self.settings, "dialect")
+        dialect: Dialect = self._setting("dialect")
         return dialect
 
     @property
     def agent(self) -> str | Sequence[str]:
         """The robot of the call, else of the project."""
-        agent: str | Sequence[str] | None = self.opts.agent or read_setting(self.settings, "agent")
+        agent: str | Sequence[str] | None = self.opts.agent or self._setting("agent")
+        from scrapy_mandelbot.rules.request_agents import default_header, first_named  # noqa: PLC0415 - Scrapy's
+
         return agent or first_named(default_header(self.settings), self.settings["USER_AGENT"])
 
     @property
     def max_bytes(self) -> int:
         """As much of a robots.txt is read."""
-        return int(read_setting(self.settings, "robots_max_bytes"))
+        return int(self._setting("robots_max_bytes")) if self.settings else _DEFAULT_BYTES
 
-    def wanted_robots(self, url: str) -> fetching.FetchPlan:
+    @property
+    def law(self) -> OutcomeLaw:
+        """What a crawl of the project makes of a site's answers."""
+        return OutcomeLaw(frozenset(self._setting("pause_statuses")))
+
+    def wanted_robots(self, url: str) -> FetchPlan:
         """Return a robots.txt as it is asked for."""
-        timeout = float(read_setting(self.settings, "robots_timeout"))
-        return fetching.FetchPlan(url, _MOST_BYTES, timeout)
+        timeout = float(self._setting("robots_timeout"))
+        from scrapy_mandelbot.commands.downloads import FetchPlan  # noqa: PLC0415 - Scrapy's
+
+        return FetchPlan(url, _MOST_BYTES, timeout)
 
     def may_send(self, site: str, url: str) -> bool:
         """Return whether a site's files may send us to a URL; see ``Config.may_send``."""
-        return bool(read_setting(self.settings, "private_hosts")) or not leads_inside(site, url)
+        return bool(self._setting("private_hosts")) or not leads_inside(site, url)
 
     def fetch(
         self,
-        wanted: Iterable[fetching.FetchPlan],
-        visit: Callable[[FetchedFile], Iterable[fetching.FetchPlan]],
+        wanted: Iterable[FetchPlan],
+        visit: Callable[[FetchedFile], Iterable[FetchPlan]],
     ) -> None:
         """Ask for URLs, which can be done once in a call."""
         if self.process is None:  # Scrapy makes one where robots.py asks for it
             raise CannotBeHadError("this takes a URL")
-        fetching.fetch(self.process, wanted, visit, self.terminal.progress, self.may_send)
+        from scrapy_mandelbot.commands.downloads import fetch  # noqa: PLC0415 - Scrapy's
+
+        fetch(self.process, wanted, visit, self.terminal.progress, self.may_send)
 
     def fetch_one(self, url: str) -> FetchedFile:
         """Ask for one robots.txt."""
@@ -124,3 +144,20 @@ def body_of(fetched: FetchedFile) -> bytes:
     if fetched.status not in SUCCESS:
         raise CannotBeHadError(f"{fetched.final_url}: the status is {fetched.status}")
     return fetched.body
+
+
+def print_result(job: Invocation, result: Result) -> None:
+    """Print what came of it. Who reads may stop, as `head` does: that changes no exit code."""
+    terminal, wanted = job.terminal, job.opts.format
+    for line in result.remarks:
+        terminal.tell(line)
+    is_page = wanted == "html" and result.page is not None
+    text = result.page() if is_page and result.page is not None else result.text
+    if wanted == "json":
+        data = {**job.envelope, "exit_code": result.exit_code, **result.data}
+        text = json.dumps(data, indent=2) + "\n"
+    try:
+        terminal.write(text, is_file=result.is_file and not is_page)
+    except BrokenPipeError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -229,12 +229,12 @@ def _of_sites(job: Invocation, urls: list[str]) -> dict[str, Rules | CannotBeHad
     wanted = [replace(job.wanted_robots(url_to_check(url)), on_behalf_of=url) for url in urls]
     if wanted:
         job.fetch(wanted, visit)
-    return {url: _rules(found[url], in_capitals=url in in_capitals) for url in urls}
+    return {url: _rules(job, found[url], in_capitals=url in in_capitals) for url in urls}
 
 
-def _rules(fetched: FetchedFile, *, in_capitals: bool) -> Rules | CannotBeHadError:
+def _rules(job: Invocation, fetched: FetchedFile, *, in_capitals: bool) -> Rules | CannotBeHadError:
     try:
         delivery = replace(delivery_of(fetched), in_capitals=in_capitals)
-        return rules_from(fetched, delivery)
+        return rules_from(job, fetched, delivery)
     except CannotBeHadError as error:
         return error

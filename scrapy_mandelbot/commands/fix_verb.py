@@ -22,7 +22,7 @@ def fix(job: Invocation) -> Result:
     if is_url(source):
         fetched = job.fetch_one(url_to_check(source))
         body_of(fetched)  # an error page is nothing to correct
-        rules = rules_from(fetched, delivery_of(fetched))
+        rules = rules_from(job, fetched, delivery_of(fetched))
     else:
         rules = rules_on_disk(source)
     job.terminal.progress(f"correcting {rules.source}")

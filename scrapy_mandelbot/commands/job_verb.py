@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.config import is_server, read_setting
+from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.job.commits import ASIDE, CLAIMED, bring_back, read_numbers
@@ -23,6 +23,7 @@ from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.queue.names import parts_of_name
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, cut, joined
 from scrapy_mandelbot.robots.shown import without_credentials
+from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.throttle.site_map import in_words, key_of, split_key

@@ -15,6 +15,7 @@ Usage::
                                    |page [--address IP]... [--output FILE]
     scrapy robots audit ACCESS_LOG|-... --agent NAME [--robots-txt FILE|URL]... [--delay SECONDS]
                                    [--retry-after SECONDS] [--log-format FORMAT]
+    scrapy robots settings
 
 ``-`` is standard input: a robots.txt, or URLs, one a line. With ``--format json`` each prints one
 JSON object, which ``docs/command.rst`` describes. With ``--format html`` the first four print a
@@ -42,6 +43,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from scrapy_mandelbot.commands import add_choices
 from scrapy_mandelbot.commands.use import FORMATS, VERBS, asks_a_site, check_use
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ class Command(ScrapyCommand):
             "identity: a key to sign requests with, the directory and the page by which sites know"
             " the robot. "
             "audit: whether a robot was polite, as a server's access log has it. "
+            "settings: what is in force in the project, and from where. "
             "'-' is standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
             " 2: wrong use, or it cannot be had; 3: errors, not proved."
@@ -163,7 +166,7 @@ class Command(ScrapyCommand):
             metavar="USE",
             help=f"explain: what the page is wanted for: {', '.join(_PURPOSES)}; may be repeated",
         )
-        _add_choices(group)
+        add_choices(group)
         group.add_argument(
             "--diff", action="store_true", help="fix: show what changes, not the whole file"
         )
@@ -204,29 +207,6 @@ class Command(ScrapyCommand):
             self.exitcode = run(args, opts, self.settings, self.crawler_process)
 
 
-def _add_choices(group: _ArgumentGroup) -> None:
-    """Add the options of check that say what counts."""
-    group.add_argument(
-        "--select",
-        metavar="CODE",
-        action="append",
-        help="check: these findings alone; a code, or all of error, warning, note; may be repeated",
-    )
-    group.add_argument(
-        "--ignore", metavar="CODE", action="append", help="check: all but these findings"
-    )
-    group.add_argument(
-        "--fail-on",
-        choices=("error", "warning"),
-        help="check, audit: what is no success, warnings too, if not said otherwise",
-    )
-    group.add_argument(
-        "--config",
-        metavar="FILE",
-        help="check: the project's choices, else the nearest .robots-check.cfg",
-    )
-
-
 def _add_audit(group: _ArgumentGroup) -> None:
     """Add the options of audit."""
     group.add_argument(
@@ -251,7 +231,7 @@ def _add_audit(group: _ArgumentGroup) -> None:
         "--ttl",
         type=float,
         metavar="SECONDS",
-        help="audit: as long a robots.txt may be gone by, else MANDELBOT_CACHE_TTL",
+        help="audit: as long a robots.txt may be gone by, else MANDELBOT_CACHE['ttl']",
     )
     group.add_argument(
         "--log-format",

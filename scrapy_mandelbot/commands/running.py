@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.commands.call import Invocation, Result
+from scrapy_mandelbot.commands.call import Invocation, Result, print_result
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.commands.subjects import check_for_jinja
 from scrapy_mandelbot.commands.terminal import Terminal
@@ -34,6 +31,7 @@ VERBS = {
     "ledger": "ledger_verb.look_at_ledger",
     "identity": "identity_verb.show_identity",
     "audit": "audit_verb.audit",
+    "settings": "settings_verb.show_settings",
 }
 """The function of each, by its import path beside this module: the others are not imported."""
 
@@ -52,7 +50,7 @@ def run(
         job = Invocation(args[0], args[1:], opts, settings, process, terminal)
         do: Callable[[Invocation], Result] = load_object(f"{__package__}.{VERBS[job.verb]}")
         result = do(job)
-        _print(job, result)
+        print_result(job, result)
     except (CannotBeHadError, SettingsError) as error:
         terminal.tell(str(error))
         return _CANNOT_BE_HAD
@@ -60,23 +58,3 @@ def run(
         terminal.tell("interrupted")
         return _CANNOT_BE_HAD
     return result.exit_code
-
-
-def _print(job: Invocation, result: Result) -> None:
-    """Print what came of it. Who reads may stop, as `head` does: that changes no exit code."""
-    terminal, wanted = job.terminal, job.opts.format
-    for line in result.remarks:
-        terminal.tell(line)
-    is_page = wanted == "html" and result.page is not None
-    text = result.page() if is_page and result.page is not None else result.text
-    if wanted == "json":
-        text = _json({**job.envelope, "exit_code": result.exit_code, **result.data})
-    try:
-        terminal.write(text, is_file=result.is_file and not is_page)
-    except BrokenPipeError:
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, indent=2) + "\n"

@@ -10,8 +10,6 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError, delivery_of_file
 from scrapy_mandelbot.robots.lint import Delivery
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.robots.reports import check_report as findings
-from scrapy_mandelbot.robots.reports import fix_report as correction
-from scrapy_mandelbot.robots.reports.robots_page import RobotsPageData, render
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS, Rules
 
 if TYPE_CHECKING:
@@ -48,6 +46,12 @@ def page_of(
         corrected: the report of ``fix``, where it has been made.
         told: the URLs to be tested, each with what there is to say of it besides.
     """
+    from scrapy_mandelbot.robots.reports import fix_report as correction  # noqa: PLC0415 - not cheap
+    from scrapy_mandelbot.robots.reports.robots_page import (  # noqa: PLC0415 - nor is this
+        RobotsPageData,
+        render,
+    )
+
     job.terminal.progress(f"making the page of {rules.source}")
     dialect, max_bytes = job.dialect, job.max_bytes
     if corrected is None and rules.read(dialect, max_bytes)[0] is not None:
@@ -76,9 +80,9 @@ def rules_on_disk(source: str) -> Rules:
     return Rules(named(source), read_source(source), delivery=delivery_of_file(source))
 
 
-def rules_from(fetched: FetchedFile, delivery: Delivery | None) -> Rules:
-    """Return the rules that a site's answer means."""
-    return Rules(fetched.wanted.url, fetched.body, fetched.answer, delivery)
+def rules_from(job: Invocation, fetched: FetchedFile, delivery: Delivery | None) -> Rules:
+    """Return the rules that a site's answer means, to a crawl of the project."""
+    return Rules(fetched.wanted.url, fetched.body, fetched.answer, delivery, job.law)
 
 
 def delivery_of(fetched: FetchedFile) -> Delivery:

@@ -145,7 +145,7 @@ def _rules_of(job: Invocation) -> list[tuple[AskedUrl, Rules]]:
         if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER} and len(wanted) == 1:
             raise CannotBeHadError(fetched.trouble)
         delivery = None if fetched.failure else delivery_of(fetched)
-        rules_of[url] = rules_from(fetched, delivery)
+        rules_of[url] = rules_from(job, fetched, delivery)
         return ()
 
     if urls:

@@ -51,6 +51,7 @@ VERBS = {
         "ACCESS_LOG|-... --agent NAME",
         *(1, None, _OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json", "html")),
     ),
+    "settings": Verb("", 0, 0, frozenset(), ("text", "json")),
 }
 FORMATS = tuple(dict.fromkeys(form for verb in VERBS.values() for form in verb.formats))
 OPTIONS = sorted({option for verb in VERBS.values() for option in verb.options})
@@ -65,7 +66,11 @@ def check_use(args: list[str], opts: Namespace) -> None:
     if not args:
         raise UsageError
     if args[0] not in VERBS:
-        raise UsageError(f"there is no {args[0]!r}: it is one of {', '.join(VERBS)}")
+        from difflib import get_close_matches  # noqa: PLC0415 - not loaded where all is right
+
+        meant = get_close_matches(args[0], VERBS, 1)
+        hint = f"{meant[0]} is meant, most likely" if meant else f"it is one of {', '.join(VERBS)}"
+        raise UsageError(f"there is no {args[0]!r}: {hint}")
     verb = VERBS[args[0]]
     unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
     if unknown:
@@ -128,7 +133,7 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
         return not opts.file
     if args[0] == "audit":
         return any("://" in one for one in opts.robots_txt or ())
-    if args[0] in {"cache", "job", "ledger"}:
+    if args[0] in {"cache", "job", "ledger", "settings"}:
         return False
     from scrapy_mandelbot.robots.reports.terminal_text import (  # noqa: PLC0415 - not cheap enough
         is_url,

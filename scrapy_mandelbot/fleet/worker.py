@@ -423,7 +423,7 @@ class JobWorker(RunningJob):
         self._tell(
             events.JOB_JOINED,
             worker=joined.worker,
-            waiting=joined.waiting,
+            unassigned=joined.waiting,
             others=joined.others,
             where=f"{self._server.key} on {self._server.url}",
         )

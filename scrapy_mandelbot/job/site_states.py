@@ -95,6 +95,8 @@ def site_of_line(name: str) -> str:
     return split_key(name.partition(" ")[0])[0]
 
 
+_TOLD_AT = "sites told at"
+"""In the job's state: the time by which that was written last, in seconds since the epoch."""
 IN_JOB = "site/"
 """What the names begin with under which a job has them."""
 _CHANGES = {
@@ -136,9 +138,16 @@ class KeptSites:
                 not over: nothing would end them.
         """
         now, waiting = self._crawl.now(), set(map(site_of_line, lines))
+        try:
+            told_at = float(self._job.kept(_TOLD_AT).get(_TOLD_AT, 0.0))
+        except ValueError:
+            told_at = 0.0
+        set_back = max(0.0, told_at - now)  # by so much the machine's clock: no pause is longer
         for name, state in self._job.kept(IN_JOB).items():
             site = name.removeprefix(IN_JOB)
-            pauses = [one for one in read_left(state) if site in waiting or one.until > now]
+            pauses = [
+                one for one in read_left(state, set_back) if site in waiting or one.until > now
+            ]
             for pause in pauses:
                 self._crawl.others.take_over(site, pause)
             if not pauses:
@@ -149,6 +158,8 @@ class KeptSites:
         self._save_soon()
 
     def _keep(self) -> None:
+        if self._changed:
+            self._job.put(_TOLD_AT, str(self._crawl.now()).encode())
         for name in self._changed:
             site = self._crawl.sites.get(name)
             self._job.put(IN_JOB + name, None if site is None else written(pauses_of(site)) or None)

@@ -12,7 +12,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import LEDGER_FAILED, LEDGER_WRITTEN, USAGE_READ
+from scrapy_mandelbot.events import LEDGER_FAILED, LEDGER_LACKS, LEDGER_WRITTEN, USAGE_READ
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile
 from scrapy_mandelbot.purposes.tdm_files import SiteTdm, TdmFiles
 from scrapy_mandelbot.robots.origins import without_user
@@ -86,6 +86,8 @@ class CrawlUsage:
         self._before: WeakKeyDictionary[Request, Before] = WeakKeyDictionary()
         self._of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
         self._ledger: LedgerFile | None = None
+        self._missing = 0
+        """Lines that the disk did not take."""
         self._kept: Recent[tuple[Any, str]] = Recent(KEPT_LIMIT)
         self._silent: Recent[float] = Recent(KEPT_LIMIT)
         """Until when sites are not asked again for a robots.txt that is not obeyed."""
@@ -224,8 +226,10 @@ class CrawlUsage:
             )
             self._ledger.write(line_of(page))
         except OSError as error:
+            self._missing += 1
             url = without_user(request.url)
-            self.crawl.events.tell(LEDGER_FAILED, url=url, error=str(error))
+            tell = self.crawl.events.tell if self._missing == 1 else self.crawl.events.count
+            tell(LEDGER_FAILED, url=url, error=str(error))
         else:
             self.crawl.events.count(LEDGER_WRITTEN)
 
@@ -254,6 +258,8 @@ class CrawlUsage:
         if self._ledger is not None:
             self._ledger.close()
             self._ledger = None
+        if self._missing > 1:
+            self.crawl.events.tell(LEDGER_LACKS, count=self._missing)
 
 
 def _opened(path: str) -> LedgerFile:

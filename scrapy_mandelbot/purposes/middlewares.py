@@ -10,6 +10,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_mandelbot.events import USAGE_ITEM_DROPPED, USAGE_REQUEST_DROPPED
 from scrapy_mandelbot.purposes.crawl_usage import CrawlUsage, is_image
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES, Usage, stated_terms
+from scrapy_mandelbot.sites.flight import End
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -60,6 +61,7 @@ class UsageMiddleware:
                 output=request,
                 statement=refusal.statement,
             )
+            usage.crawl.fates[request] = End.USE
             raise IgnoreRequest(f"Its use is disallowed: {refusal}")
 
     async def process_response(self, request: Request, response: Response) -> Response:

@@ -21,6 +21,7 @@ from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import key_of, split_key
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_OPEN_DISK_QUEUES = 200
-"""How many of Scrapy's disk queues are open at a time; each has a file or two."""
+_OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
 _LOOK_AGAIN = 1.0  # seconds
 _ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
 _NAMED = 10  # of the requests that are lost
@@ -122,9 +122,8 @@ class SiteQueue:
         self._dormant = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
-        if (
-            storage is None and not key and job_dir(crawler.settings)
-        ):  # Scrapy does not close the one in memory
+        # Scrapy does not close the one in memory.
+        if storage is None and not key and job_dir(crawler.settings):
             crawler.signals.connect(self._tell_lost, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -157,12 +156,14 @@ class SiteQueue:
             until = self._waits_until(line, request, not_before)
             if until:
                 self._delayed.put(line, request, until)
+                line.site.tally.taken += 1
                 return
         try:
             self._storage.push(line.name, request)
         except ValueError:
             self._leave_if_empty(line)
             raise
+        line.site.tally.taken += 1
         if not line.has_joined:
             self._round_robin.join(line)
 
@@ -180,10 +181,12 @@ class SiteQueue:
                 continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
-                continue
-            if self._hands_out(request, line):
+                line.site.tally.count(End.DROPPED)
+            elif self._hands_out(request, line):
                 return request
-            self.push(request)
+            else:
+                line.site.tally.taken -= 1  # it is counted anew
+                self.push(request)
         return None
 
     def peek(self) -> Request | None:
@@ -394,22 +397,18 @@ class SiteQueue:
             self._come_back(line, request)
 
     def _tell_lost(self) -> None:
-        """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
         self._warn_of(list(self.drain()))
 
     def _warn_of(self, lost: list[Request]) -> None:
-        if not lost:
-            return
-        logger.warning(
-            "%(count)d requests are not in JOBDIR, as they cannot be written to disk (is each"
-            " callback a method of the spider?), and are lost: %(requests)s%(more)s",
-            {
-                "count": len(lost),
-                "requests": ", ".join(shown(str(request)) for request in lost[:_NAMED]),
-                "more": ", …" if len(lost) > _NAMED else "",
-            },
-            extra={"spider": self._crawler.spider},
-        )
+        """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
+        if lost:
+            some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
+            logger.warning(
+                "%d requests are not in JOBDIR, as they cannot be written to disk (is each callback"
+                " a method of the spider?), and are lost: %s%s",
+                *(len(lost), some, ", …" if len(lost) > _NAMED else ""),
+                extra={"spider": self._crawler.spider},
+            )
 
     def _next_line(self) -> Line | None:
         """Return the line whose turn it is; those that must wait step out."""
@@ -461,6 +460,7 @@ class SiteQueue:
         request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
         if request is None or line.section or line.site.sections.section_of(request.url) is None:
             return request
+        line.site.tally.taken -= 1
         self.push(request)
         return None
 

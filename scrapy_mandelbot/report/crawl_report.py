@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.sites.flight import End
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
-    from scrapy_mandelbot.report.samples import Spread
-    from scrapy_mandelbot.report.site_record import (
-        PauseRecord,
-        RetryAfterRecord,
-        SiteRecord,
-        UsageRecord,
-    )
+    from scrapy_mandelbot.report.samples import Spread, UsageRecord
+    from scrapy_mandelbot.report.site_record import PauseRecord, RetryAfterRecord, SiteRecord
 
 _MOST_RULES_OWNER = 3
 
@@ -136,6 +132,10 @@ class About:
     """Why the crawl ended."""
     waiting: Sequence[Mapping[str, Any]] = ()
     """Sites with requests that were left, as `SiteStatus.as_data` has them."""
+    from_former_run: int = 0
+    """Requests that a former run has left, and that were taken in with those of this one."""
+    left: int = 0
+    """Requests in the queue; of a crawl that goes on: in flight, too."""
     is_finished: bool = True
     """Whether the crawl has ended, by itself or because it was told to."""
 
@@ -162,6 +162,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
         in_all.fold(one, now)
         yield
     timeline = yield from _all_times(records)
+    in_all.count(End.LEFT, about.left)
     total = _site(in_all, about)
     buckets = timeline["buckets"] if timeline else []
     for name, of_buckets in (("all", "answers"), ("errors", "errors")):
@@ -177,6 +178,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
         "is_finished": about.is_finished,
         "reason": shown(about.reason),
         "is_watched": record.is_watched,
+        "from_former_run": about.from_former_run,
         "total": {**total, "timeline": timeline},
         "sites": sites,
         "rest": _site(record.rest, about) if record.rest.sites else None,
@@ -191,7 +193,10 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
     data: dict[str, Any] = {
         "site": shown(one.site),
         "sites": one.sites,
-        "state": _state(one, now),
+        "state": one.state(),
+        "taken_in": one.taken,
+        "lost": one.lost,
+        "ends": [{"name": str(end), "count": count} for end, count in one.by_end().items()],
         "pages": one.pages,
         "others": one.others,
         "forbidden": one.forbidden,
@@ -241,14 +246,6 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
     }
     data["letter"] = letter(data, about.agent, moment(one.since), moment(now)) if one.site else None
     return data
-
-
-def _state(one: SiteRecord, now: float) -> str:
-    """Return how a site stood at the end."""
-    if one.given_up:
-        return "given up"
-    is_paused = any(pause.ended is None and pause.until > now for pause in one.pauses)
-    return "paused" if is_paused else "well"
 
 
 def _pause(pause: PauseRecord, now: float) -> dict[str, Any]:

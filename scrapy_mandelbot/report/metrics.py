@@ -13,13 +13,12 @@ import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.checks import refusing
-from scrapy_mandelbot.config import METRICS_API
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import METRICS_NOT_SERVED, METRICS_SERVED
 from scrapy_mandelbot.report.measures import METRICS, Labels, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Steps, Survey, waiting_elsewhere
-from scrapy_mandelbot.setting_values import SettingsError
+from scrapy_mandelbot.setting_values import METRICS_API, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,17 +14,19 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.samples import Timeline
+from scrapy_mandelbot.report.samples import (
+    PaceRecord,
+    RobotsRecord,
+    SitemapsRecord,
+    TagsRecord,
+    Timeline,
+    UsageRecord,
+)
 from scrapy_mandelbot.report.site_record import (
     MOST_SITEMAPS,
     MOST_STATEMENTS,
-    PaceRecord,
     PauseRecord,
-    RobotsRecord,
-    SitemapsRecord,
     SiteRecord,
-    TagsRecord,
-    UsageRecord,
 )
 from scrapy_mandelbot.robots.origins import site_of, without_user
 from scrapy_mandelbot.robots.shown import shown
@@ -167,7 +169,9 @@ class Recorder:
             events.GIVEN_UP: self._given_up,
             events.ASKS_ONCE_EACH: self._given_up,
             events.SECTION_PAUSED: self._section_paused,
+            events.SECTION_PROLONGED: self._section_prolonged,
             events.SECTION_RESUMED: self._section_resumed,
+            events.SECTION_GIVEN_UP: self._section_given_up,
             events.REFUSED: self._refused,
             events.TURN_WAITED: self._waited,
             events.PACE: self._paced,
@@ -182,7 +186,7 @@ class Recorder:
             events.TAGGED: self._tagged,
             events.USAGE_READ: self._used,
         }
-        self._crawl.sites.count_by(self._of)
+        self._crawl.sites.count_by(self._of, lambda: (*self.record, self.record.rest))
         for event, note in notes.items():
             self._crawl.events.hear(note, event)
 
@@ -235,6 +239,16 @@ class Recorder:
         self._of(values["where"]).pause(
             PauseRecord(where, "section", self._now(), values["until"], shown(values["reason"]))
         )
+
+    def _section_prolonged(self, values: Values) -> None:
+        where = values["where"] + shown(values["path"])
+        self._of(values["where"]).prolong(
+            where, values["until"], shown(values["reason"]), values["tries"]
+        )
+
+    def _section_given_up(self, values: Values) -> None:
+        where = values["where"] + shown(values["path"])
+        self._of(values["where"]).give_up_section(where, shown(values["reason"]))
 
     def _section_resumed(self, values: Values) -> None:
         where = values["where"] + shown(values["path"])

@@ -15,6 +15,7 @@ import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.account import account_of
 from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import REPORT_FAILED, REPORT_WRITTEN
@@ -155,12 +156,15 @@ class CrawlReport:
         is_finished: bool = True,
     ) -> About:
         spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
+        account = account_of(self._crawler)
         return About(
             "" if spider is None else spider.name,
             str(agent),
             self._crawl.now(),
             reason,
             self._waiting if waiting is None else waiting,
+            0 if account is None else account.from_former_run,
+            0 if account is None else account.left,
             is_finished,
         )
 

@@ -1,7 +1,11 @@
-"""How values are spread: least, most, mean, quantiles; in little room, however many they are."""
+"""What a site's record is made of: how values are spread, what happened when, and single things.
+
+All of it takes little room, however much there was. Texts are harmless and short as they come here.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from math import floor, inf, log2
 from typing import TYPE_CHECKING
 
@@ -154,3 +158,87 @@ class Spread:
                 break
         middle = float(2.0 ** ((part + 0.5) / _PARTS))
         return min(max(middle, self.least), self.most)
+
+
+@dataclass(slots=True)
+class RobotsRecord:
+    """An answer to /robots.txt."""
+
+    at: float
+    case: str
+    """As ``Outcome.case``: ``rules``, ``allow_all``, ``unavailable``, …; ``from_cache``."""
+    reason: str
+    seconds: float | None = None
+    """How long it took; None: it was not timed."""
+
+
+@dataclass(slots=True)
+class RuleRecord:
+    """A rule that forbade something."""
+
+    line: int | None
+    """None: there is no such line, as the whole site was forbidden, or the parser cannot say."""
+    text: str
+    agent: str
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+    """URLs, the first ones."""
+
+
+@dataclass(slots=True)
+class PaceRecord:
+    """What a site's owner asks for."""
+
+    asked: float
+    """Seconds between requests, as asked for."""
+    kept_to: float
+    """Seconds between requests that it gets: the longest of MANDELBOT_PACE_OPTIONS at most."""
+    words: str
+    source: str
+
+
+@dataclass(slots=True)
+class SitemapsRecord:
+    """A site's sitemaps."""
+
+    cited: int = 0
+    urls: list[str] = field(default_factory=list)
+    """Of those, the first."""
+    read: int = 0
+    failed: int = 0
+    entries: int = 0
+
+
+@dataclass(slots=True)
+class TagsRecord:
+    """Pages with robot tags."""
+
+    pages: int = 0
+    noindex: int = 0
+    nofollow: int = 0
+    unavailable: int = 0
+
+
+@dataclass(slots=True)
+class UsageRecord:
+    """What a site says of the use of its pages; see ``MANDELBOT_PURPOSE``."""
+
+    pages: int = 0
+    allowed: int = 0
+    disallowed: int = 0
+    unknown: int = 0
+    terms: int = 0
+    statements: dict[str, int] = field(default_factory=dict)
+    """Of those that decided, the first, and how many pages they decided of."""
+
+
+def add_numbers(mine: object, its: object) -> None:
+    """Add the numbers of one record to those of another; lists and the like are left out."""
+    for name in type(its).__slots__:  # type: ignore[attr-defined]  # dataclasses with slots
+        value = getattr(its, name)
+        if name == "longest":
+            setattr(mine, name, max(getattr(mine, name), value))
+        elif name == "soonest":
+            setattr(mine, name, min(getattr(mine, name), value))
+        elif isinstance(value, int):  # counts
+            setattr(mine, name, getattr(mine, name) + value)

@@ -5,16 +5,23 @@ Texts of the web are harmless and short (``shown``) before they come here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.report.samples import Spread
+from scrapy_mandelbot.report.samples import RobotsRecord, RuleRecord, Spread, add_numbers
+from scrapy_mandelbot.sites.flight import End, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.report.samples import Timeline
+    from scrapy_mandelbot.report.samples import (
+        PaceRecord,
+        SitemapsRecord,
+        TagsRecord,
+        Timeline,
+        UsageRecord,
+    )
 
 MOST_PAUSES = 40
 """Of a site; of more the first half and the last half."""
@@ -54,78 +61,6 @@ class PauseRecord:
 
 
 @dataclass(slots=True)
-class RobotsRecord:
-    """An answer to /robots.txt."""
-
-    at: float
-    case: str
-    """As ``Outcome.case``: ``rules``, ``allow_all``, ``unavailable``, …; ``from_cache``."""
-    reason: str
-    seconds: float | None = None
-    """How long it took; None: it was not timed."""
-
-
-@dataclass(slots=True)
-class RuleRecord:
-    """A rule that forbade something."""
-
-    line: int | None
-    """None: there is no such line, as the whole site was forbidden, or the parser cannot say."""
-    text: str
-    agent: str
-    count: int = 0
-    examples: list[str] = field(default_factory=list)
-    """URLs, the first ones."""
-
-
-@dataclass(slots=True)
-class PaceRecord:
-    """What a site's owner asks for."""
-
-    asked: float
-    """Seconds between requests, as asked for."""
-    kept_to: float
-    """Seconds between requests that it gets: MANDELBOT_PACE_MAX_DELAY at most."""
-    words: str
-    source: str
-
-
-@dataclass(slots=True)
-class SitemapsRecord:
-    """A site's sitemaps."""
-
-    cited: int = 0
-    urls: list[str] = field(default_factory=list)
-    """Of those, the first."""
-    read: int = 0
-    failed: int = 0
-    entries: int = 0
-
-
-@dataclass(slots=True)
-class TagsRecord:
-    """Pages with robot tags."""
-
-    pages: int = 0
-    noindex: int = 0
-    nofollow: int = 0
-    unavailable: int = 0
-
-
-@dataclass(slots=True)
-class UsageRecord:
-    """What a site says of the use of its pages; see ``MANDELBOT_PURPOSE``."""
-
-    pages: int = 0
-    allowed: int = 0
-    disallowed: int = 0
-    unknown: int = 0
-    terms: int = 0
-    statements: dict[str, int] = field(default_factory=dict)
-    """Of those that decided, the first, and how many pages they decided of."""
-
-
-@dataclass(slots=True)
 class RetryAfterRecord:
     """Times for which a site asked to be left alone, by ``Retry-After`` and the like."""
 
@@ -147,7 +82,7 @@ class RetryAfterRecord:
     """The time asked for last, while nothing was sent since."""
 
 
-class SiteRecord:
+class SiteRecord(Tally):
     """What happened at one site.
 
     Args:
@@ -156,52 +91,21 @@ class SiteRecord:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_last_sent",
-        "failures",
-        "first_errors",
-        "first_seen",
-        "first_timed",
-        "forbidden",
-        "gaps",
-        "given_up",
-        "in_pauses",
-        "is_watched",
-        "number",
-        "others",
-        "pace",
-        "pages",
-        "pauses",
-        "pauses_ended",
-        "pauses_seen",
-        "refusals",
-        "retry_after",
-        "robots",
-        "robots_seen",
-        "rules",
-        "since",
-        "site",
-        "sitemaps",
-        "sites",
-        "tags",
-        "timed",
-        "timeline",
-        "turn_waits",
-        "turns",
-        "usage",
+        *("__weakref__", "_last_sent", "failures", "first_errors", "first_seen", "first_timed"),
+        *("forbidden", "gaps", "given_up", "in_pauses", "is_watched", "number", "pace"),
+        *("pauses", "pauses_ended", "pauses_seen", "refusals", "retry_after", "robots"),
+        *("robots_seen", "rules", "since", "site", "sitemaps", "sites", "tags", "timed"),
+        *("timeline", "turn_waits", "turns", "usage"),
     )
 
     def __init__(self, site: str, since: float) -> None:
+        super().__init__()
         self.site = site
         self.since = since
         self.sites = 1
         """1; of those folded into one: how many they were. Who came again is counted again."""
         self.number, self.is_watched = -1, False
         """How many others were told apart before it; whether each of its requests is told of."""
-        self.pages = 0
-        """Answers of 2xx."""
-        self.others = 0
-        """Other answers that ask for no pause: redirects, 4xx, 5xx that do not pause."""
         self.forbidden = 0
         """Requests that the rules forbade."""
         self.refusals: dict[str, int] = {}
@@ -259,9 +163,22 @@ class SiteRecord:
         return bool(self.refusals or self.pauses_seen or self.given_up)
 
     @property
-    def rank(self) -> tuple[int, int, int, int]:
-        """What is told first: given up, most refusals and pauses, most pages."""
-        return self.given_up, self.refused + self.pauses_seen, self.pages, self.forbidden
+    def rank(self) -> tuple[int, int, int, int, int]:
+        """What is told first: given up, most lost, most refusals and pauses, most pages."""
+        return self.given_up, self.lost, self.refused + self.pauses_seen, self.pages, self.forbidden
+
+    def state(self) -> str:
+        """Return how it stands: a section or page alone that is not well is a state of its own."""
+        if self.given_up:
+            return "given up"
+        open_ones = [one for one in self.pauses if one.ended is None]
+        if End.SECTION in self.ends or any(one.is_given_up for one in open_ones):
+            return "section given up"
+        if any(is_pause(one.kind) for one in open_ones):
+            return "paused"
+        if any(one.kind == "section" for one in open_ones):
+            return "section set aside"
+        return "page given up" if End.URL in self.ends else "well"
 
     def paused_for(self, now: float) -> float:
         """Return the seconds of all pauses, those included that have not ended."""
@@ -322,6 +239,12 @@ class SiteRecord:
         pause = self._open(where)
         if pause is not None:
             pause.ended = now
+
+    def give_up_section(self, where: str, reason: str) -> None:
+        """Note that a section is asked no more."""
+        pause = self._open(where)
+        if pause is not None:
+            pause.reason, pause.is_given_up = reason, True
 
     def give_up(self, where: str, reason: str, failed_probes: int) -> None:
         """Note that the site is asked no more, or what is left of it once each."""
@@ -414,6 +337,7 @@ class SiteRecord:
         """Take in the sums of another one; its samples are dropped."""
         self.sites += other.sites
         self.since = min(self.since, other.since)
+        self.add(other)
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.in_pauses += other.paused_for(now) - other.in_pauses
@@ -429,7 +353,7 @@ class SiteRecord:
                 if mine is None:
                     mine = type(its)()
                     setattr(self, name, mine)
-                _add(mine, its)
+                add_numbers(mine, its)
         for name in ("timed", "first_timed"):
             mine, its = getattr(self, name), getattr(other, name)
             if its is not None:
@@ -476,28 +400,6 @@ def _hold_to(asked: RetryAfterRecord, until: float, now: float) -> None:
 
 
 _SUMS = (
-    "pages",
-    "others",
-    "forbidden",
-    "failures",
-    "pauses_seen",
-    "pauses_ended",
-    "in_pauses",
-    "given_up",
-    "turns",
-    "turn_waits",
-    "first_seen",
-    "first_errors",
+    *("forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"),
+    *("given_up", "turns", "turn_waits", "first_seen", "first_errors"),
 )
-
-
-def _add(mine: object, its: object) -> None:
-    """Add the numbers of one record to those of another; lists and the like are left out."""
-    for name in type(its).__slots__:  # type: ignore[attr-defined]  # dataclasses with slots
-        value = getattr(its, name)
-        if name == "longest":
-            setattr(mine, name, max(getattr(mine, name), value))
-        elif name == "soonest":
-            setattr(mine, name, min(getattr(mine, name), value))
-        elif isinstance(value, int):  # counts
-            setattr(mine, name, getattr(mine, name) + value)

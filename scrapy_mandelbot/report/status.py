@@ -182,7 +182,7 @@ def details_of(site: SiteState, reason: Reason, route: str = "") -> str:
 def _details_of_pause(_site: SiteState, pause: Pause | None) -> str:
     if pause is None:
         return ""
-    tries = f"{pause.failed_probes} failed tries" if pause.failed_probes else ""
+    tries = counted(pause.failed_probes, "failed probe") if pause.failed_probes else ""
     return ", ".join(filter(None, (pause.reason, tries)))
 
 

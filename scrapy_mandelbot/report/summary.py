@@ -34,17 +34,8 @@ logger = logging.getLogger(__name__)
 
 _SITE_SHOWN = 60  # characters
 HEADER = (
-    "SITE",
-    "PAGES",
-    "FORBIDDEN",
-    "REFUSED",
-    "PAUSES",
-    "SECONDS",
-    "PACE",
-    "KEPT",
-    "SITEMAPS",
-    "TAGGED",
-    "END",
+    *("SITE", "PAGES", "LOST", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS"),
+    *("PACE", "KEPT", "SITEMAPS", "TAGGED", "END"),
 )
 
 
@@ -141,6 +132,7 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
     return (
         name,
         one.pages,
+        one.lost or None,
         one.forbidden,
         one.refused,
         pauses,
@@ -155,6 +147,5 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
 
 def _end(one: SiteRecord) -> str | None:
     """Return how it stood at the end, where that is not well."""
-    if one.given_up:
-        return "given up"
-    return "paused" if one.site and one.pauses_seen > one.pauses_ended else None
+    state = one.state()
+    return state if one.site and state != "well" else None

@@ -328,24 +328,30 @@ def _has_all(download: Download) -> bool:
 
 def _what_is_meant(error: Exception, download: Download) -> Exception | None:
     """Return what an error means of an answer that has begun; None: what it says by itself."""
+    most = download.most_bytes
     if isinstance(error, (StopDownload, IgnoreRequest)):
         return None
     if download.is_done:  # a middleware; Scrapy's own raises what each coding's library does
-        with suppress(UnknownCodingError):
-            try:
-                if download.packed is not None:
-                    unpacked(download.packed, download.most_bytes + 1)
-            except UnreadableBodyError as unreadable:
-                return unreadable
-        return None
+        return None if download.packed is None else _what_packed_means(error, download.packed, most)
     if download.headers is None:
         return None
     if failure_of(error) not in SILENT:  # the handler, of a header that it cannot read, say
         return UnreadableBodyError(f"its answer cannot be read: {error}")
     body = bytes(download.body)
     with suppress(UnreadableBodyError):
-        body = unpack(body, codings_of(download.headers), download.most_bytes + 1).body
-    return BrokenOffError(body[: download.most_bytes], error)
+        body = unpack(body, codings_of(download.headers), most + 1).body
+    return BrokenOffError(body[:most], error)
+
+
+def _what_packed_means(error: Exception, packed: Response, most: int) -> Exception | None:
+    """Return what an error means of a packed body that has come; None: it is not the body's."""
+    try:
+        found = unpack(packed.body, codings_of(packed.headers), most + 1)
+    except UnknownCodingError:
+        return None
+    except UnreadableBodyError as unreadable:
+        return unreadable
+    return None if found.is_whole else BrokenOffError(found.body[:most], error)
 
 
 def breaks_off(response: Response, download: Download) -> bool:

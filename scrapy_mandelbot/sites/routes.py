@@ -1,9 +1,9 @@
 """The routes to one site, and how each is paused.
 
-There is one route, ``""``, but with ``MANDELBOT_PAUSE_PER_PROXY``: a 503 through one of several
-proxies may mean the proxy, as too many ask through it. Then each proxy through which the site is
-asked is a route of its own, and ``""`` stands for requests that have no proxy yet: those wait only
-while all proxies are shut.
+There is one route, ``""``, but with the option ``per_proxy`` of pauses: a 503 through one of
+several proxies may mean the proxy, as too many ask through it. Then each proxy through which the
+site is asked is a route of its own, and ``""`` stands for requests that have no proxy yet: those
+wait only while all proxies are shut.
 """
 
 from __future__ import annotations

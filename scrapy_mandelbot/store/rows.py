@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _PLAIN = b"\x00"
 _DEFLATED = b"\x01"
+LONGEST_BODY = 16 * 1024 * 1024  # bytes; what is longer no crawl has put there
 _WORTHWHILE = 100  # bytes; below, what deflating saves is not worth its time
 
 
@@ -34,15 +35,19 @@ def unpack(packed: bytes) -> bytes:
     """Return the body.
 
     Raises:
-        ValueError: the bytes are damaged, or nothing that this version knows.
+        ValueError: the bytes are damaged, too many, or nothing that this version knows.
     """
-    if packed[:1] == _PLAIN:
-        return packed[1:]
     if packed[:1] == _DEFLATED:
+        inflating = zlib.decompressobj()
         try:
-            return zlib.decompress(packed[1:])
+            body = inflating.decompress(packed[1:], LONGEST_BODY)
         except zlib.error as error:
             raise ValueError(f"a damaged body: {error}") from None
+        if inflating.eof:
+            return body
+        raise ValueError("a damaged body: it breaks off, or is longer than any that is kept")
+    if packed[:1] == _PLAIN and len(packed) <= LONGEST_BODY:
+        return packed[1:]
     raise ValueError(f"a body in an unknown form: {packed[:1]!r}")
 
 

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.rows import (
@@ -36,6 +36,7 @@ from scrapy_mandelbot.store.sqlite_live import (
     forget_old,
     lease_name,
     left_of,
+    mend_clock,
 )
 from scrapy_mandelbot.store.sqlite_unsaved import Unsaved, as_text, connect, is_locked
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+    from scrapy_mandelbot.store.sqlite_live import Timer
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +55,6 @@ _ASK_AGAIN_AFTER = 0.1  # seconds, where it was locked
 _LOCKED_FOR = 2.0  # seconds; from then on this crawl goes by what it knows itself
 _LOOK_AFTER = 0.25  # seconds, for what others have written
 _FORGET_AFTER = 30.0  # seconds, for leases and news that are over
-
-
-class Timer(Protocol):
-    """What a call that is made later can be stopped by."""
-
-    def cancel(self) -> object:
-        """Do not make the call."""
 
 
 class SqliteStore(LiveStore):
@@ -196,6 +191,7 @@ class SqliteStore(LiveStore):
         try:
             database = self._open()
             if database is not None:
+                mend_clock(database, self._now())
                 query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
                 rows = database.execute(query, (after,))
                 pauses = dict(read_rows(rows, as_pause, self._path))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_mandelbot.store.contract import Lease
 from scrapy_mandelbot.store.rows import COPY_OF, NO_ROW_OF_OURS, as_copy, as_pause, as_turn
+from scrapy_mandelbot.store.sqlite_file import transaction
 
 if TYPE_CHECKING:
     import sqlite3
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
 
 PAUSE, TURN, WAITS = "pause", "turn", "waits"
+_ONE_CLOCK = 1.0  # seconds; clocks of two processes that differ by less are taken for one
 KEPT_FOR = 60.0
 """Seconds for which news is kept; who has not looked for longer reads all there is."""
 READ_AT_ONCE = 500
@@ -43,6 +45,27 @@ def forget_old(database: sqlite3.Connection, now: float) -> None:
         " AND number < (SELECT MAX(number) FROM news)",
         (now - KEPT_FOR, now + KEPT_FOR),
     )
+
+
+def mend_clock(database: sqlite3.Connection, now: float) -> None:
+    """Have pauses and turns last no longer than they were to, where the clock was set back.
+
+    It is known by what was told last: at a later time than it is now.
+    """
+    row = database.execute("SELECT told_at FROM news ORDER BY number DESC LIMIT 1").fetchone()
+    set_back = 0.0 if row is None else _seconds_until(row[0], now)
+    if set_back > _ONE_CLOCK:
+        with transaction(database):
+            database.execute("UPDATE pauses SET until = until - ?", (set_back,))
+            database.execute("UPDATE turns SET due = due - ?", (set_back,))
+            database.execute("UPDATE news SET told_at = ?", (now,))
+
+
+class Timer(Protocol):
+    """What a call that is made later can be stopped by."""
+
+    def cancel(self) -> object:
+        """Do not make the call."""
 
 
 class ChangeFeed:

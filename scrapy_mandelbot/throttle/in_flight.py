@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.flight import End, Flight
+from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -209,6 +210,7 @@ class InFlight:
     def add(self, request: Request, site: CrawledSite, route: str) -> RequestInFlight:
         """Note a request on its way, which need not be from the queue."""
         flight = self._flights[request] = RequestInFlight(request, site, route)
+        site.tally.taken += not is_of_the_package(request)
         if len(self._flights) > self._look_at:
             self._drop_lost()
         return flight
@@ -240,6 +242,8 @@ class InFlight:
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
             return False
         self.let_go(flight)
+        if not is_of_the_package(flight.request):
+            flight.site.tally.count(End.REPLACED)
         self._lost(flight)
         return True
 
@@ -253,6 +257,7 @@ class InFlight:
         """
         request: Request = flight.request
         self.let_go(flight)
+        flight.site.tally.taken -= 1  # it is taken in anew
         self.coming_back[request] = _Was(flight.dont_filter, flight.meta, not_before)
         request.dont_filter = True
         return request

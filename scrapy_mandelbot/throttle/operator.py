@@ -143,7 +143,7 @@ class Patience:
     def _give_up(self) -> None:
         self._end = None
         self._left = 0.0
-        self._operator.give_up_all("MANDELBOT_PAUSE_TOTAL is over")
+        self._operator.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
 
     def _tell_idle(self) -> None:
         """Let those hear spider_idle who feed the crawl in batches; it does not close the spider.

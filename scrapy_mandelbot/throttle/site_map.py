@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.sites.flight import Tally
 from scrapy_mandelbot.sites.site import SiteState
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy import Request
     from scrapy.http import Response
@@ -100,18 +101,6 @@ def site_of_request(request: Request) -> str:
     return site_of(urlparse_cached(request))
 
 
-class Tally(Protocol):
-    """What counts the pages of a site, for whoever tells of the crawl."""
-
-    pages: int
-    """Answers of 2xx."""
-    others: int
-    """Other answers that ask for no pause."""
-
-    def left(self, now: float) -> None:
-        """Note that a request leaves for the site, at its pace."""
-
-
 class CrawledSite(SiteState):
     """The state of a site, and what else a crawl keeps of it."""
 
@@ -123,8 +112,8 @@ class CrawledSite(SiteState):
         """Returns its rules as they were found out last, if they are at hand."""
         self.slots: set[str] = set()
         """Download slots through which it was asked."""
-        self.tally: Tally | None = None
-        """None: nothing is counted."""
+        self.tally = Tally()
+        """What became of its requests."""
         self.told: frozenset[str] = frozenset()
         """What has been told of it once."""
 
@@ -157,7 +146,10 @@ class Sites:
 
     def __init__(self, law: PauseLaw) -> None:
         self._law = law
-        self._tally_of: Callable[[str], Tally] | None = None
+        self._counted = Tally()
+        """What was counted of all sites while nobody kept a record of each."""
+        self._tally_of: Callable[[str], Tally] = lambda _: self._counted
+        self._tallies: Callable[[], Iterable[Tally]] = tuple
         self._all: WeakValueDictionary[str, CrawledSite] = WeakValueDictionary()
         self._recent: OrderedDict[str, CrawledSite] = OrderedDict()
         self._in_trouble: OrderedDict[str, CrawledSite] = OrderedDict()
@@ -190,18 +182,31 @@ class Sites:
         site = self._all.get(name)
         if site is None:
             site = self._all[name] = CrawledSite(name, self._law)
-            if self._tally_of is not None:
-                site.tally = self._tally_of(name)
+            site.tally = self._tally_of(name)
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:
             self._recent.popitem(last=False)
         return site
 
-    def count_by(self, tally_of: Callable[[str], Tally]) -> None:
-        """Have the pages of each site counted by what this returns for its name."""
-        self._tally_of = tally_of
+    def count_by(
+        self, tally_of: Callable[[str], Tally], tallies: Callable[[], Iterable[Tally]]
+    ) -> None:
+        """Have the requests to each site counted on its own.
+
+        Args:
+            tally_of: returns what counts those of a site, by its name.
+            tallies: returns all of these, those included whose sites are forgotten.
+        """
+        self._tally_of, self._tallies = tally_of, tallies
         for name, site in self._all.items():
             site.tally = tally_of(name)
+
+    def counted(self) -> Tally:
+        """Return what was counted of all sites."""
+        total = Tally()
+        for one in (self._counted, *self._tallies()):
+            total.add(one)
+        return total
 
     def settle(self, site: CrawledSite) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""

@@ -245,7 +245,7 @@ class Throttle:
         """Wait until a request may try again that never was in the queue.
 
         Returns:
-            Whether it may. If not, it has waited for MANDELBOT_PAUSE_WAIT in all, or its site was
+            Whether it may. If not, it has waited as long as the option "wait" says, or its site was
             given up, or the crawl is closing. Turns at a pace have no limit, as they come; a visit
             time has.
         """

@@ -33,6 +33,12 @@ ASKS_AGAIN = "_mandelbot_asks_again"
 """Meta key of a request for a page that is known, to see how its site is."""
 
 
+def is_of_the_package(request: Request) -> bool:
+    """Return whether the package sends the request for itself, as for a robots.txt."""
+    has_no_callback = request.callback is NO_CALLBACK
+    return has_no_callback and bool(request.meta.get("dont_pause") or ASKS_AGAIN in request.meta)
+
+
 class AskingAgain:
     """The pages that are asked for again: one at a time of a site.
 

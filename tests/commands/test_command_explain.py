@@ -163,3 +163,16 @@ async def test_dialects_differ_in_what_a_status_means(webs, robots_later):
     (report,) = explained(run)
     assert [one["dialect"] for one in report["verdicts"] if one["differs"]] == ["rep1994"]
     assert (report["alike"], run.returncode) == (False, 1)
+
+
+@ensureDeferred
+async def test_the_projects_settings_hold_for_it_as_for_the_crawl(webs, robots_later, project):
+    """A status that pauses a crawl of the project is no word on the rules."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(b"", 403)
+    assert (await robots_later("explain", web.url + "/a")).returncode == 0
+    with project.open("a") as file:
+        file.write("MANDELBOT_PAUSE_HTTP_CODES = [503, 429, 403]\n")
+    run = await robots_later("explain", web.url + "/a")
+    assert run.returncode == 1
+    assert "  unknown: 403, asks for a pause\n" in run.stdout.decode()

@@ -83,7 +83,7 @@ def test_the_help_names_verbs_and_exit_codes(robots):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["chekc", "x"], "there is no 'chekc': it is one of check, fix, explain"),
+        (["chekc", "x"], "there is no 'chekc': check is meant"),
         (["check"], "it is: scrapy robots check FILE|URL|-"),
         (["fix", "a", "b"], "it is: scrapy robots fix FILE|URL|-"),
         (["check", "a", "--robots"], "check takes no --robots"),
@@ -200,3 +200,11 @@ def test_the_exit_code_survives_a_closed_pipe(tmp_path):
     )
     run = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=True)
     assert (run.stdout, run.stderr) == (b"3\n3\n", b"")
+
+
+@pytest.mark.parametrize(("word", "meant"), [("chek", "check"), ("explian", "explain")])
+def test_a_misspelt_verb_is_told_which_was_meant(robots, word, meant):
+    """Instead of a list of all."""
+    run = robots(word, "robots.txt")
+    assert run.returncode == 2
+    assert f"there is no '{word}': {meant} is meant" in (run.stdout + run.stderr).decode()

@@ -21,12 +21,12 @@ from twisted.internet.defer import Deferred, DeferredList
 from webs import Answer, html
 
 from scrapy_mandelbot import SharedJobScheduler
-from scrapy_mandelbot.config import SettingsError
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.setting_values import SettingsError
 
 pytestmark = NEEDS_REDIS
 

@@ -25,7 +25,7 @@ async def test_the_run_waits_no_longer_than_it_may(webs):
     assert 1 <= result.seconds < 10
     assert web.statuses().count(503) <= 8
     (line,) = result.logged("Gave up http")
-    assert "MANDELBOT_PAUSE_TOTAL is over" in line
+    assert "MANDELBOT_PAUSE_OPTIONS['total'] is over" in line
 
 
 @ensureDeferred

@@ -114,14 +114,15 @@ async def test_pages_are_counted_that_heed_no_pause(webs):
 
 @ensureDeferred
 async def test_nothing_is_kept_where_nothing_is_made_of_it(webs):
-    """Then no site has anything that counts."""
+    """Then all sites are counted as one."""
     web = site(webs, 3)
 
     result = await crawl(LinksSpider, {"MANDELBOT_SUMMARY": 0}, start_urls=[web.url + "/"])
 
     mine = Crawl.of(result.crawler)
     assert not [name for name in vars(result.crawler) if "recorder" in name]
-    assert mine.sites[web.url].tally is None
+    assert mine.sites[web.url].tally.pages == 4
+    assert mine.sites.counted().pages == 4
 
 
 @ensureDeferred

@@ -169,7 +169,8 @@ async def test_the_console_shows_a_table(webs):
             seen["paused"] = console.paused[web.url]
             resume_site(self.crawler, web.url)
 
-    await crawl(Operated, start_urls=[web.url + "/"])
+    with_console = {"EXTENSIONS": {"scrapy_mandelbot.PauseConsole": 500}}  # no port is opened
+    await crawl(Operated, with_console, start_urls=[web.url + "/"])
 
     header, row = seen["console"].split("\n")[-2:]
     assert header.split() == ["SITE", "WAIT", "UNDER", "WAY", "UNTIL", "WHY"]

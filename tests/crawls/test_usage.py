@@ -503,7 +503,9 @@ async def test_a_full_disk_costs_the_line_and_no_page(webs, tmp_path, monkeypatc
     result = await crawled(web, MANDELBOT_LEDGER=str(tmp_path / "ledger.jsonl"))
     assert paths(result, web) == PAGES.keys()
     assert result.stats["mandelbot/ledger/failed"] == len(PAGES)
-    assert result.logged("The ledger has no line of")
+    assert len(result.logged("The ledger has no line of")) == 1
+    (told,) = result.logged("The ledger lacks ")
+    assert told.split()[3] == str(result.stats["mandelbot/ledger/failed"])
 
 
 def test_usage_in_meta_can_be_kept_with_a_job():

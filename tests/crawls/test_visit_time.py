@@ -91,7 +91,7 @@ async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
 
 @ensureDeferred
 async def test_a_site_that_does_not_open_in_time_is_given_up(webs, at_two_seconds_before):
-    """MANDELBOT_PAUSE_TOTAL is over: its requests fail, and the crawl ends."""
+    """The longest wait is over: its requests fail, and the crawl ends."""
     web = site(webs, "Visit-time: 0100-0500\n")
     at_two_seconds_before(0, 30)
     pages = [f"{web.url}/page/{number}" for number in range(3)]
@@ -101,7 +101,7 @@ async def test_a_site_that_does_not_open_in_time_is_given_up(webs, at_two_second
     assert len(result.failures) == 3
     assert all(failure.check(IgnoreRequest) for failure in result.failures)
     (line,) = result.logged("Gave up")
-    assert "after 0 failed tries in 0 s: MANDELBOT_PAUSE_TOTAL is over" in line
+    assert "after 0 failed probes in 0 s: MANDELBOT_PAUSE_OPTIONS['total'] is over" in line
 
 
 @ensureDeferred

@@ -12,7 +12,7 @@ from scrapy.settings import Settings
 
 import scrapy_mandelbot
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.config import Config, setting_defaults
+from scrapy_mandelbot.config import OPTIONS, Config, setting_defaults
 from scrapy_mandelbot.events import EVENTS
 from scrapy_mandelbot.hooks import HOOKS
 from scrapy_mandelbot.robots import outcome
@@ -46,6 +46,17 @@ def test_every_setting_has_an_entry():
         told = default.strip("`").partition(":")[0].partition(" (")[0].partition(", by")[0]
         assert told == repr(setting_defaults()[name]).replace("'", '"'), name
         assert set(re.findall("(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+", example)) == {name}
+
+
+def test_every_option_is_in_the_table_of_its_setting():
+    """With its default, in the order of the code."""
+    text = page("settings")
+    for group, defaults in OPTIONS.items():
+        entry = text.partition(f"\n{group}\n~")[2].partition("\n\n\n")[0]
+        entry = re.split(r"\nMANDELBOT_[A-Z_]+\n~", entry)[0]
+        rows = re.findall(r"   \* - ``(\w+)``\n     - ``(.*)``\n", entry)
+        told = {key: repr(value).replace("'", '"') for key, value in defaults.items()}
+        assert dict(rows) == told, group
 
 
 def test_the_examples_of_settings_are_taken():

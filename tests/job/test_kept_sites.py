@@ -125,6 +125,29 @@ def test_a_pause_is_in_the_job_as_soon_as_it_begins(run, clock):
     assert not third.all()
 
 
+def test_a_pause_is_no_longer_where_the_clock_was_set_back(run, clock):
+    """By a day between two runs: a pause of a minute is over after a minute."""
+    first = run()
+    first.push(*pages(3))
+    first.refuse(first.next(), retry_after=60)
+    first.job.commits.now()
+    for name, value in first.job.store.get_states("site").items():
+        later = json.loads(value)  # as a clock wrote it that was a day ahead
+        if name.startswith("site/"):
+            later = [[route, until + 86_400, *rest] for route, until, *rest in later]
+        else:
+            later += 86_400
+        first.job.store.put_state(name, json.dumps(later).encode())
+    first.job.store.commit()
+    first.die()
+    second = run()
+    assert second.told == 1
+    clock.turn(59)
+    assert not second.all()
+    clock.turn(1)
+    assert len(second.all()) == 1
+
+
 @pytest.mark.parametrize("is_back", [False, True])
 def test_what_was_over_or_on_its_way_back_ends_with_a_probe(run, clock, is_back):
     """Of those that wait one goes first, however long ago it was."""

@@ -92,7 +92,7 @@ def test_all_proxies_are_paused(site):
 def test_given_up(site):
     """There is no time in this run."""
     refuse(site)
-    site.give_up(NOW, "MANDELBOT_PAUSE_TOTAL is over")
+    site.give_up(NOW, "MANDELBOT_PAUSE_OPTIONS['total'] is over")
     assert reason(site) == (Reason.GIVEN_UP, None)
 
 

@@ -8,15 +8,20 @@ import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.report.recorder import CrawlRecord
-from scrapy_mandelbot.report.samples import FIRST_WIDTH, MOST_BUCKETS, Spread, Timeline
+from scrapy_mandelbot.report.samples import (
+    FIRST_WIDTH,
+    MOST_BUCKETS,
+    RobotsRecord,
+    SitemapsRecord,
+    Spread,
+    Timeline,
+)
 from scrapy_mandelbot.report.site_record import (
     MOST_EXAMPLES,
     MOST_PAUSES,
     MOST_ROBOTS,
     MOST_RULES,
     PauseRecord,
-    RobotsRecord,
-    SitemapsRecord,
     SiteRecord,
 )
 

@@ -49,10 +49,10 @@ def test_the_agent_is_named_as_its_form_has_it(agent, form, url):
     ("settings", "takes"),
     [
         ({}, "MANDELBOT_SIGN_AGENT = None: it takes the https URL of the key directory"),
-        ({"MANDELBOT_SIGN_AGENT": "http://bot.example"}, "an https URL, unless MANDELBOT_SIGN_"),
+        ({"MANDELBOT_SIGN_AGENT": "http://bot.example"}, "an https URL, or the option"),
         (
             {"MANDELBOT_SIGN_AGENT": f"{AGENT}/keys.json", "MANDELBOT_SIGN_FORM": "string"},
-            "a URL whose path is /.well-known/http-message-signatures-directory, for",
+            "a URL whose path is /.well-known/http-message-signatures-directory, as",
         ),
     ],
 )

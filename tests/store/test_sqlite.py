@@ -8,12 +8,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from contextlib import closing, suppress
 
 import pytest
 
 from scrapy_mandelbot.store.contract import Copy, KeptPause
-from scrapy_mandelbot.store.rows import unpack
+from scrapy_mandelbot.store.rows import LONGEST_BODY, unpack
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.store.sqlite_unsaved import UPGRADES
 
@@ -243,7 +244,16 @@ def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(path, stor
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("body", b"\x01damaged"), ("body", "text"), ("fetched_at", "soon")]
+    ("column", "value"),
+    [
+        ("body", b"\x01damaged"),
+        ("body", b"\x01" + zlib.compress(b"breaks off")[:-1]),
+        ("body", b"\x01" + zlib.compress(bytes(LONGEST_BODY + 1))),
+        ("body", bytes(LONGEST_BODY + 2)),
+        ("body", "text"),
+        ("fetched_at", "soon"),
+    ],
+    ids=["damaged", "breaks off", "a bomb", "too long", "a text", "no time"],
 )
 def test_a_damaged_row_is_no_row(path, stores, column, value):
     """The site is asked again; the others' copies serve."""
@@ -367,3 +377,15 @@ def test_a_pause_is_saved_sooner_than_a_copy(tmp_path, clock):
     store.close()
     other.close()
     clock.assert_nothing_left()
+
+
+def test_a_pause_is_no_longer_where_the_clock_was_set_back(path, stores):
+    """By a day between two runs; in the run after the next it is still no longer."""
+    first = stores(path, now=lambda: 100_000.0)
+    first.put_pause("http://a", KeptPause(100_060.0, "503"))
+    first.close()
+    second = stores(path, now=lambda: 13_600.0)
+    assert second.get_pauses() == {"http://a": KeptPause(13_660.0, "503")}
+    second.close()
+    third = stores(path, now=lambda: 13_610.0)
+    assert third.get_pauses() == {"http://a": KeptPause(13_660.0, "503")}

@@ -24,6 +24,7 @@ _MINUTE, _HOUR = 60, 3600
 def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield what matters most: ``good``, ``warning`` or ``note``, a word for it, and a sentence."""
     total, sites = report["total"], report["sites"]
+    yield from _missing(report)
     yield from _retry_after(total["retry_after"])
     yield from _gaps(sites)
     yield from _hurt(total["answers"])
@@ -35,9 +36,22 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     if total["refused"]:
         paused = f"{counted(total['pauses'], 'pause')}, {seconds(total['paused_for'])} in all"
         yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
-    given_up = sum(1 for one in sites if one["state"] == "given up")
-    if given_up:
-        yield "warning", "Given up", f"{counted(given_up, 'site')} did not come back in time."
+
+
+def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what the crawl did not get, and what waits."""
+    sites, lost = report["sites"], report["total"]["lost"]
+    if lost:
+        text = f"{counted(lost, 'request')} failed. What these pages link to is unknown."
+        yield "warning", "Lost", text
+    for state, what in (
+        ("given up", "did not come back in time."),
+        ("section given up", "answered, but for a section that did not come back in time."),
+        ("page given up", "answered, but for pages that were refused each time."),
+    ):
+        given_up = sum(1 for one in sites if one["state"] == state)
+        if given_up:
+            yield "warning", state.capitalize(), f"{counted(given_up, 'site')} {what}"
     waiting = sum(one["waiting"] for one in report["waiting"])
     if waiting:
         yield "warning", "Left", f"{counted(waiting, 'request')} not sent: see what waits."
@@ -142,6 +156,7 @@ COLUMNS = (
     ("site", "Site"),
     ("state", "End"),
     ("pages", "Pages"),
+    ("lost", "Lost"),
     ("forbidden", "Forbidden"),
     ("refused", "Refused"),
     ("pauses", "Pauses"),
@@ -207,8 +222,8 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
             return
         pace, gaps, answers = site["pace"], site["gaps"], site["answers"]
         yield [
-            *(site["site"], site["state"], site["pages"], site["forbidden"], site["refused"]),
-            *(site["pauses"], site["paused_for"]),
+            *(site["site"], site["state"], site["pages"], site["lost"]),
+            *(site["forbidden"], site["refused"], site["pauses"], site["paused_for"]),
             None if pace is None else pace["asked"],
             None if gaps is None else gaps["least"],
             None if gaps is None else gaps["median"],

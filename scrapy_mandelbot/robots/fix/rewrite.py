@@ -31,7 +31,7 @@ from scrapy_mandelbot.robots.fix.rewritten_lines import (
     read_comments,
     spelt,
 )
-from scrapy_mandelbot.robots.lint.managed import marked_blocks
+from scrapy_mandelbot.robots.lint.structure import marked_blocks
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, grammar_of
 from scrapy_mandelbot.robots.robotstxt.records import name_of, read_outline
 from scrapy_mandelbot.robots.shown import shown

@@ -24,10 +24,14 @@ from scrapy_mandelbot.robots.lint.delivery import (
     check_octets,
     kind_of_binary,
 )
-from scrapy_mandelbot.robots.lint.managed import check_managed, managed_block, without_excused
 from scrapy_mandelbot.robots.lint.rule_checks import check_clashes, check_path, check_priority
 from scrapy_mandelbot.robots.lint.source import LintHit, LintInput, read_source
-from scrapy_mandelbot.robots.lint.structure import check_structure
+from scrapy_mandelbot.robots.lint.structure import (
+    check_managed,
+    check_structure,
+    managed_block,
+    without_excused,
+)
 from scrapy_mandelbot.robots.lint.syntax import check_agent, check_syntax
 from scrapy_mandelbot.robots.lint.values import check_usage, check_value
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
 from scrapy_mandelbot.robots.lint.values import STATEMENT_FIELDS
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_mandelbot.robots.lint.source import Check, LintInput
     from scrapy_mandelbot.robots.robotstxt.records import Group, Outline, Record
@@ -20,8 +21,8 @@ _LONGEST = 40  # characters of a name that are looked at
 _EFFORT = 3_000_000  # parts of names looked up in a file
 
 
-def check_wide_names(first_line: Mapping[str, int]) -> Check:
-    """Which names, in lower case with their first lines, are a part of another."""
+def check_wide_names(first_line: Mapping[str, int], group_of: Mapping[str, int]) -> Check:
+    """Which names, in lower case with their first lines, are a part of another group's."""
     effort = _EFFORT
     lengths = sorted({len(name) for name in first_line if len(name) >= _SHORTEST})
     for name, line in first_line.items():
@@ -31,7 +32,7 @@ def check_wide_names(first_line: Mapping[str, int]) -> Check:
         effort -= sum(len(own) for length in lengths if length <= len(own))
         for wide in dict.fromkeys(_parts(own, lengths)):
             wide_line = first_line.get(wide)
-            if wide_line is None or wide == name:
+            if wide_line is None or group_of[wide] == group_of[name]:
                 continue
             if wide_line < line:
                 message = f"{quoted(wide)} comes before {quoted(name)}, line {line}."
@@ -121,13 +122,15 @@ _START, _AGENTS, _DIRECTIVES, _CLOSED = range(4)
 
 def _check_names(outline: Outline) -> Check:
     first_line: dict[str, int] = {}
+    group_of: dict[str, int] = {}
     star: int | None = None
     is_told = False
-    for group in outline.groups:
+    for place, group in enumerate(outline.groups):
         for agent in group.agents:
             name = name_of(agent).lower()
             if not name:
                 continue
+            group_of.setdefault(name, place)
             if name in first_line:
                 message = f"{quoted(name)} is named in line {first_line[name]} already."
                 yield LintHit("repeated-agent", agent.number, message)
@@ -138,7 +141,7 @@ def _check_names(outline: Outline) -> Check:
             first_line.setdefault(name, agent.number)
         if star is None:
             star = next((a.number for a in group.agents if name_of(a) == "*"), None)
-    yield from check_wide_names(first_line)
+    yield from check_wide_names(first_line, group_of)
 
 
 def _check_group(group: Group) -> Check:
@@ -231,3 +234,100 @@ def _check_sitemaps_place(outline: Outline) -> Check:
                 )
                 yield LintHit("sitemap-in-group", sitemap.number, message)
             held = []
+
+
+# Parts that a service keeps up to date.
+# Cloudflare's block names * first, and robots that the owner may name again; whoever runs the site
+# cannot write it otherwise. What that means is told once, and not line by line.
+
+_MARK = re.compile(r"[\s#*=-]*(BEGIN|START|END)[\s:]+(\w.*?)[\s#*=-]*")
+_CLOUDFLARE = "cloudflare managed content"
+_EXCUSED = frozenset(
+    {
+        "allow-all",
+        "group-without-disallow",
+        "own-group-drops-rules",
+        "star-before-robots",
+        "wide-name-first",
+        "wide-name-last",
+    }
+)
+"""Findings that are about how the block is written."""
+
+
+class ManagedBlock(NamedTuple):
+    """Where the block is, and whom it names."""
+
+    first: int
+    last: int
+    names: frozenset[str]
+    """In lower case."""
+    robots_by_line: dict[int, str]
+    """The names in all User-agent lines of the file."""
+
+    def excuses(self, found: LintHit) -> bool:
+        """Return whether a finding is about how the block is written, or is named in it first."""
+        if found.line is None:
+            return False
+        if found.code == "repeated-agent":
+            return self.robots_by_line.get(found.line) in self.names
+        return found.code in _EXCUSED and self.first <= found.line <= self.last
+
+
+def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
+    """Yield the name, the first and the last line of each part that a service keeps up to date.
+
+    Its marks are comments, in capitals as programs write them: ``BEGIN NAME`` or ``START NAME``,
+    and ``END NAME``. One within another belongs to that.
+    """
+    opened: tuple[str, int] | None = None
+    for record in records:
+        mark = _MARK.fullmatch(record.comment) if record.comment and not record.field else None
+        if mark is None:
+            continue
+        if opened is None and mark[1] != "END":
+            opened = mark[2], record.number
+        elif opened and mark[1] == "END" and mark[2].lower() == opened[0].lower():
+            yield (*opened, record.number)
+            opened = None
+
+
+def managed_block(source: LintInput) -> ManagedBlock | None:
+    """Return the managed block of a file; None: there is none."""
+    found = marked_blocks(source.outline.records)
+    block = next((one for one in found if one[0].lower() == _CLOUDFLARE), None)
+    if block is None:
+        return None
+    _, first, last = block
+    robots = {
+        agent.number: name_of(agent).lower()
+        for group in source.outline.groups
+        for agent in group.agents
+    }
+    named = frozenset(name for line, name in robots.items() if first <= line <= last)
+    return ManagedBlock(first, last, named, robots)
+
+
+def without_excused(found: Iterable[LintHit], block: ManagedBlock | None) -> Iterator[LintHit]:
+    """Yield the findings that are not only about how the block is written."""
+    for one in found:
+        if block is None or not block.excuses(one):
+            yield one
+
+
+def check_managed(block: ManagedBlock | None) -> Check:
+    """That there is a block, and which groups it makes of the owner's."""
+    if block is None:
+        return
+    again = [
+        line
+        for line, name in sorted(block.robots_by_line.items())
+        if line > block.last and name in block.names
+    ]
+    message = f"Cloudflare's managed block ends in line {block.last}."
+    if again:
+        message = (
+            f"Cloudflare's managed block ends in line {block.last}; the owner goes on with a group"
+            f" that it has as well, in line {again[0]}."
+        )
+    yield LintHit("managed-block", block.first, message)

@@ -26,9 +26,12 @@ VERSION = 1
 """Of a line's form: it grows when a name or a meaning changes."""
 MOST_STATEMENTS = 200
 """Statements of a page that a line has; the answers come from all."""
+LINE_LIMIT = 65_536
+"""Bytes of a line, its end included. One that would be longer is cut, and says so (``is_cut``)."""
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What is raised by a line that somebody has changed, when it is looked into."""
 _TEXT_LIMIT = 500  # characters of a statement's text
+_FEW = 20  # statements and terms of a line that is cut
 
 
 class RulesInForce(NamedTuple):
@@ -85,6 +88,22 @@ def line_of(page: FetchRecord) -> bytes:
         "words": [list(map(list, words)) for words in page.words],
         **_said(page.usage, is_image=page.is_image),
     }
+    line = _as_line(entry)
+    if len(line) > LINE_LIMIT:  # what a page says itself is the longest part of it, and goes first
+        some = {name: entry[name][:_FEW] for name in ("statements", "terms")}
+        line = _as_line({**entry, **some, "words": [[], [], []], "is_cut": True})
+    if len(line) > LINE_LIMIT:
+        short: dict[str, Any] = {
+            "url": page.url[:_TEXT_LIMIT],
+            "robots": None,
+            "statements": [],
+            "terms": [],
+        }
+        line = _as_line({**entry, **short, "words": [[], [], []], "agent": "", "is_cut": True})
+    return line
+
+
+def _as_line(entry: dict[str, Any]) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
@@ -164,6 +183,8 @@ def _disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -
             if verdict is not None and verdict != _decided(robots, url, agent):
                 problems.append(f"the robots.txt says now: {robots.verdict(url, agent)}")
             file = robots.usage(url, agent)
+    if entry.get("is_cut"):  # the page's own words are not there: its answers cannot be made again
+        return problems
     headers, metas, links = entry["words"]
     words = PageWords(
         tuple((name, value) for name, value in headers),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,7 +83,6 @@ def _told(robot: KnownRobot) -> dict[str, Any]:
 if TYPE_CHECKING:
     Agent = str | Sequence[str]
 
-_PAUSES = frozenset({503, 429})
 SUCCESS = range(200, 300)
 """Statuses whose body is the file."""
 
@@ -99,6 +98,8 @@ class Rules:
     """Of the site; None: the file was on disk."""
     delivery: Delivery | None = None
     """How it came, as far as that is known."""
+    law: OutcomeLaw = field(default_factory=OutcomeLaw)
+    """What the project makes of answers: the crawl's own."""
     _read: dict[tuple[Dialect, int | None], RobotsTxt] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -164,8 +165,8 @@ class Rules:
         return {**decided, "beyond": None}
 
     def _meaning(self, dialect: Dialect) -> tuple[OutcomeKind, str]:
-        law = OutcomeLaw(
-            _PAUSES,
+        law = replace(
+            self.law,
             forbidding_statuses=dialect.forbidding_statuses,
             only_status_200=dialect.only_status_200,
         )

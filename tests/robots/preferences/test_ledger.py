@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile, copy_path, kept_copy, lines_of
 from scrapy_mandelbot.robots.preferences import TdmFile, usage_in, with_tdm_file, words_of
+from scrapy_mandelbot.robots.preferences.in_pages import PageWords
 from scrapy_mandelbot.robots.preferences.ledger import (
+    LINE_LIMIT,
     FetchRecord,
     RulesInForce,
     digest_of,
@@ -61,6 +63,23 @@ def test_every_line_is_decided_alike_again(case):
     assert disagreements(entry, copies.get) == []
     known = {key: value for key, value in entry["answers"].items() if value != "unknown"}
     assert known == case.means
+
+
+@pytest.mark.parametrize(
+    ("url", "times"),
+    [("https://example.com/a", 50_000), ("https://example.com/" + "\x01" * 400_000, 1)],
+)
+def test_a_line_is_bounded_whatever_a_site_sends(url, times):
+    """64 KiB at most: it is cut, says so, and what is left of it agrees."""
+    page, copies = fetched(CASE)
+    one = words_of((), b'<meta name="robots" content="noai">', "Examplebot")
+    words = PageWords((), one.metas * times, ())
+    line = line_of(page._replace(url=url, words=words, usage=usage_in(words, "Examplebot")))
+    assert len(line) <= LINE_LIMIT
+    entry = read_line(line)
+    assert entry["is_cut"] is True
+    assert entry["status"] == 200
+    assert disagreements(entry, copies.get) == []
 
 
 CASE = next(case for case in CASES if case.tdmrep is not None and case.page == "")

@@ -131,3 +131,10 @@ def test_the_runner_can_be_read_in_a_minute():
     text = (FOLDER / "run.py").read_text(encoding="utf-8")
     lines = text.partition('"""\n\n')[2].splitlines()
     assert len([line for line in lines if line.strip()]) <= 50
+
+
+def test_a_dialect_that_is_none_is_an_error():
+    """All of no questions is nothing that a parser passes."""
+    done = run("parsers:protego", "gogle")
+    assert done.returncode == 1
+    assert "there is no dialect gogle: it is one of " in done.stderr

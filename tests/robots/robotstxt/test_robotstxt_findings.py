@@ -297,3 +297,11 @@ def test_no_known_robot_is_called_misspelt():
     """The list does not correct itself."""
     text = "".join(f"User-agent: {name}\nDisallow: /\n\n" for name in ROBOT_NAMES)
     assert "misspelt-agent" not in {code for code, _ in codes(text)}
+
+
+def test_names_of_one_group_are_in_nobodys_way():
+    """Whichever of them a robot finds, it finds the same rules."""
+    same = b"User-agent: Adsbot\nUser-agent: AdsBot-Google\nDisallow: /a\n"
+    assert not {one.code for one in lint(same)} & {"wide-name-first", "wide-name-last"}
+    apart = same.replace(b"\nUser-agent: AdsBot", b"\nDisallow: /b\n\nUser-agent: AdsBot")
+    assert "wide-name-first" in {one.code for one in lint(apart)}

@@ -1,0 +1,46 @@
+"""``scrapy robots settings``: what is in force, and from where."""
+
+from __future__ import annotations
+
+import json
+
+from test_command_page import EVERY, fields_of, told_of
+
+
+def rows(run) -> dict[str, dict]:
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout)
+    found = {field for field in fields_of(report) - EVERY if "[].value" not in field}
+    assert found == told_of("settings") - {"settings[].value"}
+    return {row["name"]: row for row in report["settings"]}
+
+
+def test_each_setting_is_told_of_with_who_says_so(robots):
+    """An old name with what to write in its place; a password with a server's URL is not told."""
+    store = "redis://robot:secret@localhost"
+    options = ["-s", "MANDELBOT_CACHE_TTL=60", "-s", f"MANDELBOT_STORE={store}"]
+    found = rows(robots("settings", "--format", "json", *options))
+    ttl = found['MANDELBOT_CACHE["ttl"]']
+    assert (ttl["value"], ttl["source"]) == ("60", "cmdline")
+    assert ttl["old_name"] == "MANDELBOT_CACHE_TTL"
+    assert found["MANDELBOT_PACE"]["source"] == "default"
+    assert "secret" not in str(found)
+    text = robots("settings", *options).stdout.decode()
+    assert "cmdline, as MANDELBOT_CACHE_TTL: write MANDELBOT_CACHE" in text
+    assert "secret" not in text
+
+
+def test_what_the_add_on_sets_is_in_force(robots):
+    """As in a crawl of the project."""
+    addons = ["-s", 'ADDONS={"scrapy_mandelbot.Addon": 500}']
+    obey = rows(robots("settings", "--format", "json", *addons))["ROBOTSTXT_OBEY"]
+    assert (obey["value"], obey["source"]) == (True, "addon")
+
+
+def test_a_wrong_value_is_told_as_a_crawl_would(robots):
+    """In one line, with the exit code of what cannot be had."""
+    addons = ["-s", 'ADDONS={"scrapy_mandelbot.Addon": 500}']
+    run = robots("settings", *addons, "-s", 'MANDELBOT_CACHE={"tll": 1}')
+    assert run.returncode == 2
+    assert "MANDELBOT_CACHE = " in run.stderr.decode()
+    assert "any of 'ttl', 'stale'" in run.stderr.decode()

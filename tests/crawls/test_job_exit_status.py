@@ -1,0 +1,47 @@
+"""A crawl whose job has failed ends as a failure, for who asks by its exit status."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SPIDER = """
+import sys
+import scrapy
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.job.job import Job
+from scrapy_mandelbot.job.job_store import CannotKeepError
+
+class FailingSpider(scrapy.Spider):
+    name = "failing"
+    start_urls = ["data:,"]
+    custom_settings = {"ADDONS": {"scrapy_mandelbot.Addon": 500}, "JOBDIR": sys.argv[0] + ".job"}
+
+    def parse(self, response):
+        if FAILS:
+            Job.of(self.crawler).failed(CannotKeepError("as a test wants it"))
+"""
+PROCESS = """
+from scrapy.crawler import CrawlerProcess
+process = CrawlerProcess()
+process.crawl(FailingSpider)
+process.start()
+sys.exit(3 if process.bootstrap_failed else 0)
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_job_that_has_failed_is_told_by_the_exit_status(tmp_path, fails):
+    """Of Scrapy's commands, and by ``bootstrap_failed`` of a CrawlerProcess."""
+    text = SPIDER.replace("FAILS", str(fails))
+    (tmp_path / "spider.py").write_text(text)
+    (tmp_path / "process.py").write_text(text + PROCESS)
+    commands = {1: ["-m", "scrapy", "runspider", "spider.py"], 3: ["process.py"]}
+    for status, command in commands.items():
+        run = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == (status if fails else 0), run.stderr
+        assert ("Spider closed (job_unreadable)" in run.stderr) is fails

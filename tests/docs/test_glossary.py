@@ -1,0 +1,49 @@
+"""The glossary has the words in use, and few of them. (docs/glossary.rst)"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import scrapy_mandelbot
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGE = Path(scrapy_mandelbot.__file__).parent
+GLOSSARY = (ROOT / "docs" / "glossary.rst").read_text("utf-8")
+WORDS = re.findall(r"^(\w[\w ]*)\n    \S", GLOSSARY, flags=re.MULTILINE)
+CODE = "\n".join(path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py")))
+PAGES = "\n".join(
+    path.read_text("utf-8")
+    for path in sorted((ROOT / "docs").rglob("*.rst"))
+    if path.name not in {"glossary.rst", "changes.rst"}
+)
+FIELD_HAS_A_WORD = {
+    "hungry", "homeless", "patience of a worker", "asking again", "waiting room", "news feed",
+    "tally", "spread", "survey", "law", "unsaved",
+}  # fmt: skip
+"""Ours, for what the field has a word; they are not to be learnt from a glossary."""
+
+
+def test_there_are_few_of_them():
+    """Forty at most, each once, in their order."""
+    assert len(WORDS) == len(set(WORDS)) <= 40
+    assert sorted(WORDS) == WORDS
+    assert FIELD_HAS_A_WORD.isdisjoint(WORDS)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_each_is_in_use(word):
+    """In the code, and on another page than this."""
+    stem = re.escape(word).replace(r"\ ", r"[\s_]+")
+    assert re.search(rf"\b{stem}", CODE, flags=re.IGNORECASE)
+    assert re.search(rf"\b{stem}", PAGES, flags=re.IGNORECASE)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_each_has_one_meaning_said_in_a_line(word):
+    """A sentence that does not run on to another paragraph."""
+    meaning = GLOSSARY.partition(f"\n{word}\n")[2].split("\n\n")[0]
+    assert meaning.strip().endswith(".")
+    assert len(meaning.strip()) <= 100
