@@ -97,16 +97,17 @@ class Account:
         return total
 
     def _spider_opened(self) -> None:
-        throttle = self._crawl.throttle
-        self.from_former_run = len(throttle.queues) - throttle.sites.counted().taken
+        taken = self._crawl.throttle.sites.counted().taken
+        self.from_former_run = engine.scheduler_length(self._crawler) - taken
         engine.before_requests_are_left(self._crawler, self._look_what_is_left)
 
     def _look_what_is_left(self) -> None:
-        """Count what is in the queue; what is in flight now was replaced by some middleware."""
+        """Count what stays in the queue, or set aside; what is in flight now was replaced."""
         throttle = self._crawl.throttle
         if self._crawl.config.shares_job:  # other workers have taken of it, and put into it
             return
-        self._left = len(throttle.queues)
+        unreadable = self._crawler.stats.get_value("mandelbot/job/unreadable", 0)
+        self._left = engine.scheduler_length(self._crawler) + unreadable
         for flight in throttle.in_flight.flights():
             if not is_of_the_package(flight.request):
                 flight.site.tally.count(End.REPLACED)

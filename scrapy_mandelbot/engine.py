@@ -95,9 +95,13 @@ def slot_key(crawler: Crawler, request: Request) -> str:
     Where Scrapy has a throttler: its scopes, as one name. Without either: as Scrapy names slots.
     """
     throttler = getattr(crawler, "throttler", None)
-    names_slots = _downloader(crawler) if throttler is None else throttler
-    method = "get_slot_key" if throttler is None else "get_scopes_key"
-    name_slot = getattr(names_slots, method, None)
+    if throttler is not None:
+        name_slot = getattr(throttler, "get_scopes_key", None)
+    else:
+        try:
+            name_slot = cast("Any", crawler.engine).downloader.get_slot_key
+        except (AttributeError, RuntimeError):  # there is no engine, as where one is made by hand
+            name_slot = None
     if name_slot is not None:
         return cast("str", name_slot(request))
     slot: str | None = request.meta.get("download_slot")
@@ -382,14 +386,6 @@ async def scrape_item(crawler: Crawler, item: Any) -> None:
 def schedule(coroutine: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine that no caller waits for, on whichever loop or reactor Scrapy runs."""
     deferred_from_coro(coroutine)
-
-
-def _downloader(crawler: Crawler) -> Any:
-    """Return the downloader; None: there is no engine, as where one is made by hand."""
-    try:
-        return getattr(crawler.engine, "downloader", None)
-    except RuntimeError:  # Scrapy 2.18 and newer
-        return None
 
 
 def _scheduler(crawler: Crawler) -> BaseScheduler | None:

@@ -49,6 +49,8 @@ class Crawled:
     messages: list[str]
     seconds: float
     """How long it took, as `TIME` has it."""
+    spider: Any
+    """The spider; a crawl that has failed leaves its crawler without."""
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -142,6 +144,12 @@ async def crawl(
         items.append(item)
 
     crawler.signals.connect(scraped, signal=scrapy_signals.item_scraped)
+    spiders = []
+
+    def opened(spider):
+        spiders.append(spider)
+
+    crawler.signals.connect(opened, signal=scrapy_signals.spider_opened)
     before(crawler)
     log = _Messages()
     root = logging.getLogger()
@@ -155,7 +163,8 @@ async def crawl(
         root.removeHandler(log)
         root.setLevel(level)
     the_account_holds(crawler)
-    return Crawled(crawler, items, heard, log.messages, TIME.now() - began)
+    spider = spiders[0] if spiders else None
+    return Crawled(crawler, items, heard, log.messages, TIME.now() - began, spider)
 
 
 def the_account_holds(crawler: Crawler) -> None:

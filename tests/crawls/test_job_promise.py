@@ -352,7 +352,7 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(webs, fo
     assert first.logged("The end of this run is not saved")
     second = await run(Noting, folder)
     assert second.stats["finish_reason"] == "finished"
-    both = {*first.crawler.spider.called[:5], *second.crawler.spider.called}
+    both = {*first.spider.called[:5], *second.crawler.spider.called}
     assert both >= {web.url + path for path in web.pages}
 
 
