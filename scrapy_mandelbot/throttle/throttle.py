@@ -437,7 +437,7 @@ class Throttle:
         return admission
 
     def _settle_claims(self, site: CrawledSite, route: str) -> None:
-        if self._claims:
+        if self.has_claims and self._claims:
             self._claims.settle(site, route)
 
     def update(self, site: CrawledSite) -> None:
