@@ -88,7 +88,8 @@ class Account:
         if self._left is not None:
             return self._left
         so_far = self._crawl.throttle.sites.counted()
-        return self.from_former_run + so_far.taken - so_far.ended
+        left = self.from_former_run + so_far.taken - so_far.ended
+        return max(0, left)  # of a job that workers share, others have taken some
 
     def counted(self) -> Tally:
         """Return what became of all requests so far."""
@@ -97,8 +98,7 @@ class Account:
         return total
 
     def _spider_opened(self) -> None:
-        taken = self._crawl.throttle.sites.counted().taken
-        self.from_former_run = engine.scheduler_length(self._crawler) - taken
+        self.from_former_run = self._waiting() - self._crawl.throttle.sites.counted().taken
         engine.before_requests_are_left(self._crawler, self._look_what_is_left)
 
     def _look_what_is_left(self) -> None:
@@ -107,10 +107,16 @@ class Account:
         if self._crawl.config.shares_job:  # other workers have taken of it, and put into it
             return
         unreadable = self._crawler.stats.get_value("mandelbot/job/unreadable", 0)
-        self._left = engine.scheduler_length(self._crawler) + unreadable
+        self._left = self._waiting() + unreadable
         for flight in throttle.in_flight.flights():
             if not is_of_the_package(flight.request):
                 flight.site.tally.count(End.REPLACED)
+
+    def _waiting(self) -> int:
+        """Return how many requests wait; in a scheduler of another kind none was taken in yet."""
+        if self._crawl.job is None:
+            return len(self._crawl.throttle.queues)
+        return engine.scheduler_length(self._crawler)
 
     def _request_dropped(self, request: Request) -> None:
         tally = self._crawl.throttle.site_of(request).tally

@@ -295,7 +295,7 @@ async def test_a_redis_that_has_lost_the_job_ends_the_crawl(webs, settings, redi
         Emptying, {**settings, "CONCURRENT_REQUESTS": 1}, start_urls=[web.url + "/"]
     )
     assert result.stats["finish_reason"] == "job_forgotten"
-    assert len(result.logged("Redis has lost the job")) == 1
+    assert len(result.logged("The spider is closed, as Redis has lost the job")) == 1
 
 
 @ensureDeferred
