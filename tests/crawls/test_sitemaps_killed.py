@@ -72,7 +72,9 @@ async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
     after = again.crawler.spider.called
     assert set(before) | set(after) >= set(urls(web, *range(200)))
     assert len(before) + len(after) <= 201 + first.crawler.spider.under_way_then
-    assert sum(web.asked(path) - asked[path] for path in MAPS) <= (3 if at == 1 else 2)
+    # Where all of this is younger than a second: the index comes back as what was in flight, and
+    # is found once more besides.
+    assert sum(web.asked(path) - asked[path] for path in MAPS) <= (4 if at == 1 else 2)
     assert not list((folder.with_name("died") / "mandelbot.sitemaps").glob("*.jsonl"))
 
 
