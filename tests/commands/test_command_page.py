@@ -85,7 +85,7 @@ def test_what_is_shown_is_what_is_printed(run, name):
 def test_the_page_lists_verbs_options_and_exit_codes():
     """All of them, as the help does; docutils reads the page without a warning."""
     table = PAGE.partition("``-`` is standard input")[0]
-    rows = re.findall(r"^``((\w+) .*?)`` ", table, re.MULTILINE)[1:]
+    rows = re.findall(r"^``((\w+)\b.*?)`` ", table, re.MULTILINE)[1:]
     assert [verb for _, verb in rows] == list(uses.VERBS)
     said = {verb: use for use, verb in rows}
     for verb, use in uses.VERBS.items():
