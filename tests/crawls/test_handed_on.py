@@ -21,8 +21,8 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_is_handed_on(webs):
     """It keeps no healthy site shut: MANDELBOT_PAUSE_TRIES tries later it gets its 503."""
-    web = site(webs, 8)
-    web.pages["/page/4"] = Answer(b"broken", 503)
+    web = site(webs, 60)
+    web.pages["/page/50"] = Answer(b"broken", 503)
 
     result = await crawl(
         FailuresSpider,
@@ -30,11 +30,11 @@ async def test_a_url_that_alone_answers_503_is_handed_on(webs):
         start_urls=[web.url + "/"],
     )
 
-    assert result.urls() == [url for url in web.urls(8) if not url.endswith("/page/4")]
+    assert result.urls() == [url for url in web.urls(60) if not url.endswith("/page/50")]
     (failure,) = result.failures
     assert failure.check(HttpError)
-    assert (failure.value.response.status, failure.request.url) == (503, web.url + "/page/4")
-    assert web.asked("/page/4") == 5
+    assert (failure.value.response.status, failure.request.url) == (503, web.url + "/page/50")
+    assert web.asked("/page/50") == 5
     assert result.stats["mandelbot/pause/count"] == 1, "only its first refusal pauses the site"
     assert result.stats["mandelbot/pause/set_aside"] == 4
     assert result.stats["mandelbot/pause/handed_on"] == 1
@@ -45,14 +45,14 @@ async def test_a_url_that_alone_answers_503_is_handed_on(webs):
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_is_tried_six_times_at_most(webs):
     """After some six minutes it is handed on, however long a site that is down is waited for."""
-    web = site(webs, 8)
-    web.pages["/page/4"] = Answer(b"broken", 503)
+    web = site(webs, 60)
+    web.pages["/page/50"] = Answer(b"broken", 503)
 
     result = await crawl(FailuresSpider, start_urls=[web.url + "/"])
 
-    assert len(result.items) == 8
+    assert len(result.items) == 60
     assert len(result.failures) == 1
-    tried = [hit.at for hit in web.hits if hit.path == "/page/4"]
+    tried = [hit.at for hit in web.hits if hit.path == "/page/50"]
     assert len(tried) == 8
     for waited, least in zip(map(sub, tried[1:], tried), [1, 1, 3, 9, 27, 81, 243], strict=True):
         assert least <= waited <= 1.1 * least + 1.1
