@@ -48,7 +48,7 @@ def test_a_crawl_that_is_told_to_stop_leaves_its_report(tmp_path, told):
         process.wait()
     report = json.loads(path.with_suffix(".json").read_text())
     assert (report["reason"], report["is_finished"]) == ("shutdown", True)
-    assert report["total"]["pages"] >= 4
+    assert report["total"]["pages"] >= 1  # others may be under way
     assert f"The report on the crawl is {path}" in log
     assert "ended as <b>shutdown</b>" in path.read_text()
 
@@ -65,7 +65,7 @@ def test_a_crawl_that_is_told_so_twice_leaves_its_report(tmp_path, told):
         process.wait()
     report = json.loads(path.read_text())
     assert (report["reason"], report["is_finished"]) == ("broken off", False)
-    assert report["total"]["pages"] >= 4
+    assert report["total"]["pages"] >= 1  # others may be under way
 
 
 @pytest.mark.parametrize(
