@@ -82,6 +82,7 @@ def correct(
             questions.most = _SAMPLE
         proof = prove_by(questions, robots, after)
         found = effects_by(questions, body, new, dialect, max_bytes)
+        is_sample |= questions.is_cut
         correction = Correction(text, (*first, *remarks), proof, found)
         is_written = text is written.text
         if proof.holds if alone else correction.is_harmless and not (is_sample and is_written):

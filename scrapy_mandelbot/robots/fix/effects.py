@@ -104,6 +104,7 @@ if TYPE_CHECKING:
 READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
 _LINES = 1_000_000  # that are tried by each who tries one after the other
+_MOST_LINES = 4 * _LINES  # with those for what Allow rules are about
 
 
 @dataclass(slots=True)
@@ -179,7 +180,9 @@ def effects_by(
                 by_header = {questions.nobody} if name == URLLIB else {one for one, _ in asked}
                 by_header -= questions.made_up
                 lines = before.count(b"\n") + 1
-                these = list(_by_token_and_header(asked, questions, by_header, lines))
+                these = _within_reason(
+                    list(_by_token_and_header(asked, questions, by_header, lines)), questions, lines
+                )
             _compare(effect, (one, other), standard, these, questions)
             if effect.opened or effect.closed or effect.lost or effect.made_up:
                 found.append(effect)
@@ -249,6 +252,20 @@ def _by_token_and_header(
             yield HEADER.format(agent), targets
     for value in questions.values_as_written():
         yield value, targets
+
+
+def _within_reason(
+    asked: list[tuple[str, Iterable[str]]], questions: Questions, lines: int
+) -> list[tuple[str, Iterable[str]]]:
+    """Return as many of the questions as can be put; note that it is not all of them."""
+    tried = lines * sum(len(list(targets)) for _, targets in asked)
+    if tried <= _MOST_LINES:
+        return asked
+    questions.is_cut = True
+    step = tried // _MOST_LINES + 1
+    return [
+        (agent, list(targets)[place % step :: step]) for place, (agent, targets) in enumerate(asked)
+    ]
 
 
 def _compare(

@@ -143,6 +143,8 @@ class Questions:
         *,
         most: Most | None = None,
     ) -> None:
+        self.is_cut = False
+        """Whether some were left out, as they would take too long."""
         """Read the files.
 
         Args:
