@@ -9,7 +9,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import REQUESTS_ENDED, REQUESTS_LOST
+from scrapy_mandelbot.events import JOB_REQUEST_UNREADABLE, REQUESTS_ENDED, REQUESTS_LOST
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.sites.flight import LOST, End
@@ -106,7 +106,7 @@ class Account:
         throttle = self._crawl.throttle
         if self._crawl.config.shares_job:  # other workers have taken of it, and put into it
             return
-        unreadable = self._crawler.stats.get_value("mandelbot/job/unreadable", 0)
+        unreadable = self._crawler.stats.get_value(JOB_REQUEST_UNREADABLE.stats[0], 0)
         self._left = self._waiting() + unreadable
         for flight in throttle.in_flight.flights():
             if not is_of_the_package(flight.request):

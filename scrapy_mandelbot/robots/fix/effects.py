@@ -104,7 +104,7 @@ if TYPE_CHECKING:
 READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
 _LINES = 1_000_000  # that are tried by each who tries one after the other
-_MOST_LINES = 4 * _LINES  # with those for what Allow rules are about
+_MOST_LINES = _LINES  # with those for what Allow rules are about
 
 
 @dataclass(slots=True)
