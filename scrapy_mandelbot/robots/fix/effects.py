@@ -159,6 +159,8 @@ def effects_by(
     max_bytes: int | None,
 ) -> tuple[Effect, ...]:
     """Return what changes for whom, as far as these questions tell."""
+    if before == after:
+        return ()
     asked = [(agent, list(urls)) for agent, urls in questions.asked()]
     longest = max(len(before), len(after))
     limits = [None] if max_bytes is None or longest <= max_bytes else [None, max_bytes]
