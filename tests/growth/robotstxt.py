@@ -284,7 +284,7 @@ def _rows_of(name):
     # For many agents that share many rules its cost grows faster than the file, up to the bound
     # of rewriting/effort.py: a limit, and so no growth.
     files = {shape: file for shape, file in FILES.items() if shape != "many agents, many rules"}
-    yield Row(f"{function}rewrite", lambda it: it.rewrite(), files, name, read, bound=10 * SLOW)
+    yield Row(f"{function}rewrite", lambda it: it.rewrite(), files, name, read, bound=2 * SLOW)
     yield Row(f"{function}tables", lambda it: it.tables(), FILES, name, read, bound=SLOW)
 
     few = RobotsTxt.parse(_FEW, dialect=name)

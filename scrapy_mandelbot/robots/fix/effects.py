@@ -165,6 +165,8 @@ def effects_by(
     longest = max(len(before), len(after))
     limits = [None] if max_bytes is None or longest <= max_bytes else [None, max_bytes]
     own = dialect if isinstance(dialect, str) else dialect.name
+    # As those who try each line find them: ended by a CR, too.
+    lines = max(len(body.decode("utf-8", "replace").splitlines()) for body in (before, after))
     found = []
     for limit in limits:
         standard = RobotsTxt.parse(before, dialect=dialect, max_bytes=limit).allowed
@@ -181,7 +183,6 @@ def effects_by(
                 # Python's own reads of a browser-like header one robot's name, Mozilla.
                 by_header = {questions.nobody} if name == URLLIB else {one for one, _ in asked}
                 by_header -= questions.made_up
-                lines = before.count(b"\n") + 1
                 these = _within_reason(
                     list(_by_token_and_header(asked, questions, by_header, lines)), questions, lines
                 )
