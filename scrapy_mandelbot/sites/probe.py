@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
 _LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
+_ASKED_AGAIN = 3  # probes that failed: is it the site, or were they dead pages?
 _GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
 
 
@@ -30,7 +31,7 @@ def looked_through(site: SiteState, route: str = "") -> int:
     pause = site.routes.pause(route)
     if pause is None or pause.state is not PauseState.PAUSED or not site.has_refused:
         return 1
-    doublings = min(pause.failed_probes, 10)
+    doublings = min(pause.lengths.place, 10)
     return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
 
 
@@ -43,7 +44,9 @@ def choose_probe(
     """Return which of these requests had best be the probe.
 
     One that was never refused, from no section that is suspected; and one from far between, so
-    that it is no neighbour of what was refused. None: there is no such request.
+    that it is no neighbour of what was refused, but of what was answered well last. None: there is
+    no such request, or several were refused: a page that was answered well had better be asked for
+    again. A site that counts what it is asked is not asked again.
 
     Args:
         site: that is paused.
@@ -54,7 +57,10 @@ def choose_probe(
     pause, sections = site.routes.pause(route), site.sections
     if not site.has_refused or pause is None:
         return 0
-    first = int(len(requests) * (_GOLDEN * (pause.failed_probes + 1) % 1.0))
+    counts = pause.recovery is not None and pause.recovery.counts
+    if pause.failed_probes == _ASKED_AGAIN and site.well_url and not counts:
+        return None
+    first = int(len(requests) * (_GOLDEN * (pause.lengths.place + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
     for number in chain(range(first, len(requests)), range(first)):
         request = requests[number]
@@ -62,4 +68,4 @@ def choose_probe(
             continue
         if not sections.was_refused(fingerprint_of(request)):
             return number
-    return None
+    return 0 if counts else None
