@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from http import HTTPStatus
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
@@ -19,6 +22,7 @@ from scrapy_mandelbot.events import (
     FORBIDDEN,
     FORBIDDEN_UNEXPLAINED,
     PAGES_FOREIGN,
+    RETRY_AFTER_UNREADABLE,
     ROBOTS_ANSWERED,
     ROBOTS_UNKNOWN,
 )
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.rules.fetcher import SiteRules
     from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+
+logger = logging.getLogger(__name__)
 
 _OK, _NOT_ALL_OK = 200, 300  # not HTTPStatus: they are compared for each page
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
@@ -140,6 +146,9 @@ class RobotsTxtMiddleware:
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
+        if rules.response is not None:
+            asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
+            _tell_unreadable(self._crawl, flight, asked.unreadable)
         self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response)
         return True
 
@@ -253,11 +262,13 @@ class PauseMiddleware:
         if not flight.is_refused:
             self._throttle.answered(flight, is_page=_is_page(request, response))
             return
-        seconds, said = wait_asked_for(response.headers.get, self._crawl.now())
+        asked = wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}"
-        if said:
-            reason += f", {said}"
-        self._throttle.refused(flight, reason, seconds, response)
+        if asked.said:
+            reason += f", {asked.said}"
+        if asked.unreadable:
+            _tell_unreadable(self._crawl, flight, asked.unreadable)
+        self._throttle.refused(flight, reason, asked.seconds, response)
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
@@ -330,6 +341,8 @@ class PauseMiddleware:
             return response
         if flight.is_refused_alone:
             return self._hand_on(flight, response)
+        if "Set-Cookie" in response.headers:
+            await self._keep_cookies(request, response)
         if throttle.can_go_back(flight):
             self._count(request, response)
             return throttle.send_back(flight)
@@ -402,10 +415,32 @@ class PauseMiddleware:
         flight.request.meta["dont_retry"] = True
         return response
 
+    async def _keep_cookies(self, request: Request, response: Response) -> None:
+        """Have the jar of a request know the cookies of its refusal: they may be what lets it in.
+
+        CookiesMiddleware does not see a response that is sent back, unless it stands nearer the
+        downloader: then it has them already.
+        """
+        cookies: Any = self.crawler.get_downloader_middleware(CookiesMiddleware)
+        if cookies is None:
+            return
+        try:
+            kept = cookies.process_response(request, response)
+            if isawaitable(kept):
+                await kept
+        except Exception:
+            logger.exception("The cookies of %s cannot be kept", response)
+
     def _count(self, request: Request, response: Response) -> None:
         """Count a response in the stats, as it will not reach the middleware that does."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
+
+
+def _tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:
+    """Tell once of each site that it names a time which cannot be read, if it does."""
+    if value and flight.site.is_news("retry-after"):
+        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
 
 
 def _is_page(request: Request, response: Response) -> bool:

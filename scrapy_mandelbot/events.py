@@ -71,6 +71,9 @@ PROLONGED = Event(
     " %(end)s unless it answers)",
     stats=("mandelbot/pause/prolonged",),
 )
+RETRY_AFTER_UNREADABLE = Event(
+    "The Retry-After of %(site)s cannot be read, and is passed over: %(value)s", logging.WARNING
+)
 SET_ASIDE = Event(
     "Set aside for %(seconds).1f s, as %(where)s answers all others: %(reason)s",
     logging.DEBUG,
