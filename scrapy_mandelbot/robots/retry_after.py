@@ -102,7 +102,7 @@ def _number(value: bytes | None) -> int | None:
 
 
 def _policies(value: str, now: float) -> Iterator[tuple[int | None, float]]:
-    """Yield what is left of each quota, if that is said, and the seconds until it is there again."""
+    """Yield what is left of each quota, if it says so, and the seconds until it is whole again."""
     if len(value) > _LONGEST_RATE_LIMIT:
         return
     text = _QUOTED.sub("", value).lower()
