@@ -31,7 +31,7 @@ MOST_MODULES = 214
 MOST_LINES = 43_500
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "events.py": 512,
+    "events.py": 490,
     "queue/site_queue.py": 499,
     "store/sqlite.py": 457,
     "throttle/throttle.py": 517,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timezone
 from email.utils import formatdate
+from math import inf
 
 import pytest
 import scrapy
@@ -140,3 +142,108 @@ async def test_a_time_is_kept_to_in_whatever_form(webs, form):
     assert 7.99 < min(after) <= 10
     told = result.logged(f"The Retry-After of {web.url} cannot be read, and is passed over: soon")
     assert len(told) == (form == "RateLimit")
+
+
+# Methods.
+
+
+class MethodsSpider(LinksSpider):
+    """Asks for each page by three methods."""
+
+    async def start(self):
+        for free in self.start_urls[1:]:
+            yield scrapy.Request(free)
+        for method in ("GET", "HEAD", "POST"):
+            for number in range(60):
+                url = f"{self.start_urls[0]}page/{number}"
+                yield scrapy.Request(url, self.keep, method=method, errback=self.gone)
+
+    def keep(self, response):
+        yield {"url": response.url, "method": response.request.method, "at": TIME.now()}
+
+    def gone(self, failure):
+        yield {"url": failure.request.url, "method": failure.request.method, "at": inf}
+
+
+@ensureDeferred
+async def test_what_is_refused_by_method_shuts_no_page_out_that_is_asked_for_by_get(webs):
+    """All pages arrive in ten seconds; and no POST is sent oftener than by Scrapy."""
+    web, free = site(webs, 60), beside(webs)
+    posts = []
+
+    def by_method(path):
+        def answer(request):
+            posts.extend([path] * (request.method == b"POST"))
+            return html() if request.method == b"GET" else Answer(b"", 503)
+
+        return answer
+
+    web.pages.update({path: by_method(path) for path in web.pages if path != "/robots.txt"})
+    urls = [web.url + "/", free.url + "/"]
+    result = await crawl(MethodsSpider, {**IN_MEMORY, "RETRY_TIMES": 2}, start_urls=urls)
+    pages = [item for item in result.items if item.get("method") == "GET" and item["at"] < inf]
+    began = web.hits[0].at
+    assert len(pages) == 60
+    assert max(item["at"] for item in pages) < began + 10
+    assert len(got(result, free)) == 21
+    assert max(map(posts.count, posts)) <= 3
+    assert {line.split(" of ")[0] for line in result.logged("Set aside")} <= {
+        f"Set aside {path}" for path in ("HEAD /", "POST /", "HEAD /page/", "POST /page/")
+    }
+
+
+@ensureDeferred
+@pytest.mark.parametrize("meta", [{"dont_retry": True}, {"max_retry_times": 0}])
+async def test_what_changes_things_is_not_sent_again_where_scrapy_would_not(webs, meta):
+    """A POST comes to its errback with the first refusal, and a GET waits as always."""
+    web = site(webs, 0)
+    web.pages["/form"] = lambda _request: Answer(b"", 503)
+
+    class PostSpider(MethodsSpider):
+        async def start(self):
+            yield scrapy.Request(
+                self.start_urls[0] + "form", method="POST", errback=self.gone, meta=meta
+            )
+            yield scrapy.Request(self.start_urls[0])
+
+    result = await crawl(PostSpider, IN_MEMORY, start_urls=[web.url + "/"])
+    assert web.asked("/form") == 1
+    assert len(result.items) == 2
+
+
+# No answer.
+
+
+@ensureDeferred
+async def test_a_site_that_has_answered_robots_txt_has_answered(webs):
+    """Then its connections are reset for 8 s: all pages arrive."""
+    web, free = site(webs, 0), beside(webs)
+    web.pages.update({f"/page/{number}": html() for number in range(30)})
+    asked = []
+
+    def refuse(path):
+        from twisted.internet import reactor
+
+        if path == "/robots.txt" and not asked:
+            asked.append(path)
+            reactor.callLater(0, web.drop)
+            reactor.callLater(8, web.listen_again)
+
+    web.refuse = refuse
+    urls = [f"{web.url}/page/{number}" for number in range(30)]
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[*urls, free.url + "/"])
+    assert len(got(result, web)) == 30
+    assert len(got(result, free)) == 21
+    assert result.seconds < 60
+
+
+@ensureDeferred
+async def test_of_a_host_that_never_answered_one_line_tells(webs, caplog):
+    """And it says what is so: nothing of a time hours away."""
+    web = site(webs, 0)
+    url = web.url
+    web.close()
+    await crawl(LinksSpider, IN_MEMORY, start_urls=[url + "/"])
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
+    (line,) = [line for line in told if url in line and "robots.txt: " in line]
+    assert line.startswith(f"{url} has never answered in this run")

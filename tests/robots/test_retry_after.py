@@ -121,9 +121,7 @@ CLOCKS = [
     pytest.param(
         {"Retry_After": "Sun, 06 Nov 1994 08:49:45 GMT", "Date": "noon"}, 8.0, id="no such date"
     ),
-    pytest.param(
-        {"Retry_After": "soon", "RateLimit": '"a";r=0;t=4'}, 4.0, id="it can be read"
-    ),
+    pytest.param({"Retry_After": "soon", "RateLimit": '"a";r=0;t=4'}, 4.0, id="it can be read"),
     pytest.param({"Retry_After": "soon", "RateLimit_Reset": "4"}, 4.0, id="the older form"),
 ]
 
