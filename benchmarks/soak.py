@@ -37,6 +37,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.reactor import install_reactor
 
+from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES
+
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 from twisted.internet import reactor  # noqa: E402 -- it is installed by its first import
 
@@ -46,7 +48,6 @@ SAMPLES = 10
 MOST_BETWEEN = 60.0  # seconds between two samples of the memory
 DRAIN = 300.0  # seconds in which the crawl has to end
 GROWTH = 1.05
-PAUSE_STATUSES = {503, 429}
 ENDS = ("crawled", "forbidden", "given up", "failed")
 SETTINGS = {
     "ADDONS": {"scrapy_mandelbot.Addon": 500},
