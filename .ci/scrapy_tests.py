@@ -248,6 +248,8 @@ def run_crawl_tests(root: Path, globs: list[str]) -> bool:
         print(f"DIFFERS: {test}: {listed[test]}")
     unlisted = sorted(differ - set(listed))
     gone = sorted(set(listed) & ((first.passed - set(failed)) | waited.passed))
+    for test in sorted(set(failed) - differ):
+        print(f"fails in stock Scrapy with ROBOTSTXT_OBEY too: {test}")
     print_table(first.passed | waited.passed, set(failed) | waited.failed, differ)
     for test in unlisted:
         print(f"FAILED: {test} differs, and is not listed")
