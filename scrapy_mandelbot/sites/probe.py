@@ -20,6 +20,8 @@ MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
 _LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
 _ASKED_AGAIN = 3  # probes that failed: is it the site, or were they dead pages?
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Those that change nothing, however often they are sent (RFC 9110, section 9.2.1)."""
 _GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
 
 
@@ -35,6 +37,13 @@ def looked_through(site: SiteState, route: str = "") -> int:
     return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
 
 
+def may_ask_again(site: SiteState, route: str = "") -> bool:
+    """Return whether a site may be asked again for a page: it counts no requests."""
+    pause = site.routes.pause(route)
+    counts = pause is not None and pause.recovery is not None and pause.recovery.counts
+    return bool(site.well_url) and not counts
+
+
 def choose_probe(
     site: SiteState,
     requests: Sequence[Any],
@@ -43,10 +52,10 @@ def choose_probe(
 ) -> int | None:
     """Return which of these requests had best be the probe.
 
-    One that was never refused, from no section that is suspected; and one from far between, so
-    that it is no neighbour of what was refused, but of what was answered well last. None: there is
-    no such request, or several were refused: a page that was answered well had better be asked for
-    again. A site that counts what it is asked is not asked again.
+    One that changes nothing, was never refused, and is of no section that is suspected; and one
+    from far between, so that it is no neighbour of what was refused, but of what was answered well
+    last. None: there is no such one, or several were refused: a page that was answered well had
+    better be asked for again.
 
     Args:
         site: that is paused.
@@ -57,15 +66,14 @@ def choose_probe(
     pause, sections = site.routes.pause(route), site.sections
     if not site.has_refused or pause is None:
         return 0
-    counts = pause.recovery is not None and pause.recovery.counts
-    if pause.failed_probes == _ASKED_AGAIN and site.well_url and not counts:
+    if pause.failed_probes == _ASKED_AGAIN and may_ask_again(site, route):
         return None
     first = int(len(requests) * (_GOLDEN * (pause.lengths.place + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
     for number in chain(range(first, len(requests)), range(first)):
         request = requests[number]
-        if sections.is_suspect(request.url, well):
+        if request.method not in SAFE_METHODS or sections.is_suspect(request, well):
             continue
         if not sections.was_refused(fingerprint_of(request)):
             return number
-    return 0 if counts else None
+    return None

@@ -13,7 +13,12 @@ from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import News, PauseState
-from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
+from scrapy_mandelbot.sites.probe import (
+    MOST_LOOKED_THROUGH,
+    choose_probe,
+    looked_through,
+    may_ask_again,
+)
 from scrapy_mandelbot.sites.recovery import Mode
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, REMEMBERED
 from scrapy_mandelbot.sites.sections import MOST_REFUSED_URLS, MOST_SECTIONS
@@ -402,12 +407,13 @@ def test_after_three_that_failed_a_good_page_is_asked_for_again():
 
 @pytest.mark.parametrize("mode", [Mode.LIMIT, Mode.SLOW])
 def test_a_site_that_counts_is_asked_for_nothing_twice(mode):
-    """Its quota is for pages that are not there yet; what it refused may as well be the probe."""
+    """Its quota is for pages that are not there yet."""
     site = SiteState("https://example.com", PauseLaw())
     site.answered(hand_out(site, 99, path="/good"), 99, b"good")
     refuse(site, 100, b"1")
+    assert may_ask_again(site)
     site.routes.pause().recovery.mode = mode
-    assert choose_probe(site, [Page(site.name + "/1")], lambda _: b"1") == 0
+    assert not may_ask_again(site)
 
 
 def test_a_page_that_was_answered_well_is_known(site):
