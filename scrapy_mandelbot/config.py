@@ -12,7 +12,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy_mandelbot import setting_values as v
 from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.origins import value_for
-from scrapy_mandelbot.robots.outcome import OutcomeLaw
+from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES, OutcomeLaw
 from scrapy_mandelbot.robots.pace import PaceLaw
 from scrapy_mandelbot.sites.pause import PauseLaw
 
@@ -95,7 +95,9 @@ class Config:
         "LIMITS.robots_redirects", "ROBOTS_MAX_REDIRECTS", v.count(0), 10
     )
     private_hosts: bool = _setting("MANDELBOT_PRIVATE_HOSTS", v.flag, default=False)
-    pause_statuses: frozenset[int] = _setting("MANDELBOT_PAUSE_HTTP_CODES", v.statuses, [503, 429])
+    pause_statuses: frozenset[int] = _setting(
+        "MANDELBOT_PAUSE_HTTP_CODES", v.statuses, list(PAUSE_STATUSES)
+    )
     pause_first: float = _option("PAUSE_OPTIONS.first", "PAUSE_FIRST", v.seconds, 1)
     pause_base: float | None = _setting("MANDELBOT_PAUSE_BASE", v.seconds_or_none, told=False)
     """Deprecated: of a pause after a failed probe, which doubles then."""

@@ -315,6 +315,8 @@ class Throttle:
         reason: str,
         retry_after: float | None = None,
         response: Response | None = None,
+        *,
+        level: int | None = None,
     ) -> None:
         """Note that the site refused the request: by a pause status, or by no answer at all.
 
@@ -323,6 +325,7 @@ class Throttle:
             reason: why, in words for the log.
             retry_after: seconds that the server asks for, if it does.
             response: what it said, if it said anything.
+            level: of the log at which its pause is told; None: as it is told of any.
         """
         site, route, now = flight.site, flight.route, self._now()
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, _JITTER))
@@ -339,22 +342,19 @@ class Throttle:
         flight.not_before = site.may_go_at(fingerprint, route)[0] if tries else 0.0
         pause = site.routes.pause(route)
         if news is News.SET_ASIDE:
-            seconds = flight.not_before - now
-            where = in_words(site.name, route)
+            where, seconds = in_words(site.name, route), flight.not_before - now
             self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
         elif pause is not None and news is News.PAUSED:
             self.evict(site, route)
-            self.reports.paused(events.PAUSED, site, route, pause.until, pause.reason)
+            self.reports.paused(events.PAUSED, site, route, pause.until, pause.reason, level=level)
         elif pause is not None and news is News.PROLONGED:
-            self.reports.prolonged(events.PROLONGED, site, route, pause)
+            self.reports.prolonged(events.PROLONGED, site, route, pause, level=level)
         elif news is News.GAVE_UP or news is News.ASKS_ONCE_EACH:
             self.reports.keep_given_up(site, route)
-            is_over = news is News.GAVE_UP
-            self.reports.given_up(
-                events.GIVEN_UP if is_over else events.ASKS_ONCE_EACH, site, route
-            )
+            event = events.GIVEN_UP if news is News.GAVE_UP else events.ASKS_ONCE_EACH
+            self.reports.given_up(event, site, route)
         elif news is not None:
-            self.reports.section(news, site, flight.request.url)
+            self.reports.section(news, site, flight.request)
         if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
             self.update(site)
 

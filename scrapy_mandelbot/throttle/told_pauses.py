@@ -12,6 +12,8 @@ from scrapy_mandelbot.throttle.site_map import in_words, key_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from scrapy import Request
+
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.sections import Section
@@ -49,8 +51,15 @@ class Reports:
         tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
         tell.hear(self._ended, events.RESUMED)
 
-    def paused(
-        self, event: events.Event, site: CrawledSite, route: str, until: float, reason: str
+    def paused(  # noqa: PLR0913 -- what is told
+        self,
+        event: events.Event,
+        site: CrawledSite,
+        route: str,
+        until: float,
+        reason: str,
+        *,
+        level: int | None = None,
     ) -> None:
         """Tell that a site is left alone from now on."""
         self._tell(
@@ -62,9 +71,18 @@ class Reports:
             reason=reason,
             tries=0,
             waiting=self._waiting(site),
+            level=level,
         )
 
-    def prolonged(self, event: events.Event, site: CrawledSite, route: str, pause: Pause) -> None:
+    def prolonged(
+        self,
+        event: events.Event,
+        site: CrawledSite,
+        route: str,
+        pause: Pause,
+        *,
+        level: int | None = None,
+    ) -> None:
         """Tell that a site is left alone for longer than was said, or since a former run."""
         self._tell(
             event,
@@ -75,6 +93,7 @@ class Reports:
             reason=pause.reason,
             tries=pause.failed_probes,
             end=pause.gives_up_at,
+            level=level,
         )
 
     def sections_resumed(self, site: CrawledSite, before: set[Section]) -> None:
@@ -87,9 +106,9 @@ class Reports:
                     events.SECTION_RESUMED, where=site.name, site=site.name, path=section.path
                 )
 
-    def section(self, news: News, site: CrawledSite, url: str) -> None:
+    def section(self, news: News, site: CrawledSite, request: Request) -> None:
         """Tell what a section's refusal did."""
-        section = site.sections.section_of(url)
+        section = site.sections.of(request)
         if section is None:
             return
         event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
