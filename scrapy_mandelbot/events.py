@@ -344,6 +344,10 @@ USAGE_ITEM_DROPPED = Event(
     signal=signals.usage_disallowed,
     heard=USAGE_REQUEST_DROPPED.heard,
 )
+USAGE_ITEMS_KEPT = _warning(
+    "Kept %(items)s of pages whose owners refuse the use: MANDELBOT_USAGE = 'annotate' drops none",
+    sums=(("mandelbot/usage/items_against", "count"),),
+)
 TDM_ASKED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
 TERMS_STATED = Event(
     "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing is paid or"
@@ -351,9 +355,11 @@ TERMS_STATED = Event(
     stats=("mandelbot/usage/terms_stated",),
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
-LEDGER_LACKS = _error("The ledger lacks %(count)d lines that could not be written")
+LEDGER_CLOSED = Event(
+    "The ledger %(path)s has %(lines)s lines; the hash of the last is %(head)s; %(missing)s missing"
+)
 LEDGER_FAILED = _error(
-    "The ledger has no line of %(url)s: %(error)s. Further such lines are only counted",
+    "The ledger lacks a line: %(error)s. Further such lines are only counted",
     stats=("mandelbot/ledger/failed",),
 )
 REQUESTS_ENDED = Event(

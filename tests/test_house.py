@@ -28,10 +28,10 @@ CLASSES = [
 ]
 
 MOST_MODULES = 214
-MOST_LINES = 43_500
+MOST_LINES = 43_750
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "events.py": 490,
+    "events.py": 496,
     "queue/site_queue.py": 499,
     "store/sqlite.py": 457,
     "throttle/throttle.py": 517,
