@@ -19,6 +19,7 @@ class Page:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.method = "GET"
 
 
 class SiteAndQueue:

@@ -75,22 +75,26 @@ class Events:
         self._places.add(place)
         self.tell(event, exc_info=(type(error), error, error.__traceback__), **values)
 
-    def tell(self, event: Event, *, exc_info: Any = None, **values: Any) -> None:
+    def tell(
+        self, event: Event, *, exc_info: Any = None, level: int | None = None, **values: Any
+    ) -> None:
         """Tell of an event.
 
         Args:
             event: which one.
             exc_info: of an error that belongs to it, as ``logging`` takes it.
+            level: of the log, in place of the event's own.
             values: its values by name; ``since``, ``until``, ``next`` and ``end`` are seconds
                 since the epoch.
         """
         self.count(event, **values)
         told: dict[str, Any] = {}
-        if event.text and logger.isEnabledFor(event.level):
+        level = event.level if level is None else level
+        if event.text and logger.isEnabledFor(level):
             told = {name: _loggable(name, values[name]) for name in event.in_text}
             arguments = (told,) if told else ()
             extra = {"spider": self._crawler.spider}
-            logger.log(event.level, event.text, *arguments, exc_info=exc_info, extra=extra)
+            logger.log(level, event.text, *arguments, exc_info=exc_info, extra=extra)
         if event.signal is not None:
             heard = {
                 name: told[name] if name == "reason" and told else _heard(name, values[name])

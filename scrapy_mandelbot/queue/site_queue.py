@@ -222,7 +222,7 @@ class SiteQueue:
         site = self._throttle.site_of(request)
         if site.is_plain:
             return False
-        section = site.sections.section_of(request.url)
+        section = site.sections.of(request)
         path = "" if section is None else section.path
         return self._throttle.holds_back(site, self._throttle.route_of(request), path)
 
@@ -339,7 +339,7 @@ class SiteQueue:
 
     def _line_for(self, request: Request, site: CrawledSite, route: str, slot: str) -> Line:
         """Return the line of a request: of its section, where that is set aside."""
-        section = site.sections.section_of(request.url)
+        section = site.sections.of(request)
         path = "" if section is None else section.path
         line = self._lines.get((site.name, route, slot, path))
         if line is None:
@@ -413,7 +413,7 @@ class SiteQueue:
         """
         most = looked_through(line.site, line.route)
         request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
-        if request is None or line.section or line.site.sections.section_of(request.url) is None:
+        if request is None or line.section or line.site.sections.of(request) is None:
             return request
         line.site.tally.taken -= 1
         self.push(request)

@@ -144,7 +144,7 @@ class RobotsAsker:
         return response.status
 
     def _asked(self, url: str, response: Response, download: Download) -> Asked:
-        retry_after, _ = wait_asked_for(response.headers.get, self._now())
+        retry_after = wait_asked_for(response.headers.get, self._now()).seconds
         # A handler that sends no signals has read on.
         too_long = len(response.body) > self._config.robots_max_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")

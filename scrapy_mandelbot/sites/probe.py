@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
 _LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Those that change nothing, however often they are sent (RFC 9110, section 9.2.1)."""
 _GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
 
 
@@ -42,8 +44,8 @@ def choose_probe(
 ) -> int | None:
     """Return which of these requests had best be the probe.
 
-    One that was never refused, from no section that is suspected; and one from far between, so
-    that it is no neighbour of what was refused. None: there is no such request.
+    One that changes nothing, was never refused, and is of no section that is suspected; and one
+    from far between, so that it is no neighbour of what was refused. None: there is no such one.
 
     Args:
         site: that is paused.
@@ -58,7 +60,7 @@ def choose_probe(
     well = frozenset(sections_of(site.well_url))
     for number in chain(range(first, len(requests)), range(first)):
         request = requests[number]
-        if sections.is_suspect(request.url, well):
+        if request.method not in SAFE_METHODS or sections.is_suspect(request, well):
             continue
         if not sections.was_refused(fingerprint_of(request)):
             return number

@@ -195,9 +195,8 @@ class Throttle:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
         if not site.has_refused:
-            return site.routes.has_given_up(
-                flight.route if flight.passed is None else flight.passed
-            )
+            route = flight.route if flight.passed is None else flight.passed
+            return site.routes.has_given_up(route)
         return site.is_given_up_for(flight, self._fingerprint(flight.request))
 
     def can_go_back(self, flight: RequestInFlight) -> bool:
@@ -295,6 +294,8 @@ class Throttle:
         reason: str,
         retry_after: float | None = None,
         response: Response | None = None,
+        *,
+        level: int | None = None,
     ) -> None:
         """Note that the site refused the request: by a pause status, or by no answer at all.
 
@@ -303,6 +304,7 @@ class Throttle:
             reason: why, in words for the log.
             retry_after: seconds that the server asks for, if it does.
             response: what it said, if it said anything.
+            level: of the log at which its pause is told; None: as it is told of any.
         """
         site, route, now = flight.site, flight.route, self._now()
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, _JITTER))
@@ -317,11 +319,12 @@ class Throttle:
         # Its first refusal is the site's business, and its second one the first of its own.
         flight.is_refused_alone = tries - 2 >= self._tries_alone
         flight.not_before = site.may_go_at(fingerprint, route)[0] if tries else 0.0
+        if news is None:
+            return
         if news is News.PAUSED:
             self.in_flight.evict(site, route)
-        if news is not None:
-            self.reports.refused(news, flight, reason)
-        if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
+        self.reports.refused(news, flight, reason, level)
+        if news is not News.PAUSED:  # then none who waits may go now, nor any sooner
             self.update(site)
 
     def is_silent(self, flight: RequestInFlight, failure: Failure) -> bool:
@@ -340,8 +343,7 @@ class Throttle:
         self._count(event)
         not_before = flight.not_before
         if flight.passed != flight.route:  # the queue would hand it out again at once
-            now = self._now()
-            soon = now + TRY_ANOTHER_AFTER
+            soon = (now := self._now()) + TRY_ANOTHER_AFTER
             not_before = max(not_before, min(flight.site.pause_due(now, flight.route), soon))
         request = self.in_flight.send_back(flight, not_before)
         self.ended(flight)
@@ -356,15 +358,13 @@ class Throttle:
     # Paces.
 
     def _note_wait(self, site: CrawledSite, now: float) -> None:
-        opens = site.turns.note_wait(now)
-        if opens is not None:
+        if (opens := site.turns.note_wait(now)) is not None:
             self.reports.paused(events.SHUT, site, "", opens, site.turns.pace.visits_in_words)
             for waiter in self._room.of(site):  # they wait for the visit time now
                 self._room.release(waiter, may_go=True)
 
     def _count_wait(self, site: CrawledSite) -> None:
-        waited = site.turns.end_wait(self._now())
-        if waited is not None:
+        if (waited := site.turns.end_wait(self._now())) is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: CrawledSite) -> None:

@@ -12,6 +12,8 @@ from scrapy_mandelbot.throttle.site_map import in_words, key_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from scrapy import Request
+
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.sections import Section
@@ -51,7 +53,9 @@ class Reports:
         tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
         tell.hear(self._ended, events.RESUMED)
 
-    def refused(self, news: News, flight: RequestInFlight, reason: str) -> None:
+    def refused(
+        self, news: News, flight: RequestInFlight, reason: str, level: int | None = None
+    ) -> None:
         """Tell what a refusal did, and have a pause that has no end kept."""
         site, route = flight.site, flight.route
         pause = site.routes.pause(route)
@@ -60,15 +64,15 @@ class Reports:
             where = in_words(site.name, route)
             self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
         elif pause is not None and news is News.PAUSED:
-            self.paused(events.PAUSED, site, route, pause.until, pause.reason)
+            self.paused(events.PAUSED, site, route, pause.until, pause.reason, level=level)
         elif pause is not None and news is News.PROLONGED:
-            self.prolonged(events.PROLONGED, site, route, pause)
+            self.prolonged(events.PROLONGED, site, route, pause, level=level)
         elif news is News.GAVE_UP or news is News.ASKS_ONCE_EACH:
             self.keep_given_up(site, route)
             is_over = news is News.GAVE_UP
             self.given_up(events.GIVEN_UP if is_over else events.ASKS_ONCE_EACH, site, route)
         else:
-            self.section(news, site, flight.request.url)
+            self.section(news, site, flight.request)
 
     def answered(self, news: News, site: CrawledSite, route: str, pause: Pause | None) -> None:
         """Tell what an answer did, of a site that had this pause."""
@@ -79,8 +83,15 @@ class Reports:
             self.resumed(events.RESUMED, site, route, pause.lasted(self._now()))
             self.slower(site, route, pause)
 
-    def paused(
-        self, event: Event, site: CrawledSite, route: str, until: float, reason: str
+    def paused(  # noqa: PLR0913 -- what is told
+        self,
+        event: Event,
+        site: CrawledSite,
+        route: str,
+        until: float,
+        reason: str,
+        *,
+        level: int | None = None,
     ) -> None:
         """Tell that a site is left alone from now on."""
         self._tell(
@@ -92,9 +103,18 @@ class Reports:
             reason=reason,
             tries=0,
             waiting=self._waiting(site),
+            level=level,
         )
 
-    def prolonged(self, event: Event, site: CrawledSite, route: str, pause: Pause) -> None:
+    def prolonged(
+        self,
+        event: Event,
+        site: CrawledSite,
+        route: str,
+        pause: Pause,
+        *,
+        level: int | None = None,
+    ) -> None:
         """Tell that a site is left alone for longer than was said, or since a former run."""
         self._tell(
             event,
@@ -105,6 +125,7 @@ class Reports:
             reason=pause.reason,
             tries=pause.failed_probes,
             end=pause.gives_up_at,
+            level=level,
         )
 
     def sections_resumed(self, site: CrawledSite, before: set[Section]) -> None:
@@ -117,9 +138,9 @@ class Reports:
                     events.SECTION_RESUMED, where=site.name, site=site.name, path=section.path
                 )
 
-    def section(self, news: News, site: CrawledSite, url: str) -> None:
+    def section(self, news: News, site: CrawledSite, request: Request) -> None:
         """Tell what a section's refusal did."""
-        section = site.sections.section_of(url)
+        section = site.sections.of(request)
         if section is None:
             return
         event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
