@@ -17,6 +17,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.sites.probe import may_ask_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,9 +64,10 @@ class AskingAgain:
         """Ask the site for the page that it answered well; what comes of it, its state learns.
 
         Returns:
-            Whether it is asked. Not if there is no such page, or the crawl is closing.
+            Whether it is asked. Not if there is no such page, the site counts what it is asked, or
+            the crawl is closing.
         """
-        if not site.well_url or site in self._sites or engine.is_closing(self._crawler):
+        if not may_ask_again(site) or site in self._sites or engine.is_closing(self._crawler):
             return False
         self._sites.add(site)
         self._tell(events.ASKED_AGAIN)
