@@ -10,6 +10,7 @@ slots: hosts, mostly, but any string is one.
 from __future__ import annotations
 
 from collections import OrderedDict
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -265,7 +266,7 @@ def parts_of_name(name: str) -> QueueParts:
     """Return what a queue is named after."""
     key, slot, section = (*name.split(" ", 2), "", "")[:3]
     slot = slot.replace("%20", " ").replace("%25", "%") if " " in name else _host_of(key)
-    is_path = section[:1] in {"", "/"}
+    is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
     if "://" in key and is_path and queue_name(key, slot, section) == name:
         return QueueParts(key, slot, section, is_ours=True)
     return QueueParts(name, name, "", is_ours=False)
