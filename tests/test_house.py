@@ -28,14 +28,9 @@ CLASSES = [
 ]
 
 MOST_MODULES = 214
-MOST_LINES = 43_500
+MOST_LINES = 44_350
 LINES_OF_A_MODULE = 450
-LONGER = {
-    "events.py": 512,
-    "queue/site_queue.py": 499,
-    "store/sqlite.py": 457,
-    "throttle/throttle.py": 517,
-}
+LONGER: dict[str, int] = {}
 METHODS_OF_A_CLASS = 25
 MORE: dict[str, int] = {}
 LINES_WITH_PRIVATE_ATTRIBUTES = 136
@@ -131,3 +126,15 @@ def test_tests_go_by_what_is_public():
         if getattr(one.value, "id", "") not in {"self", "cls"}
     }
     assert len(found) <= LINES_WITH_PRIVATE_ATTRIBUTES
+
+
+def test_the_statuses_that_pause_a_site_stand_once():
+    """Wherever a law needs them, it takes them from there."""
+    places = [
+        where
+        for where, tree in TREES.items()
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Set | ast.List | ast.Tuple)
+        if {503, 429} <= {getattr(part, "value", None) for part in one.elts}
+    ]
+    assert places == ["robots/outcome.py"]

@@ -91,8 +91,9 @@ VERBS = {
         ("crawls/shop-1", "crawls/shop-1 requeue https://shop.example"),
     ),
     "ledger": Verb(
-        "why a page was fetched, and whether every line is decided alike again",
-        *("why URL|verify", 1, 2, frozenset({"file"}), _PLAIN),
+        "why a page was fetched; verify: whether each line is as it was written, and is decided"
+        " alike again",
+        *("why URL|verify [HEAD]", 1, 2, frozenset({"file"}), _PLAIN),
         "0: all agree; 1: there is no such line; 3: a line does not agree",
         ("why https://example.com/a", "verify --file ledger.jsonl"),
     ),
@@ -180,7 +181,7 @@ def _check_words(args: list[str], count: int, opts: Namespace) -> None:
         _check_identity_use(args[1], count, opts)
     if args[0] == "job" and args[2:3] not in ([], ["requeue"]):
         raise UsageError(f"it is: scrapy robots job {VERBS['job'].takes}")
-    if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count:
+    if args[0] == "ledger" and count not in {"why": {1}, "verify": {0, 1}}.get(args[1], ()):
         raise UsageError(f"it is: scrapy robots ledger {VERBS['ledger'].takes}")
 
 

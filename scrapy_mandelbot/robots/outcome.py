@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
+PAUSE_STATUSES = (503, 429)
+"""Statuses that pause a site, unless a project says otherwise."""
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
 
 IMPOSSIBLE_PATH = "/scrapy-mandelbot-asks-for-a-page-that-is-not-there"
@@ -147,7 +149,7 @@ class Known:
 class OutcomeLaw:
     """What the project and its dialect say about answers."""
 
-    pause_statuses: Container[int] = frozenset({503, 429})
+    pause_statuses: Container[int] = PAUSE_STATUSES
     """Statuses that pause a site, whatever was asked."""
     tries: int = 8
     """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx after all."""
