@@ -127,6 +127,11 @@ EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))
 HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
 PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
+PACE_NOT_OBEYED = Event(
+    "%(where)s asks for %(pace)s (%(source)s): MANDELBOT_PACE = 'obey' keeps to it, this crawl does"
+    " not",
+    stats=("mandelbot/pace/not_obeyed",),
+)
 PACE_CAPPED = _warning(
     "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_OPTIONS['longest'],"
     " %(longest)g s",

@@ -138,11 +138,20 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         pauses,
         one.paused_for(now) if pauses else None,
         None if one.pace is None else one.pace.asked,
-        None if one.pace is None or one.gaps is None else one.gaps.least,
+        _kept(one),
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,
         _end(one),
     )
+
+
+def _kept(one: SiteRecord) -> float | str | None:
+    """Return the least seconds between requests of a site that asks for a pace."""
+    if one.pace is None:
+        return None
+    if one.gaps is None:
+        return None if one.pace.is_obeyed else "not obeyed"
+    return one.gaps.least
 
 
 def _end(one: SiteRecord) -> str | None:
