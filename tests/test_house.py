@@ -28,14 +28,9 @@ CLASSES = [
 ]
 
 MOST_MODULES = 214
-MOST_LINES = 43_750
+MOST_LINES = 43_900
 LINES_OF_A_MODULE = 450
-LONGER = {
-    "events.py": 496,
-    "queue/site_queue.py": 499,
-    "store/sqlite.py": 457,
-    "throttle/throttle.py": 517,
-}
+LONGER: dict[str, int] = {}
 METHODS_OF_A_CLASS = 25
 MORE: dict[str, int] = {}
 LINES_WITH_PRIVATE_ATTRIBUTES = 136
