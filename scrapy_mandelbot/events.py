@@ -36,7 +36,7 @@ RESTORED = Event(
 )
 PROLONGED = Event(
     "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)s; given up at"
-    " %(end)s unless it answers)",
+    " %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
 RETRY_AFTER_UNREADABLE = _warning(
@@ -53,7 +53,7 @@ SECTION_PAUSED = Event(
 )
 SECTION_PROLONGED = Event(
     "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
-    " at %(end)s unless it answers)",
+    " at %(end)s unless it answers or names a time)",
 )
 SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
 ASKS_ONCE_EACH = _warning(
