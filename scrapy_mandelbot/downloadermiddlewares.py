@@ -118,6 +118,8 @@ class RobotsTxtMiddleware:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
+                agent: Any = self._crawl.agents.of(request)
+                throttle.paces.tell_not_obeyed(site, rules.robots, agent)
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:

@@ -13,24 +13,24 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot.report.status import Reason
-from scrapy_mandelbot.robots.origins import host_of
+from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
+    from scrapy_mandelbot.report.survey import Standing
 
 MOST_LABELLED = 50
 """Sites with a label of their own: half of them the largest, half in trouble."""
 OTHERS = "other"
 """The label of all others together."""
 _OTHER_SERVERS = "_OTHER"  # as the conventions call what is not told apart
-_PORTS = {"http": 80, "https": 443}
 
 
 class Metric(NamedTuple):
@@ -77,26 +77,6 @@ class Measurement(NamedTuple):
 
 Measurements = dict[str, list[Measurement]]
 """By the name of the metric."""
-
-
-class Site(Protocol):
-    """How one site stands."""
-
-    @property
-    def site(self) -> str:
-        """Its name; with ``via`` and the proxy where those are told apart."""
-
-    @property
-    def reason(self) -> Reason:
-        """Why its requests wait."""
-
-    @property
-    def waiting(self) -> int:
-        """Its requests that wait."""
-
-    @property
-    def under_way(self) -> int:
-        """Its requests that have no answer yet."""
 
 
 @dataclass
@@ -150,7 +130,7 @@ class Labels:
             scheme, port = site.partition(":")[0], 0
         return {
             "server.address": host_of(site).strip("[]"),
-            "server.port": _PORTS.get(scheme, 0) if port is None else port,
+            "server.port": DEFAULT_PORTS.get(scheme, 0) if port is None else port,
             "site": site,
             "url.scheme": scheme,
         }
@@ -204,7 +184,7 @@ class Measuring:
         self._waiting: Counter[str] = Counter()
         self._under_way = 0
 
-    def look(self, sites: Iterable[Site | None]) -> Iterator[None]:
+    def look(self, sites: Iterable[Standing | None]) -> Iterator[None]:
         """Look at the records, and at how the sites stand. Yields as often as there is one.
 
         Args:
@@ -272,7 +252,7 @@ class Measuring:
                 labels["error.type"] = kind
         self._found[name].append(Measurement(value, labels))
 
-    def _stands(self, one: Site) -> None:
+    def _stands(self, one: Standing) -> None:
         self._by_reason[one.reason] += 1
         self._under_way += one.under_way
         if one.waiting:

@@ -13,16 +13,9 @@ from typing import TYPE_CHECKING, Any
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
+from scrapy_mandelbot import events
 from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import (
-    JOB_NOT_SAVED,
-    METRICS_NOT_SERVED,
-    METRICS_SERVED,
-    OPENED,
-    RESUMED,
-    TURN_WAITED,
-)
 from scrapy_mandelbot.report.measures import BUCKETS, METRICS, Labels, Measurement, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Steps, Survey, waiting_elsewhere
@@ -66,9 +59,12 @@ class CrawlMetrics:
         recorder = Recorder.of(crawler, watches=True)
         recorder.gap_heard = partial(self._note, "mandelbot.request.interval")
         self._record = recorder.record
-        for event in (RESUMED, OPENED):
-            self._crawl.events.hear(self._resumed, event)
-        self._crawl.events.hear(self._waited, TURN_WAITED)
+        for event, name, value in (
+            (events.RESUMED, "mandelbot.pause.duration", "paused_for"),
+            (events.OPENED, "mandelbot.pause.duration", "paused_for"),
+            (events.TURN_WAITED, "mandelbot.turn.duration", "seconds"),
+        ):
+            self._crawl.events.hear(partial(self._heard, name, value), event)
         self._labels = Labels()
         self._steps = Steps(self._crawl.clock)
         self._exported: _Exported | None = None
@@ -96,12 +92,12 @@ class CrawlMetrics:
         try:
             self._exported = _exported_at(self._address)
         except OSError as error:  # the address is another process's: no crawl fails for it
-            self._crawl.events.tell(METRICS_NOT_SERVED, where=self._address, error=error)
+            self._crawl.events.tell(events.METRICS_NOT_SERVED, where=self._address, error=error)
             return
         self._measure()
         self._exported.add(self)
         if self._address != METRICS_API:
-            self._crawl.events.tell(METRICS_SERVED, where=self._exported.url)
+            self._crawl.events.tell(events.METRICS_SERVED, where=self._exported.url)
 
     def spider_closed(self) -> None:
         """Measure once more, without a break, and end."""
@@ -134,16 +130,14 @@ class CrawlMetrics:
 
     def _found(self, measuring: Measuring) -> None:
         found = measuring.found(waiting_elsewhere(self._crawler))
+
         stats = self._crawler.stats
-        failures = stats.get_value(JOB_NOT_SAVED.stats[0], 0) if stats else 0
+        failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
         self.measured = found
 
-    def _resumed(self, values: Mapping[str, Any]) -> None:
-        self._note("mandelbot.pause.duration", values["site"], values["paused_for"])
-
-    def _waited(self, values: Mapping[str, Any]) -> None:
-        self._note("mandelbot.turn.duration", values["site"], values["seconds"])
+    def _heard(self, name: str, value: str, values: Mapping[str, Any]) -> None:
+        self._note(name, values["site"], values[value])
 
     def _note(self, name: str, site: str, seconds: float) -> None:
         if self._exported is not None:
@@ -207,7 +201,7 @@ class _Exported:
         return observe
 
 
-_at_addresses: dict[str, _Exported] = {}
+at_addresses: dict[str, _Exported] = {}
 """Those that are there in this process."""
 
 
@@ -217,10 +211,10 @@ def _exported_at(address: str) -> _Exported:
     Raises:
         OSError: nothing can be served there.
     """
-    if address not in _at_addresses:
+    if address not in at_addresses:
         of_project = address == METRICS_API
-        _at_addresses[address] = _for_project() if of_project else _served(address)
-    return _at_addresses[address]
+        at_addresses[address] = _for_project() if of_project else _served(address)
+    return at_addresses[address]
 
 
 def _for_project() -> _Exported:
@@ -245,7 +239,7 @@ def _served(address: str) -> _Exported:
     provider = MeterProvider([reader], shutdown_on_exit=False)
 
     def close() -> None:
-        del _at_addresses[address]
+        del at_addresses[address]
         server.shutdown()  # within half a second
         server.server_close()
         thread.join()

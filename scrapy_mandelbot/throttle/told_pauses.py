@@ -145,7 +145,7 @@ class Reports:
             return
         event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
         section.is_told = True
-        self._tell_of(
+        self.of_section(
             events.SECTION_GIVEN_UP if news is News.SECTION_GIVEN_UP else event, site, section
         )
 
@@ -163,7 +163,8 @@ class Reports:
             time=_time_in_words(waiting / recovery.rate),
         )
 
-    def _tell_of(self, event: Event, site: CrawledSite, section: Section) -> None:
+    def of_section(self, event: Event, site: CrawledSite, section: Section) -> None:
+        """Tell what became of a section that is set aside."""
         pause = section.pause
         assert pause is not None  # noqa: S101 -- it is set aside
         self._tell(

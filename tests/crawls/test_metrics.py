@@ -36,7 +36,7 @@ class Scraping(LinksSpider):
         Crawl.of(self.crawler).clock.call_later(0, self.scrape)
 
     def scrape(self):
-        (exported,) = metrics._at_addresses.values()
+        (exported,) = metrics.at_addresses.values()
         with urllib.request.urlopen(exported.url, timeout=10) as answer:
             text = answer.read().decode()
         self.scraped.append(
@@ -82,7 +82,7 @@ async def test_prometheus_scrapes_a_paused_crawl(webs):
     assert value("pause_duration_seconds_count", **of_site) is None
     assert value("pause_duration_seconds_bucket", resumed, le="10.0", **of_site) == 0
     assert value("pause_duration_seconds_bucket", resumed, le="60.0", **of_site) == 1
-    assert metrics._at_addresses == {}, "it is served no longer than the crawl takes"
+    assert metrics.at_addresses == {}, "it is served no longer than the crawl takes"
     (line,) = result.logged("Metrics for Prometheus are at http://127.0.0.1:")
     assert line.endswith("/metrics")
     assert len(result.items) == 21
@@ -112,7 +112,7 @@ async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader], shutdown_on_exit=False)
     monkeypatch.setattr("opentelemetry.metrics.get_meter", provider.get_meter)
-    monkeypatch.setattr(metrics, "_at_addresses", {})
+    monkeypatch.setattr(metrics, "at_addresses", {})
     web = site(webs, 3)
     for _ in range(2):
         await crawl(LinksSpider, {"MANDELBOT_METRICS": True}, start_urls=[web.url + "/"])
