@@ -9,7 +9,7 @@ Usage::
     scrapy robots compare URL... [--urls FILE] [--agent NAME | --robots] [--file FILE]
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
-    scrapy robots job JOBDIR|URL#NAME [requeue [SITE]]
+    scrapy robots job JOBDIR|URL#NAME [requeue [SITE]]|--export
     scrapy robots ledger why URL|verify [--file FILE]
     scrapy robots identity new KEY|directory KEY... --host HOST [--output FILE]|check URL
                                    |page [--address IP]... [--output FILE]
@@ -178,6 +178,9 @@ class Command(ScrapyCommand):
         )
         group.add_argument(
             "--read", action="store_true", help="sitemaps: read them, and count their entries"
+        )
+        group.add_argument(
+            "--export", action="store_true", help="job: all its requests, as JSON lines"
         )
         group.add_argument("--all", action="store_true", help="cache drop: every copy")
         _add_audit(group)

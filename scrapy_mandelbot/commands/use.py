@@ -41,7 +41,10 @@ VERBS = {
     "compare": Verb("URL...", 1, None, _OF_URLS, _LIST),
     "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), ("text", "json")),
     "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), ("text", "json")),
-    "job": Verb("JOBDIR|URL#NAME [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
+    "job": Verb(
+        *("JOBDIR|URL#NAME [requeue [SITE]]|--export", 1, 3, frozenset({"export"})),
+        ("text", "json"),
+    ),
     "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
     "identity": Verb(
         *("new KEY|directory KEY... --host HOST|check URL|page", 1, None),
@@ -93,7 +96,7 @@ def _check_words(args: list[str], count: int, opts: Namespace) -> None:
         _check_cache_use(args[1], count, all_of_them=opts.all)
     if args[0] == "identity":
         _check_identity_use(args[1], count, opts)
-    if args[0] == "job" and args[2:3] not in ([], ["requeue"]):
+    if args[0] == "job" and args[2:3] not in ([], [] if opts.export else ["requeue"]):
         raise UsageError(f"it is: scrapy robots job {VERBS['job'].takes}")
     if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count:
         raise UsageError(f"it is: scrapy robots ledger {VERBS['ledger'].takes}")
