@@ -45,7 +45,7 @@ VERBS = {
         *("JOBDIR|URL#NAME [requeue [SITE]]|--export", 1, 3, frozenset({"export"})),
         ("text", "json"),
     ),
-    "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
+    "ledger": Verb("why URL|verify [HEAD]", 1, 2, frozenset({"file"}), ("text", "json")),
     "identity": Verb(
         *("new KEY|directory KEY... --host HOST|check URL|page", 1, None),
         *(frozenset({"host", "output", "address"}), ("text", "json")),
@@ -98,7 +98,7 @@ def _check_words(args: list[str], count: int, opts: Namespace) -> None:
         _check_identity_use(args[1], count, opts)
     if args[0] == "job" and args[2:3] not in ([], [] if opts.export else ["requeue"]):
         raise UsageError(f"it is: scrapy robots job {VERBS['job'].takes}")
-    if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count:
+    if args[0] == "ledger" and count not in {"why": {1}, "verify": {0, 1}}.get(args[1], ()):
         raise UsageError(f"it is: scrapy robots ledger {VERBS['ledger'].takes}")
 
 
