@@ -56,9 +56,8 @@ class Soonest:
         self._call = call
         self._timer: Call | None = None
         self._at = 0.0
-
-    def __bool__(self) -> bool:
-        return self._timer is not None
+        self.is_set = False
+        """Whether it comes."""
 
     def within(self, seconds: float) -> None:
         """Have it come after so many seconds, unless it comes sooner."""
@@ -68,6 +67,7 @@ class Soonest:
                 return
             self._timer.cancel()
         self._at = at
+        self.is_set = True
         self._timer = self._clock.call_later(seconds, self._ring)
 
     def cancel(self) -> None:
@@ -75,9 +75,11 @@ class Soonest:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+            self.is_set = False
 
     def _ring(self) -> None:
         self._timer = None
+        self.is_set = False
         self._call()
 
 

@@ -147,7 +147,7 @@ class Commits:
                 self._give_up(self._error)
         elif self._changes >= AT_ONCE:
             self.now()
-        elif not self._timer:
+        elif not self._timer.is_set:
             self._set_timer(_LATER)
 
     def now(self) -> Exception | None:
