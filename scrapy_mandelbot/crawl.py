@@ -18,7 +18,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.events import ROBOTS_READ, Events
+from scrapy_mandelbot.events import ROBOTS_READ
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
@@ -28,6 +28,7 @@ from scrapy_mandelbot.sites.probe import SAFE_METHODS
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
+from scrapy_mandelbot.telling import Events
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 from scrapy_mandelbot.throttle.operator import Operator, Patience
 from scrapy_mandelbot.throttle.other_crawls import OtherCrawls

@@ -24,6 +24,7 @@ from scrapy_mandelbot.events import (
     RETRY_AFTER_UNREADABLE,
     ROBOTS_ANSWERED,
     ROBOTS_UNKNOWN,
+    TURN_MISSED,
 )
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import Failure, OutcomeKind
@@ -33,8 +34,8 @@ from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.site import Admission
+from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
-from scrapy_mandelbot.throttle.throttle import SitePausedError
 from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ class RobotsTxtMiddleware:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
+                agent: Any = self._crawl.agents.of(request)
+                throttle.paces.tell_not_obeyed(site, rules.robots, agent)
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
@@ -297,7 +300,7 @@ class PauseMiddleware:
                     throttle.let_leave(flight)
                     return None
                 if throttle.can_go_back(flight):
-                    return throttle.send_back_for_its_turn(flight)
+                    return throttle.send_back(flight, TURN_MISSED)
                 if not await throttle.wait(flight, admission):
                     self._crawl.fates[request] = fate_of(self._crawl, flight)
                     raise IgnoreRequest(f"{flight.site.name} may not be asked now")

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.robots.robotstxt import Verdict
+    from scrapy_mandelbot.telling import Event
 
 MOST_SITES = 5_000
 """Sites that are told apart when nothing is known of them any more but what was counted."""
@@ -101,7 +101,7 @@ class CrawlRecord:
         record = self._sites.get(site)
         if record is None:
             if len(self._sites) >= self._sweep_at:
-                self._sweep(now)
+                self.sweep(now)
             record = self._sites[site] = SiteRecord(site, now)
             record.number = self.made
             self.made += 1
@@ -127,7 +127,7 @@ class CrawlRecord:
         """Return the sums of all sites."""
         return self.folded(self._sites.values(), now)
 
-    def _sweep(self, now: float) -> None:
+    def sweep(self, now: float) -> None:
         """Fold those that nothing more is heard of, beyond the number; thin out the others."""
         ranked = self.in_order()
         for record in ranked[: self._most_sites]:
@@ -157,6 +157,8 @@ class Recorder:
         self._now = self._crawl.now
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
         """What happened so far."""
+        self.gap_heard: Callable[[str, float], None] = lambda _site, _seconds: None
+        """Is called with the seconds between two requests to a site, where they are watched."""
         notes: dict[Event, Callable[[Values], None]] = {
             events.PAUSED: partial(self._paused, "refused"),
             events.HELD: partial(self._paused, "by hand"),
@@ -175,6 +177,7 @@ class Recorder:
             events.REFUSED: self._refused,
             events.TURN_WAITED: self._waited,
             events.PACE: self._paced,
+            events.PACE_NOT_OBEYED: partial(self._paced, is_obeyed=False),
             events.ROBOTS_ASKED: self._asked_robots,
             events.ROBOTS_ASKED_IN_VAIN: self._asked_robots,
             events.ROBOTS_FROM_CACHE: self._kept_robots,
@@ -263,11 +266,11 @@ class Recorder:
         record.turns += 1
         record.turn_waits += values["seconds"]
 
-    def _paced(self, values: Values) -> None:
+    def _paced(self, values: Values, *, is_obeyed: bool = True) -> None:
         pace = values["pace"]
-        kept_to = min(pace.asked, pace.longest)
+        kept_to = min(pace.asked, pace.longest) if is_obeyed else 0.0
         self._of(values["where"]).pace = PaceRecord(
-            pace.asked, kept_to, shown(str(pace)), shown(pace.source)
+            pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed
         )
 
     def _asked_robots(self, values: Values) -> None:
@@ -338,8 +341,10 @@ class Recorder:
     def _sent(self, request: Request) -> None:
         if request.url.startswith(("http://", "https://")):
             is_robots_txt = urlparse_cached(request).path == "/robots.txt"
-            record = self._of(site_of_request(request))
-            record.sent(self._now(), is_robots_txt=is_robots_txt)
+            site = site_of_request(request)
+            gap = self._of(site).sent(self._now(), is_robots_txt=is_robots_txt)
+            if gap is not None:
+                self.gap_heard(site, gap)
 
     def _ended(self, request: Request, response: Response | None) -> None:
         if not request.url.startswith(("http://", "https://")):

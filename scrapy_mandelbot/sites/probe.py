@@ -77,3 +77,32 @@ def choose_probe(
         if not sections.was_refused(fingerprint_of(request)):
             return number
     return None
+
+
+def look_for_probe(
+    site: SiteState,
+    route: str,
+    take: Callable[[int], Sequence[Any]],
+    fingerprint_of: Callable[[Any], bytes],
+    most: int,
+) -> tuple[int | None, list[Any]]:
+    """Return which request had best be the probe, of those that it took, and all that it took.
+
+    Args:
+        site: that is paused.
+        route: that they go.
+        take: takes so many more requests, or as many as there are.
+        fingerprint_of: returns the fingerprint of one of them.
+        most: how many are looked through at first: see :func:`looked_through`.
+    """
+    taken: list[Any] = []
+    while len(taken) < MOST_LOOKED_THROUGH:
+        some = take(most)
+        if not some:
+            break
+        chosen = choose_probe(site, some, fingerprint_of, route)
+        taken += some
+        if chosen is not None:
+            return len(taken) - len(some) + chosen, taken
+        most = len(taken)
+    return None, taken

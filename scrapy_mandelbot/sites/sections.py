@@ -15,14 +15,14 @@ from collections import OrderedDict
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.pause import Pause, PauseLaw
+from scrapy_mandelbot.sites.pause import Pause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import LeftPause, Refusal
+    from scrapy_mandelbot.sites.pause import LeftPause
 
 MOST_REFUSED_URLS = 1_000
 """Of a site; those that were refused first are forgotten."""
@@ -323,6 +323,18 @@ class Sections:
         section.probe = None
         news = section.pause.take(Fact.PROBE_REFUSED, refusal.now, refusal, has_served=True)
         return _OF_A_SECTION.get(news)
+
+    def give_up(self, now: float, reason: str) -> list[Section]:
+        """Ask for what is set aside once more at most; return the sections given up by this."""
+        refusal = Refusal(now, reason)
+        for one in self._urls.values():
+            one.times, one.may_go_at = one.times + self._law.tries, 0.0
+        return [
+            section
+            for section in self._aside.values()
+            if section.pause is not None
+            and section.pause.take(Fact.GIVE_UP, now, refusal) is News.GAVE_UP
+        ]
 
     def lost(self, flight: Flight, now: float) -> bool:
         """Note that a request ended and told nothing; return whether it was a section's probe."""

@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 
 import scrapy_mandelbot
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.addon import COMPONENTS
 from scrapy_mandelbot.config import OPTIONS, Config, setting_defaults
 from scrapy_mandelbot.events import EVENTS
 from scrapy_mandelbot.hooks import HOOKS
@@ -74,7 +75,7 @@ def test_every_stat_is_in_the_table():
     """A stat exists only if docs/stats.rst lists it."""
     counted = {stat for event in EVENTS.values() for stat in event.stats}
     counted |= {stat for event in EVENTS.values() for stat, _ in event.sums}
-    cases = [row.case for row in outcome._TABLE]
+    cases = [row.case for row in outcome.TABLE]
     families = [one for event in EVENTS.values() for one in event.families]
     counted |= {f"{start}{case}" for start, value in families if value == "case" for case in cases}
     ours = {stat for stat in counted if stat.startswith("mandelbot/")}
@@ -104,6 +105,8 @@ def test_every_meta_key_is_in_the_table():
         "download_latency",
         "download_slot",
         "is_start_request",
+        "dont_retry",
+        "max_retry_times",
     }
     assert set(names(page("meta"), "[a-z_]+")) == read - scrapys
 
@@ -124,3 +127,18 @@ def test_every_public_name_is_in_the_reference():
     """What can be imported from the package is in docs/api.rst."""
     told = re.findall(r"^\.\. auto\w+:: (\w+)$", page("api"), flags=re.MULTILINE)
     assert set(told) == set(scrapy_mandelbot.__all__) - {"__version__"}
+
+
+def test_what_the_addon_sets_is_told():
+    """Each setting that it sets, each component, and its order."""
+    told = page("settings").partition("\nWhat the add-on sets\n")[2]
+    source = (ROOT / "scrapy_mandelbot" / "addon.py").read_text("utf-8")
+    written = set(re.findall(r'settings\.set\(\s*"([A-Z_]+)"', source))
+    written |= {one.setting for one in COMPONENTS}
+    listed = set(names(told, "[A-Z_]+"))
+    assert listed == {"SCHEDULER_PRIORITY_QUEUE"} | {one for one in written if "INNER" not in one}
+    assert all(f"``{one}``" in told for one in written)
+    for one in COMPONENTS:
+        name = one.name.rpartition(".")[2]
+        order = f" ({one.order})" if one.order >= 0 and one.setting != "EXTENSIONS" else ""
+        assert f"``{name}``{order}" in " ".join(told.split()), name
