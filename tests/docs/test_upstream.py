@@ -74,7 +74,7 @@ def test_with_the_entry_the_linter_knows_each_setting(tmp_path):
         pytest.param(
             "test_crash.py",
             {"ADDONS": {"scrapy_mandelbot.Addon": 500}},
-            marks=pytest.mark.slow,
+            marks=pytest.mark.thorough,
         ),
     ],
 )
