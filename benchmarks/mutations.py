@@ -48,7 +48,7 @@ ROOMS = {
         ["report"],
         [
             "report",
-            *(f"crawls/test_{one}.py" for one in ("report", "status", "summary", "metrics")),
+            *(f"crawls/test_{one}.py" for one in ("report", "status", "metrics")),
         ],
     ),
     "rules": (["rules"], ["rules"]),
