@@ -257,8 +257,10 @@ async def test_who_asks_for_too_much_gets_the_longest_and_a_warning(webs):
     assert len(result.items) == 4
     assert min(gaps(web)) >= 0.2 - HAIR
     assert result.logged(web.url + " asks for") == [
-        f"{web.url} asks for 86400 s between requests: it gets "
-        "MANDELBOT_PACE_OPTIONS['longest'], 0.2 s"
+        (
+            f"{web.url} asks for 86400 s between requests: it gets "
+            "MANDELBOT_PACE_OPTIONS['longest'], 0.2 s"
+        )
     ]
     (line,) = result.logged(f"The robots.txt of {web.url} asks for a pace that cannot be read")
     assert line.endswith("in line 3")

@@ -93,11 +93,17 @@ class RobotsTxt:
     def allowed(self, url: str, agent: Agent) -> bool:
         """Whether the agent may fetch the URL. What is no readable URL is allowed."""
         try:
-            index = self._deciders[agent].index
+            decider = self._deciders[agent]
         except (KeyError, TypeError):  # not asked for yet; or a list, which cannot be looked up
             return self._allowed(url, agent)
-        if index is None or "%" in url or "#" in url or not url.isascii():
+        if "%" in url or "#" in url or not url.isascii():
             return self._allowed(url, agent)
+        index = decider.index
+        if index is None:
+            rules = decider.listed
+            if rules is None or not rules.left or not url.startswith(rules.origin + "/"):
+                return self._allowed(url, agent)
+            return rules.decide(url)
         answer = index.answers[bisect_right(index.bounds, url)]
         if answer is True or answer is False:
             return answer
