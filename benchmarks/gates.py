@@ -122,12 +122,6 @@ except SystemExit:
         check=True,
     )
     return {
-        "refusal, the way alone: calls": 111,
-        "refusal, the way alone: stops": 77,
-        "refusal, the way alone: modules": 23,
-        "second refusal: calls": 176,
-        "second refusal: stops": 113,
-        "second refusal: modules": 30,
         "modules: a crawl": int(crawl("package", "page", 3, "modules")),
         "modules: scrapy robots check": int(run.stdout.split()[-1]),
     }

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import sys
 
-from steady_time import SteadyTime
+import steady_time
 
 if __name__ == "__main__" and not sys.argv[1].endswith("-job"):  # its threads take what they take
-    SteadyTime().install()
+    steady_time.install()
 
 import asyncio
 import dis

@@ -24,8 +24,8 @@ from scrapy_mandelbot.robots.preferences import (
     with_tdm_file,
     words_of,
 )
+from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ
 from scrapy_mandelbot.robots.preferences.ledger import FetchRecord, RulesInForce, line_of
-from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import is_own
@@ -44,6 +44,7 @@ _ATTRIBUTE = "_scrapy_mandelbot_usage"
 _PRIORITY = 1_000  # of a robots.txt that is asked for here
 _OF_TDM = frozenset({"tdm", "train-ai"})
 """The categories of which ``tdmrep.json`` speaks."""
+_READ = frozenset(name.title().encode() for name in HEADERS_READ)
 _UNKNOWN_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.UNASKED})
 KEPT_LIMIT = 8 * 1024 * 1024
 """Bytes of what is remembered of the copies that the ledger has of sites, or of silent sites."""
@@ -54,6 +55,7 @@ _ENTRY_SIZE = 300  # bytes, beside the site's name
 class Before(NamedTuple):
     """What stood when a page was asked for."""
 
+    agent: str | tuple[str, ...]
     rules: SiteRules | None
     """None: its robots.txt is not asked, or could not be had."""
     file: Usage
@@ -83,6 +85,7 @@ class CrawlUsage:
         self.mode = config.usage if self.purposes else "off"
         self.is_wanted = config.enabled and (self.mode != "off" or config.ledger is not None)
         self._tdm = TdmFiles(crawler, self.crawl) if _OF_TDM & {*self.purposes} else None
+        self._flight = self.crawl.throttle.in_flight.get
         self._before: WeakKeyDictionary[Request, Before] = WeakKeyDictionary()
         self._of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
         self._ledger: LedgerFile | None = None
@@ -121,16 +124,19 @@ class CrawlUsage:
 
     async def find_out(self, request: Request) -> Usage:
         """Return what is known of a page's use before it is asked for, and remember it."""
-        site = site_of_request(request)
+        flight = self._flight(request)
+        site = site_of_request(request) if flight is None else flight.site.name
         rules = None
         if not request.meta.get("dont_obey_robotstxt"):
-            rules = await self._rules(site, request)
+            rules = None if flight is None else flight.site.rules()
+            if rules is None or rules.outcome.kind in _UNKNOWN_RULES:
+                rules = await self._rules(site, request)
         agent = self.crawl.agents.of(request)
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
         of_tdm = NOTHING_SAID if tdm is None else tdm.file.usage(request.url)
-        self._before[request] = Before(rules, file, tdm, of_tdm)
-        return file if of_tdm == NOTHING_SAID else file.and_also(of_tdm)
+        self._before[request] = Before(agent, rules, file, tdm, of_tdm)
+        return file.and_also(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
         """Return the rules of a site; None: they cannot be had, and are not asked for for a while.
@@ -168,11 +174,13 @@ class CrawlUsage:
         before = self._before.pop(request, None)
         if before is None:
             return
-        agent = self.crawl.agents.of(request)
         body = response.body if isinstance(response, HtmlResponse) else b""
-        headers = ((name, value) for name, values in response.headers.items() for value in values)
-        words = words_of(headers, body, agent)
-        page = with_tdm_file(usage_in(words, agent), before.of_tdm)
+        of_each = response.headers.items()
+        headers = [(name, value) for name, of in of_each if name in _READ for value in of]
+        words = words_of(headers, body, before.agent)
+        page = usage_in(words, before.agent)
+        if before.of_tdm is not NOTHING_SAID:
+            page = with_tdm_file(page, before.of_tdm)
         usage = before.file.and_also(page)
         if self.mode != "off":
             request.meta["usage"] = self._of_request[request] = usage
@@ -185,7 +193,9 @@ class CrawlUsage:
         return None if request is None else self._of_request.get(request)
 
     def _count(self, request: Request, usage: Usage, *, of_images: bool) -> None:
-        answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
+        answers: set[str] = {"unknown"}
+        if usage.statements:
+            answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
         self.crawl.events.count(
             USAGE_READ,
             request=request,
@@ -215,7 +225,7 @@ class CrawlUsage:
                 url=without_user(request.url),
                 time=moment(self.crawl.now()).isoformat(timespec="milliseconds"),
                 status=response.status,
-                agent=self.crawl.agents.of(request),
+                agent=before.agent,
                 words=words,
                 usage=usage,
                 rules=rules,
@@ -273,5 +283,5 @@ def _opened(path: str) -> LedgerFile:
 
 def is_image(response: Response) -> bool:
     """Return whether a response is an image, of which noimageai speaks."""
-    kind = header_text(response.headers.get("Content-Type") or b"")
-    return kind.strip().lower().startswith("image/")
+    kind = response.headers.get("Content-Type") or b""
+    return bool(kind.strip().lower().startswith(b"image/"))

@@ -187,6 +187,8 @@ class RobotsTxt:
         )
 
     def _group_values(self, field: str, agent: Agent) -> list[str]:
+        if not self._grammar.field_line(field).search(searchable(self._body)):
+            return []  # as most files have none: they are not looked through for whose it is
         return self._values(field, self._group_spans(field, agent))
 
     def _group_spans(self, field: str, agent: Agent) -> list[tuple[int, int]]:
@@ -211,8 +213,11 @@ class RobotsTxt:
         licenses, tokens = self._about_uses or self._read_about_uses()
         if not self.allowed(url, agent):
             return Usage((), licenses, is_crawlable=False)
-        parts = read_url(url, self.dialect)
-        said = self._preferences(agent).of(parts[1] if parts else "")
+        preferences = self._preferences(agent)
+        said: tuple[Statement, ...] = ()
+        if preferences.lines:
+            parts = read_url(url, self.dialect)
+            said = preferences.of(parts[1] if parts else "")
         return Usage(said + self._refused_as(tokens, url, agent) if tokens else said, licenses)
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
