@@ -7,7 +7,10 @@ input does; then it prints how often it gave which answer, as JSON.
 
 Usage::
 
-    python benchmarks/erratic_server.py [SITES [SEED]]
+    python benchmarks/erratic_server.py [SITES [SEED]] [--everything]
+
+With ``--everything`` each site has a sitemap and a tdmrep.json, answered as its pages are, and its
+robots.txt and pages say what they may be used for.
 """
 
 from __future__ import annotations
@@ -49,6 +52,11 @@ ROBOTS_TXT = {
     "long": 1,
     "not-robots": 3,
 }
+SAID = b"\r\nX-Robots-Tag: noindex, max-snippet:5\r\nContent-Usage: search=y, train-ai=n"
+TDMREP = (
+    b'[{"location": "/listed/1*", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]'
+)
+LISTED = 20  # pages of a sitemap
 DOWN = 0.01  # of the sites refuse everything
 GONE = 0.02  # of the sites drop every connection
 
@@ -56,8 +64,9 @@ GONE = 0.02  # of the sites drop every connection
 class Sites:
     """What all sites answer."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, says_more: bool) -> None:
         self._seed = seed
+        self._says_more = says_more
         self._asked: Counter[tuple[bytes, bytes]] = Counter()
         self.answered: Counter[str] = Counter()
 
@@ -82,6 +91,8 @@ class Sites:
             writer.transport.abort()
             return False
         head, body = ANSWERS[kind](path, chance)
+        if self._says_more and head.startswith(b"200"):
+            head, body = _with_more(host, path, head, body)
         length = len(body) + (1_000 if kind == "cut" else 0)
         head = b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n" % (head, length)
         if kind != "slow":
@@ -119,6 +130,18 @@ def _refused_until(_path: bytes, chance: random.Random) -> tuple[bytes, bytes]:
     return b"503 No\r\nRetry-After: " + after, b"later"
 
 
+def _with_more(host: bytes, path: bytes, head: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """Return an answer with what else a site has to say."""
+    if path == b"/sitemap.xml":
+        urls = (b"<url><loc>http://%b/listed/%d</loc></url>" % (host, n) for n in range(LISTED))
+        return b"200 OK\r\nContent-Type: text/xml", b"<urlset>%b</urlset>" % b"".join(urls)
+    if path == b"/.well-known/tdmrep.json":
+        return b"200 OK\r\nContent-Type: application/json", TDMREP
+    if body == ROBOTS:
+        return head, body + b"Content-Signal: ai-train=no\nSitemap: http://%b/sitemap.xml\n" % host
+    return head + SAID, body
+
+
 ANSWERS = {
     "page": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
     "moved": _moved,
@@ -135,10 +158,10 @@ ANSWERS = {
 }
 
 
-async def main(sites: int = 2_000, seed: int = 0) -> None:
+async def main(sites: int = 2_000, seed: int = 0, *, says_more: bool = False) -> None:
     """Serve until standard input ends."""
     loopback.open_more_files()
-    web = Sites(seed)
+    web = Sites(seed, says_more=says_more)
     listening = loopback.listen(sites)
     servers = [await asyncio.start_server(web.serve, sock=sock) for sock in listening]
     print(servers[0].sockets[0].getsockname()[1], flush=True)
@@ -147,4 +170,5 @@ async def main(sites: int = 2_000, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*map(int, sys.argv[1:])))
+    numbers = [int(argument) for argument in sys.argv[1:] if argument != "--everything"]
+    asyncio.run(main(*numbers, says_more="--everything" in sys.argv))

@@ -2,7 +2,7 @@
 
 Usage::
 
-    python benchmarks/soak.py SECONDS [SITES [SEED]]
+    python benchmarks/soak.py SECONDS [SITES [SEED]] [--everything]
 
 For so many seconds a spider asks 2,000 sites on loopback (``erratic_server.py``), one request a
 site at a time and the next when that has ended, however it ended. Then it asks for no more, and the
@@ -13,6 +13,13 @@ and by, what became of the requests, and what was left open. Exits with 1 unless
 - each request that was scheduled came back once: crawled + forbidden + given up + failed;
 - no file, socket, task or timer is left when the crawl has ended;
 - nothing was logged as an error.
+
+With ``--everything`` tags, sitemaps, usage, the ledger, the report, metrics and a job
+are on as well, the sites have more to say, and two more have to hold:
+
+- the account closes: of the requests that were taken in, each ended in one of its cases, or the job
+  keeps it for its next run, as those of sites that are given up;
+- the package's lines in the log, from INFO on, are at most one for ten requests.
 """
 
 from __future__ import annotations
@@ -37,6 +44,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.reactor import install_reactor
 
+from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES
+
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 from twisted.internet import reactor  # noqa: E402 -- it is installed by its first import
 
@@ -46,7 +55,7 @@ SAMPLES = 10
 MOST_BETWEEN = 60.0  # seconds between two samples of the memory
 DRAIN = 300.0  # seconds in which the crawl has to end
 GROWTH = 1.05
-PAUSE_STATUSES = {503, 429}
+LINES = 0.1  # in the log, for each request
 ENDS = ("crawled", "forbidden", "given up", "failed")
 SETTINGS = {
     "ADDONS": {"scrapy_mandelbot.Addon": 500},
@@ -63,6 +72,22 @@ SETTINGS = {
     "RETRY_TIMES": 1,
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
+}
+
+EVERYTHING = {
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter",  # the job's own takes its place
+    "JOBDIR": "job",
+    "LOG_ENABLED": True,
+    "LOG_FILE": "log.txt",
+    "LOG_LEVEL": "INFO",
+    "MANDELBOT_LEDGER": "ledger.jsonl",
+    "MANDELBOT_METRICS": "127.0.0.1:0",
+    "MANDELBOT_NOFOLLOW_LINKS": True,
+    "MANDELBOT_PURPOSE": ["search", "tdm"],
+    "MANDELBOT_REPORT": "report.html",
+    "MANDELBOT_ROBOT_TAGS": "obey",
+    "MANDELBOT_SITEMAPS": "follow",
+    "MANDELBOT_USAGE": "obey",
 }
 
 
@@ -90,9 +115,15 @@ class Erratic(scrapy.Spider):
         path = "forbidden" if self.scheduled % 20 == 0 else "page"
         number = {"site": site, "number": self.scheduled}
         url = f"{site}/{path}/{self.scheduled}"
-        return scrapy.Request(url, self.parse, errback=self.failed, cb_kwargs=number)
+        # Of a URL that comes once no fingerprint is kept.
+        return scrapy.Request(
+            url, self.parse, errback=self.failed, cb_kwargs=number, dont_filter=True
+        )
 
-    def parse(self, response, site, number):
+    def parse(self, response, site="", number=0):
+        if not number:
+            self.reasons["from a sitemap"] += 1
+            return
         yield from self.ended(site, number, "crawled", str(response.status))
 
     def failed(self, failure):
@@ -116,15 +147,22 @@ class Erratic(scrapy.Spider):
 
 
 class Errors(logging.Handler):
-    """Keeps the first errors that are logged, and how many there were."""
+    """Keeps the first errors that are logged, how many there were, and the package's lines."""
 
     def __init__(self) -> None:
-        super().__init__(logging.ERROR)
+        super().__init__(logging.INFO)
         self.count = 0
+        self.lines: Counter[str] = Counter()
         self.first: list[str] = []
 
     def emit(self, record):
+        if record.name.startswith("scrapy_mandelbot"):
+            self.lines[str(record.msg)[:60]] += 1
+        if record.levelno < logging.ERROR:
+            return
         if record.name == "scrapy.downloadermiddlewares.retry":  # so the sites are
+            return
+        if record.getMessage().startswith("Error downloading"):  # of pages without an errback
             return
         self.count += 1
         if len(self.first) < 5:
@@ -166,11 +204,12 @@ def left_open(before: Counter[str]) -> dict[str, object]:
 class Soak:
     """One crawl, watched."""
 
-    def __init__(self, seconds: float, sites: list[str]) -> None:
+    def __init__(self, seconds: float, sites: list[str], *, everything: bool) -> None:
         self.seconds = seconds
+        self.everything = everything
         self.every = min(MOST_BETWEEN, seconds / SAMPLES)
         self.errors = Errors()
-        self.process = CrawlerProcess(SETTINGS)
+        self.process = CrawlerProcess(SETTINGS | (EVERYTHING if everything else {}))
         self.crawler = self.process.create_crawler(Erratic)
         self.began = time.monotonic()
         self.arguments = {"sites": sites, "until": self.began + seconds}
@@ -224,55 +263,97 @@ class Soak:
 
     def told(self) -> list[str]:
         """Print what came of it; return what does not hold."""
-        spider = self.crawler.spider
         wrong = []
         third = len(self.samples) // 3
         before, after = median(self.samples[third : 2 * third]), median(self.samples[-third:])
         print(f"\nmemory: {before:.1f} MiB in the second third, {after:.1f} in the last")
         if after > before * GROWTH:
             wrong.append("memory grows")
-        print(f"requests in {self.took:.0f} s: {spider.scheduled:,} scheduled")
-        for end in (*ENDS, "came back twice"):
-            print(f"  {end:<16}{spider.ends[end]:>9,}")
-        print("  " + ", ".join(f"{name} {n:,}" for name, n in spider.reasons.most_common()))
-        if spider.scheduled != sum(spider.ends[end] for end in ENDS) or len(spider.open):
-            wrong.append(f"{len(spider.open)} requests never came back: {sorted(spider.open)[:10]}")
-        if spider.ends["came back twice"]:
-            wrong.append("requests came back twice")
+        wrong += self._accounted()
         if self.overdue:
             wrong.append(f"the crawl did not end within {DRAIN:.0f} s")
+        print(f"  the spider closed as {self.crawler.stats.get_value('finish_reason')}")
         for what, found in self.left.items():
             print(f"  left, {what}: {found or 'none'}")
             if found:
                 wrong.append(f"{what} are left")
+        if self.everything:
+            wrong += self._told_of_everything()
         if self.errors.count:
             wrong.append(f"{self.errors.count} errors were logged, first:\n" + self.errors.first[0])
         return wrong
 
+    def _accounted(self) -> list[str]:
+        spider = self.crawler.spider
+        wrong = []
+        print(f"requests in {self.took:.0f} s: {spider.scheduled:,} scheduled")
+        for end in (*ENDS, "came back twice"):
+            print(f"  {end:<16}{spider.ends[end]:>9,}")
+        print("  " + ", ".join(f"{name} {n:,}" for name, n in spider.reasons.most_common()))
+        kept = self.crawler.stats.get_value("mandelbot/requests/left", 0) if self.everything else 0
+        print(f"  {'left in the job':<16}{len(spider.open):>9,}")
+        if spider.scheduled != sum(spider.ends[end] for end in ENDS) + len(spider.open):
+            wrong.append("the sum of all ends is another")
+        if len(spider.open) > kept:
+            wrong.append(f"{len(spider.open)} requests never came back: {sorted(spider.open)[:10]}")
+        if spider.ends["came back twice"]:
+            wrong.append("requests came back twice")
+        return wrong
 
-def main(seconds: float, sites: int = 2_000, seed: int = 0) -> None:
+    def _told_of_everything(self) -> list[str]:
+        wrong = []
+        cases = {
+            name.removeprefix("mandelbot/requests/"): count
+            for name, count in self.crawler.stats.get_stats().items()
+            if name.startswith("mandelbot/requests/")
+        }
+        begun = cases.pop("taken_in", 0) + cases.pop("from_former_run", 0)
+        lost = cases.pop("lost", 0)
+        said = " + ".join(f"{count:,} {case}" for case, count in cases.items())
+        print(f"account: {begun:,} taken in = {said}")
+        print(f"  of these lost, since the sites are as they are: {lost:,}")
+        if begun != sum(cases.values()):
+            wrong.append("the account does not close")
+        lines, pages = sum(self.errors.lines.values()), begun
+        print(f"lines of the package in the log: {lines:,}, {lines / pages:.3f} for each request")
+        if lines > LINES * pages:
+            wrong.append(f"too many lines: {self.errors.lines.most_common(5)}")
+        for name in ("ledger.jsonl", "report.html", "report.json", "log.txt"):
+            size = Path(name).stat().st_size if Path(name).exists() else 0
+            print(f"  {name:<14}{size / 2**10:>9,.0f} KiB")
+            if not size:
+                wrong.append(f"{name} was not written")
+        return wrong
+
+
+def main(seconds: float, sites: int = 2_000, seed: int = 0, *, everything: bool = False) -> None:
     """Crawl and tell; exit with 1 if something does not hold."""
     open_more_files()
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(
-            [sys.executable, SERVER, str(sites), str(seed)],
+            [
+                *(sys.executable, SERVER, str(sites), str(seed)),
+                *(["--everything"] if everything else []),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         ) as web,
     ):
         port = web.stdout.readline().decode().strip()
         os.chdir(folder)  # the store is made here
-        soak = Soak(seconds, [f"http://{host}:{port}" for host in hosts(sites)])
+        own = [f"http://{host}:{port}" for host in hosts(sites)]
+        soak = Soak(seconds, own, everything=everything)
         soak.run()
         web.stdin.close()
         answered = json.loads(web.stdout.read())
         print("\nthe sites answered: " + ", ".join(f"{k} {n:,}" for k, n in answered.items()))
+        wrong = soak.told()
         os.chdir(HERE)
-    wrong = soak.told()
     print("\n" + ("\n".join(f"WRONG: {one}" for one in wrong) or "all of it holds"))
     sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), *map(int, sys.argv[2:]))
+    numbers = [int(argument) for argument in sys.argv[2:] if argument != "--everything"]
+    main(float(sys.argv[1]), *numbers, everything="--everything" in sys.argv)

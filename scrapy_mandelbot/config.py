@@ -12,7 +12,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy_mandelbot import setting_values as v
 from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.origins import value_for
-from scrapy_mandelbot.robots.outcome import OutcomeLaw
+from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES, OutcomeLaw
 from scrapy_mandelbot.robots.pace import PaceLaw
 from scrapy_mandelbot.sites.pause import PauseLaw
 
@@ -95,7 +95,9 @@ class Config:
         "LIMITS.robots_redirects", "ROBOTS_MAX_REDIRECTS", v.count(0), 10
     )
     private_hosts: bool = _setting("MANDELBOT_PRIVATE_HOSTS", v.flag, default=False)
-    pause_statuses: frozenset[int] = _setting("MANDELBOT_PAUSE_HTTP_CODES", v.statuses, [503, 429])
+    pause_statuses: frozenset[int] = _setting(
+        "MANDELBOT_PAUSE_HTTP_CODES", v.statuses, list(PAUSE_STATUSES)
+    )
     pause_first: float = _option("PAUSE_OPTIONS.first", "PAUSE_FIRST", v.seconds, 1)
     pause_base: float | None = _setting("MANDELBOT_PAUSE_BASE", v.seconds_or_none, told=False)
     """Deprecated: of a pause after a failed probe, which doubles then."""
@@ -153,12 +155,14 @@ class Config:
     job_sync: str = _option("JOB_OPTIONS.sync", "JOB_SYNC", v.one_of(*v.JOB_SYNCS), "normal")
     job_name: str | None = _option("JOB_OPTIONS.name", "JOB_NAME", v.name_or_none)
     job_deliveries: int = _option("JOB_OPTIONS.deliveries", "JOB_DELIVERIES", v.count(1), 3)
+    job_pickles: bool = _option("JOB_OPTIONS.pickle", "JOB_PICKLE", v.flag, default=True)
     job_lease: float = _option("JOB_OPTIONS.lease", "JOB_LEASE", v.lease, 30)
     job_idle: float | None = _option("JOB_OPTIONS.idle", "JOB_IDLE", v.seconds_or_none)
     purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)
-    usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "annotate")
+    usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "obey")
     usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")
     ledger: str | None = _setting("MANDELBOT_LEDGER", v.path_or_none)
+    ledger_required: bool = _setting("MANDELBOT_LEDGER_REQUIRED", v.flag, default=False)
     sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.one_of(*v.SIGN_MODES)))
     sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.sign_key_place)
     sign_agent: str | None = _option("SIGN_OPTIONS.agent", "SIGN_AGENT", v.sign_agent_url)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
-from scrapy.exceptions import NotConfigured
+from scrapy.downloadermiddlewares.retry import RetryMiddleware
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
 from twisted.internet.defer import Deferred
@@ -17,29 +18,34 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.events import Events
+from scrapy_mandelbot.events import ROBOTS_READ
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
 from scrapy_mandelbot.setting_values import is_server
+from scrapy_mandelbot.sites.flight import End
+from scrapy_mandelbot.sites.probe import SAFE_METHODS
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
+from scrapy_mandelbot.telling import Events
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 from scrapy_mandelbot.throttle.operator import Operator, Patience
 from scrapy_mandelbot.throttle.other_crawls import OtherCrawls
 from scrapy_mandelbot.throttle.site_map import site_of_request
 from scrapy_mandelbot.throttle.throttle import Throttle
+from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.sites.flight import End
     from scrapy_mandelbot.store.contract import Store
+    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
     from scrapy_mandelbot.throttle.site_map import CrawledSite, Sites
 
 logger = logging.getLogger(__name__)
@@ -64,6 +70,16 @@ class KeptJob(Protocol):
 
     def before_commits(self, call: Callable[[], None]) -> None:
         """Have something called before each commit; what it puts is in it."""
+
+
+class KeptLedger(Protocol):
+    """As much of a ledger as a report tells of it."""
+
+    def told(self) -> dict[str, Any]:
+        """Return its ``path``, how many ``lines`` it has, and its ``head``."""
+
+    def close(self, reason: str) -> dict[str, Any]:
+        """Write its last line, if that is not there, and return the same."""
 
 
 class Crawl:
@@ -103,10 +119,13 @@ class Crawl:
         self.patience = Patience(crawler, self.config, self.throttle, self.operator, self.clock)
         self.job: KeptJob | None = None
         """What is kept in one file, with all that a run does; None: there is no such job."""
+        self.ledger: KeptLedger | None = None
+        """The ledger of the crawl, if it has one."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
         """How requests end that fail now, where that is not to be seen from the exception."""
+        self.events.hear(self._has_answered, ROBOTS_READ)
         crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
@@ -214,11 +233,67 @@ class Crawl:
         if self.config.enabled:
             tell_mistakes(Project(self._crawler.settings, self.config, type(spider)))
 
+    def _has_answered(self, values: Mapping[str, Any]) -> None:
+        """Note that a site has answered: what it does not answer from now on it is down for."""
+        outcome = values["outcome"]
+        if outcome.is_new or outcome.case == "revalidated":
+            self.sites.of(values["site"]).has_answered = True
+
     def _spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == "finished":
             self.store.put_run(spider.name, self._began_at)
         self.throttle.close()
         self.store.close()
+
+
+def refusal_for(crawl: Crawl, flight: RequestInFlight) -> Response:
+    """Return the answer for a request that is not sent, as its site would have given it."""
+    flight.request.meta["dont_retry"] = True
+    response, fate = crawl.throttle.refusals.answer(flight), fate_of(crawl, flight)
+    if response is None:
+        crawl.fates[flight.request] = fate
+        raise IgnoreRequest(f"{flight.site.name} is paused, and has not answered")
+    if not is_of_the_package(flight.request):
+        flight.site.tally.count(fate)
+    return response
+
+
+def may_repeat(crawler: Crawler, flight: RequestInFlight, refusal: int | Exception) -> bool:
+    """Return whether a refused request is sent again: one that may change things as by Scrapy.
+
+    Args:
+        crawler: whose request it is.
+        flight: the request.
+        refusal: the status, or what was raised.
+    """
+    request: Request = flight.request
+    if request.method in SAFE_METHODS:
+        return True
+    retry = crawler.get_downloader_middleware(RetryMiddleware)
+    if retry is None or request.meta.get("dont_retry"):
+        may_be = False
+    elif isinstance(refusal, int):
+        may_be = refusal in retry.retry_http_codes
+    else:
+        may_be = isinstance(refusal, retry.exceptions_to_retry)
+    if may_be and retry is not None:
+        fingerprint = crawler.request_fingerprinter.fingerprint(request)
+        most = request.meta.get("max_retry_times", retry.max_retry_times)
+        may_be = flight.site.sections.times(fingerprint) <= most
+    flight.is_refused_alone = not may_be  # as far as it is concerned
+    return may_be
+
+
+def fate_of(crawl: Crawl, flight: RequestInFlight) -> End:
+    """Return how a request ends that is sent no more."""
+    throttle, site = crawl.throttle, flight.site
+    if flight.is_refused_alone:
+        return End.URL
+    if site.routes.has_given_up(flight.route if flight.passed is None else flight.passed):
+        return End.SITE
+    if throttle.has_given_up(flight):
+        return End.SITE if site.sections.of(flight.request) is None else End.SECTION
+    return End.LEFT if crawl.is_closing else End.WAITED
 
 
 def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:

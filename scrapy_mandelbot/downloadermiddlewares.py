@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -14,13 +15,16 @@ from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl, fate_of, may_repeat, refusal_for
 from scrapy_mandelbot.events import (
     FORBIDDEN,
     FORBIDDEN_UNEXPLAINED,
     PAGES_FOREIGN,
+    RETRY_AFTER_UNREADABLE,
     ROBOTS_ANSWERED,
     ROBOTS_UNKNOWN,
+    TURN_MISSED,
 )
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import Failure, OutcomeKind
@@ -30,8 +34,8 @@ from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.site import Admission
+from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
-from scrapy_mandelbot.throttle.throttle import SitePausedError
 from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
@@ -114,6 +118,8 @@ class RobotsTxtMiddleware:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
+                agent: Any = self._crawl.agents.of(request)
+                throttle.paces.tell_not_obeyed(site, rules.robots, agent)
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
@@ -125,7 +131,7 @@ class RobotsTxtMiddleware:
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight, Admission.PAUSED):
-                return _refusal(self._crawl, flight), None
+                return refusal_for(self._crawl, flight), None
 
     def _refuses(self, flight: RequestInFlight, rules: SiteRules) -> bool:
         """Tell that a site cannot say what its rules are; return whether it is asked again.
@@ -140,7 +146,12 @@ class RobotsTxtMiddleware:
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
-        self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response)
+        if rules.response is not None:
+            asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
+            _tell_unreadable(self._crawl, flight, asked.unreadable)
+        # Of a host that never answered it is told once, where that is known.
+        level = None if outcome.wait is None else logging.DEBUG
+        self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
         return True
 
     def _judge_sent(self, request: Request) -> None:
@@ -223,7 +234,7 @@ class PauseMiddleware:
     def from_crawler(cls, crawler: Crawler) -> PauseMiddleware:
         """Build the middleware."""
         middleware = cls(crawler)
-        if _has_delays(crawler):
+        if engine.has_delays(crawler):
             middleware.hear_of_responses()
         return middleware
 
@@ -253,11 +264,13 @@ class PauseMiddleware:
         if not flight.is_refused:
             self._throttle.answered(flight, is_page=_is_page(request, response))
             return
-        seconds, said = wait_asked_for(response.headers.get, self._crawl.now())
+        asked = wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}"
-        if said:
-            reason += f", {said}"
-        self._throttle.refused(flight, reason, seconds, response)
+        if asked.said:
+            reason += f", {asked.said}"
+        if asked.unreadable:
+            _tell_unreadable(self._crawl, flight, asked.unreadable)
+        self._throttle.refused(flight, reason, asked.seconds, response)
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
@@ -287,14 +300,14 @@ class PauseMiddleware:
                     throttle.let_leave(flight)
                     return None
                 if throttle.can_go_back(flight):
-                    return throttle.send_back_for_its_turn(flight)
+                    return throttle.send_back(flight, TURN_MISSED)
                 if not await throttle.wait(flight, admission):
-                    self._crawl.fates[request] = _fate(self._crawl, flight)
+                    self._crawl.fates[request] = fate_of(self._crawl, flight)
                     raise IgnoreRequest(f"{flight.site.name} may not be asked now")
             elif throttle.can_go_back(flight):
                 return throttle.send_back(flight)
             elif not await throttle.wait(flight, admission):
-                return _refusal(self._crawl, flight)
+                return refusal_for(self._crawl, flight)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be asked again after the pause."""
@@ -328,8 +341,10 @@ class PauseMiddleware:
             tally.others += is_taken and not is_good
             throttle.let_go(flight)
             return response
-        if flight.is_refused_alone:
+        if flight.is_refused_alone or not may_repeat(self.crawler, flight, status):
             return self._hand_on(flight, response)
+        if "Set-Cookie" in response.headers:
+            await engine.keep_cookies(self.crawler, request, response)
         if throttle.can_go_back(flight):
             self._count(request, response)
             return throttle.send_back(flight)
@@ -363,7 +378,8 @@ class PauseMiddleware:
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")
             # Tried enough: now it is RetryMiddleware's.
-            if ASKS_AGAIN in request.meta or flight.is_refused_alone:
+            is_enough = flight.is_refused_alone or not may_repeat(self.crawler, flight, exception)
+            if is_enough or ASKS_AGAIN in request.meta:
                 self._crawl.fates[request] = End.URL
                 throttle.handed_on(flight)
                 throttle.let_go(flight)
@@ -372,7 +388,7 @@ class PauseMiddleware:
         if throttle.can_go_back(flight):
             return throttle.send_back(flight)
         if throttle.has_given_up(flight):
-            self._crawl.fates[request] = _fate(self._crawl, flight)
+            self._crawl.fates[request] = fate_of(self._crawl, flight)
             throttle.let_go(flight)
             return None
         return request  # it waits as its site is paused, when whoever sent it sends it again
@@ -395,7 +411,7 @@ class PauseMiddleware:
 
     def _hand_on(self, flight: RequestInFlight, response: Response) -> Response:
         if not is_of_the_package(flight.request):
-            flight.site.tally.count(_fate(self._crawl, flight))
+            flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)
         self._throttle.let_go(flight)
         # It has been tried enough: RetryMiddleware would have it tried again at once.
@@ -408,41 +424,12 @@ class PauseMiddleware:
             self._stats_missed.process_response(request, response)
 
 
+def _tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:
+    """Tell once of each site that it names a time which cannot be read, if it does."""
+    if value and flight.site.is_news("retry-after"):
+        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
+
+
 def _is_page(request: Request, response: Response) -> bool:
     """Return whether a page may be asked for again, to see how its site is."""
     return response.status < HTTPStatus.BAD_REQUEST and request.method == "GET"
-
-
-def _has_delays(crawler: Crawler) -> bool:
-    """Return whether download slots hold requests for a while before they send them."""
-    settings = crawler.settings
-    return bool(
-        settings.getfloat("DOWNLOAD_DELAY")
-        or settings.getbool("AUTOTHROTTLE_ENABLED")
-        or any(slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values())
-        or getattr(crawler.spider, "download_delay", None)
-    )
-
-
-def _refusal(crawl: Crawl, flight: RequestInFlight) -> Response:
-    """Return the answer for a request that is not sent, as its site would have given it."""
-    flight.request.meta["dont_retry"] = True
-    response, fate = crawl.throttle.refusals.answer(flight), _fate(crawl, flight)
-    if response is None:
-        crawl.fates[flight.request] = fate
-        raise IgnoreRequest(f"{flight.site.name} is paused, and has not answered")
-    if not is_of_the_package(flight.request):
-        flight.site.tally.count(fate)
-    return response
-
-
-def _fate(crawl: Crawl, flight: RequestInFlight) -> End:
-    """Return how a request ends that is sent no more."""
-    throttle, site = crawl.throttle, flight.site
-    if flight.is_refused_alone:
-        return End.URL
-    if site.routes.has_given_up(flight.route if flight.passed is None else flight.passed):
-        return End.SITE
-    if throttle.has_given_up(flight):
-        return End.SITE if site.sections.section_of(flight.request.url) is None else End.SECTION
-    return End.LEFT if crawl.is_closing else End.WAITED

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from contextlib import suppress
+from inspect import isawaitable
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +19,7 @@ import scrapy.pqueues
 import scrapy.signals
 from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
@@ -366,6 +368,34 @@ def close_spider(crawler: Crawler, reason: str) -> None:
 
     crawler.signals.connect(fail, signal=scrapy.signals.engine_stopped, weak=False)
     schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))
+
+
+async def keep_cookies(crawler: Crawler, request: Request, response: Response) -> None:
+    """Have the jar of a request know the cookies of a response that is sent back.
+
+    CookiesMiddleware does not see it, unless it stands nearer the downloader: then it has them
+    already.
+    """
+    cookies: Any = crawler.get_downloader_middleware(CookiesMiddleware)
+    if cookies is None:
+        return
+    try:
+        kept = cookies.process_response(request, response)
+        if isawaitable(kept):
+            await kept
+    except Exception:
+        logger.exception("The cookies of %s cannot be kept", response)
+
+
+def has_delays(crawler: Crawler) -> bool:
+    """Return whether download slots hold requests for a while before they send them."""
+    settings = crawler.settings
+    return bool(
+        settings.getfloat("DOWNLOAD_DELAY")
+        or settings.getbool("AUTOTHROTTLE_ENABLED")
+        or any(slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values())
+        or getattr(crawler.spider, "download_delay", None)
+    )
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:

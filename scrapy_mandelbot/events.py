@@ -1,52 +1,20 @@
 """What is told of a crawl: one table of events, each with its log line, its stats and its signal.
 
-The documents' tables of stats and signals are checked against this one. Text of the web is made
-harmless and short here, so that no caller has to think of it.
+The documents' tables of stats and signals are checked against this one.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.clock import clock_time, moment
-from scrapy_mandelbot.robots.shown import printable, shown
 from scrapy_mandelbot.sites.flight import IN_ACCOUNT
+from scrapy_mandelbot.telling import Event
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, eq=False)
-class Event:
-    """Something that happens in a crawl, and is told."""
-
-    text: str = ""
-    """Of its log line, with the names of its values; ``""``: there is none."""
-    level: int = logging.INFO
-    stats: tuple[str, ...] = ()
-    """Each grows by one."""
-    sums: tuple[tuple[str, str], ...] = ()
-    """Stats that grow by one of its values, and the name of that; by 0 none does."""
-    families: tuple[tuple[str, str], ...] = ()
-    """Stats that grow by one and are named after a value: how each begins, and the name of that."""
-    signal: object | None = None
-    heard: tuple[str, ...] = ()
-    """The values that come with the signal, by name."""
-
-    @cached_property
-    def in_text(self) -> tuple[str, ...]:
-        """The values that its log line has, by name."""
-        return tuple(re.findall(r"%\((\w+)\)", self.text))
-
+_warning = partial(Event, level=logging.WARNING)
+_error = partial(Event, level=logging.ERROR)
 
 PAUSED = Event(
     "Paused %(where)s until %(until)s: %(reason)s (%(waiting)s queued)",
@@ -68,8 +36,11 @@ RESTORED = Event(
 )
 PROLONGED = Event(
     "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)s; given up at"
-    " %(end)s unless it answers)",
+    " %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
+)
+RETRY_AFTER_UNREADABLE = _warning(
+    "The Retry-After of %(site)s cannot be read, and is passed over: %(value)s",
 )
 SET_ASIDE = Event(
     "Set aside for %(seconds).1f s, as %(where)s answers all others: %(reason)s",
@@ -82,19 +53,17 @@ SECTION_PAUSED = Event(
 )
 SECTION_PROLONGED = Event(
     "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
-    " at %(end)s unless it answers)",
+    " at %(end)s unless it answers or names a time)",
 )
 SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
-ASKS_ONCE_EACH = Event(
+ASKS_ONCE_EACH = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
     " those that were never sent are sent once, the others fail)",
-    logging.WARNING,
     stats=("mandelbot/pause/given_up",),
 )
-SECTION_GIVEN_UP = Event(
+SECTION_GIVEN_UP = _warning(
     "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (each request that was"
     " never sent is sent once)",
-    logging.WARNING,
     stats=("mandelbot/pause/sections_given_up",),
 )
 ASKED_AGAIN = Event(stats=("mandelbot/pause/asked_again",))
@@ -110,10 +79,9 @@ RESUMED = Event(
 )
 RECOVERED = Event("Asking %(where)s as fast as before its pause", logging.DEBUG)
 OPENED = Event(RESUMED.text, signal=signals.site_resumed, heard=RESUMED.heard)
-GIVEN_UP = Event(
+GIVEN_UP = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
     " %(fate)s)",
-    logging.WARNING,
     stats=("mandelbot/pause/given_up",),
 )
 REFUSED = Event(stats=("mandelbot/pause/refused",))
@@ -124,16 +92,19 @@ EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))
 HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
 PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
-PACE_CAPPED = Event(
+PACE_NOT_OBEYED = Event(
+    "%(where)s asks for %(pace)s (%(source)s): MANDELBOT_PACE = 'obey' keeps to it, this crawl does"
+    " not",
+    stats=("mandelbot/pace/not_obeyed",),
+)
+PACE_CAPPED = _warning(
     "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_OPTIONS['longest'],"
     " %(longest)g s",
-    logging.WARNING,
     stats=("mandelbot/pace/capped",),
 )
-PACE_UNREADABLE = Event(
+PACE_UNREADABLE = _warning(
     "The robots.txt of %(where)s asks for a pace that cannot be read, and is ignored, in"
     " line %(lines)s",
-    logging.WARNING,
     sums=(("mandelbot/pace/unreadable", "count"),),
 )
 TURN_WAITED = Event(stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),))
@@ -151,45 +122,37 @@ ROBOTS_RESPONSE = Event(
     stats=("robotstxt/response_count",), families=(("robotstxt/response_status_count/", "status"),)
 )
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
-ROBOTS_CUT = Event(
+ROBOTS_CUT = _warning(
     "The robots.txt of %(site)s %(cut)s: the rest is not read",
-    logging.WARNING,
     stats=("mandelbot/robots/cut",),
 )
-ROBOTS_BROKEN_OFF = Event(
+ROBOTS_BROKEN_OFF = _warning(
     "The robots.txt of %(site)s breaks off; %(size)d bytes of it are whole lines (%(reason)s)",
-    logging.WARNING,
     stats=("mandelbot/robots/broken_off",),
 )
-ROBOTS_UNANSWERED = Event(
+ROBOTS_UNANSWERED = _warning(
     "%(site)s has never answered in this run, and its requests fail: %(reason)s; it is asked again"
     " after %(next)s",
-    logging.WARNING,
 )
-ROBOTS_ERROR = Event(
+ROBOTS_ERROR = _error(
     "An error in the project, and not of %(site)s, keeps its robots.txt from being had: %(reason)s",
-    logging.ERROR,
 )
-ROBOTS_SLOW = Event(
+ROBOTS_SLOW = _warning(
     "The robots.txt of %(site)s took %(seconds).1f s of the %(most)g s that it may",
-    logging.WARNING,
     stats=("mandelbot/robots/slow",),
 )
-ROBOTS_STALE = Event(
+ROBOTS_STALE = _warning(
     "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; asked again at %(next)s",
-    logging.WARNING,
 )
-ROBOTS_UNREADABLE = Event(
+ROBOTS_UNREADABLE = _error(
     "ROBOTSTXT_PARSER cannot read the robots.txt of %(site)s, which is not obeyed: %(error)s",
-    logging.ERROR,
 )
 ROBOTS_READ = Event(signal=signals.robots_fetched, heard=("site", "robots", "outcome"))
 ROBOTS_FROM_CACHE = Event(stats=("mandelbot/robots/from_cache",))
 ROBOTS_ANSWERED = Event(stats=("mandelbot/robots/answered",))
-ROBOTS_UNKNOWN = Event(
+ROBOTS_UNKNOWN = _warning(
     "The rules of %(site)s are not known (%(reason)s). A crawl would leave it alone for a"
     " while and ask again; this request is sent, as you wait for its answer.",
-    logging.WARNING,
 )
 COMMENTED = Event("%(site)s has a comment for us in its robots.txt: %(comments)s")
 FORBIDDEN = Event(
@@ -209,10 +172,9 @@ SITEMAPS_DISCOVERED = Event(
     heard=("site", "urls"),
 )
 SITEMAPS_LEFT_TO_SPIDER = Event("Sitemaps are left to the spider: it is a SitemapSpider")
-SITEMAP_DROPPED = Event(
+SITEMAP_DROPPED = _warning(
     "Sitemaps are not followed in this run: requests for them that a former run has left are"
     " dropped, such as %(url)s",
-    logging.WARNING,
     stats=("mandelbot/sitemaps/dropped",),
 )
 SITEMAP_READ = Event(
@@ -221,41 +183,36 @@ SITEMAP_READ = Event(
     stats=("mandelbot/sitemaps/read",),
     sums=(("mandelbot/sitemaps/entries", "entries"), ("mandelbot/sitemaps/older", "older")),
 )
-SITEMAP_FAILED = Event(
+SITEMAP_FAILED = _warning(
     "The sitemap %(url)s could not be had: %(reason)s",
-    logging.WARNING,
     stats=("mandelbot/sitemaps/failed",),
 )
-SITEMAP_PROBLEM = Event(
-    "The sitemap %(url)s: %(problem)s", logging.WARNING, stats=("mandelbot/sitemaps/problems",)
+SITEMAP_PROBLEM = _warning(
+    "The sitemap %(url)s: %(problem)s", stats=("mandelbot/sitemaps/problems",)
 )
-SITEMAP_PROBLEMS_UNTOLD = Event(
-    "More is wrong with the sitemaps of %(site)s; only stats tell of it", logging.WARNING
+SITEMAP_PROBLEMS_UNTOLD = _warning(
+    "More is wrong with the sitemaps of %(site)s; only stats tell of it",
 )
-SITEMAPS_INSIDE = Event(
+SITEMAPS_INSIDE = _warning(
     "%(site)s cites sitemaps on this machine or in its network: they are not asked for"
     " (MANDELBOT_PRIVATE_HOSTS)",
-    logging.WARNING,
 )
-SITEMAPS_TOO_MANY = Event(
-    "%(site)s has more than %(most)d sitemaps: no more are read", logging.WARNING
+SITEMAPS_TOO_MANY = _warning(
+    "%(site)s has more than %(most)d sitemaps: no more are read",
 )
-SITEMAPS_TOO_DEEP = Event(
+SITEMAPS_TOO_DEEP = _warning(
     "%(site)s has indexes of sitemaps within indexes, more than %(most)d deep: what is deeper is"
     " not read",
-    logging.WARNING,
 )
-SITEMAPS_ABROAD = Event(
-    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s", logging.WARNING
+SITEMAPS_ABROAD = _warning(
+    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s",
 )
-SITES_TOO_MANY = Event(
+SITES_TOO_MANY = _warning(
     "The sitemaps of %(site)s list pages of more than %(most)d sites whose robots.txt does not"
     " cite them, or is not known yet: those of further ones are left out",
-    logging.WARNING,
 )
-SITE_LEFT_OUT = Event(
+SITE_LEFT_OUT = _warning(
     "%(sitemap)s lists pages of %(site)s, whose robots.txt %(why)s: they are left out",
-    logging.WARNING,
 )
 PAGE_FED = Event(stats=("mandelbot/sitemaps/fed",))
 PAGE_FORBIDDEN = Event(stats=("mandelbot/sitemaps/forbidden",))
@@ -284,43 +241,36 @@ JOB_RESUMED = Event(
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
-JOB_IN_MEMORY = Event(
+JOB_IN_MEMORY = _warning(
     "Kept in memory only, as it cannot be written down (is each callback a method of the spider?):"
     " %(request)s: %(error)s",
-    logging.WARNING,
     stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
 )
-JOB_LEFT_IN_MEMORY = Event(
+JOB_LEFT_IN_MEMORY = _warning(
     "%(count)d requests were in memory only, and are lost; their pages are asked for again",
-    logging.WARNING,
 )
-JOB_REQUEST_UNREADABLE = Event(
+JOB_REQUEST_UNREADABLE = _error(
     "A request of %(line)s cannot be made again, and is set aside in the job: %(error)s",
-    logging.ERROR,
     stats=("mandelbot/job/unreadable",),
 )
-JOB_SET_ASIDE = Event(
+JOB_SET_ASIDE = _error(
     "%(request)s is set aside: %(reason)s. `scrapy robots job … requeue` brings it back",
-    logging.ERROR,
     stats=("mandelbot/job/set_aside",),
 )
-JOB_FEED_NOT_KEPT = Event(
-    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s", logging.WARNING
+JOB_FEED_NOT_KEPT = _warning(
+    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s",
 )
-JOB_NOT_SAVED = Event(
+JOB_NOT_SAVED = _warning(
     "The job cannot be saved for now, and goes on in memory: %(error)s",
-    logging.WARNING,
     stats=("mandelbot/job/not_saved",),
 )
 JOB_SAVED_AGAIN = Event("The job is saved again")
-JOB_GIVEN_UP = Event(
+JOB_GIVEN_UP = _error(
     "The spider is closed, as the job cannot be saved and too much of it is in memory: %(error)s",
-    logging.ERROR,
 )
-JOB_UNREADABLE = Event("The spider is closed, as the job cannot be read: %(error)s", logging.ERROR)
-JOB_LOST = Event(
+JOB_UNREADABLE = _error("The spider is closed, as the job cannot be read: %(error)s")
+JOB_LOST = _error(
     "The end of this run is not saved: the next run asks for its last pages again: %(error)s",
-    logging.ERROR,
 )
 
 JOB_JOINED = Event(
@@ -328,20 +278,17 @@ JOB_JOINED = Event(
 )
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
-JOB_LEASE_LOST = Event(
+JOB_LEASE_LOST = _warning(
     "This worker said nothing for longer than its lease: others have its %(sites)s sites now",
-    logging.WARNING,
     stats=("mandelbot/job/leases_lost",),
 )
-JOB_SET_BACK = Event(
+JOB_SET_BACK = _warning(
     "Redis has an older state of the job, as of a replica that was behind: what was done since is"
     " done again, and the %(sites)s sites of this worker are free for all",
-    logging.WARNING,
     stats=("mandelbot/job/set_back",),
 )
-JOB_FORGOTTEN = Event(
+JOB_FORGOTTEN = _error(
     "The spider is closed, as Redis has lost the job, or a part. Does it run without appendonly?",
-    logging.ERROR,
 )
 
 USAGE_READ = Event(
@@ -367,6 +314,10 @@ USAGE_ITEM_DROPPED = Event(
     signal=signals.usage_disallowed,
     heard=USAGE_REQUEST_DROPPED.heard,
 )
+USAGE_ITEMS_KEPT = _warning(
+    "Kept %(items)s of pages whose owners refuse the use: MANDELBOT_USAGE = 'annotate' drops none",
+    sums=(("mandelbot/usage/items_against", "count"),),
+)
 TDM_ASKED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
 TERMS_STATED = Event(
     "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing is paid or"
@@ -374,29 +325,29 @@ TERMS_STATED = Event(
     stats=("mandelbot/usage/terms_stated",),
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
-LEDGER_LACKS = Event("The ledger lacks %(count)d lines that could not be written", logging.ERROR)
-LEDGER_FAILED = Event(
-    "The ledger has no line of %(url)s: %(error)s. Further such lines are only counted",
-    logging.ERROR,
+LEDGER_CLOSED = Event(
+    "The ledger %(path)s has %(lines)s lines; the hash of the last is %(head)s; %(missing)s missing"
+)
+LEDGER_FAILED = _error(
+    "The ledger lacks a line: %(error)s. Further such lines are only counted",
     stats=("mandelbot/ledger/failed",),
 )
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",
     sums=tuple((f"mandelbot/requests/{name}", name) for name in IN_ACCOUNT),
 )
-REQUESTS_LOST = Event(
-    "Lost %(lost)s: %(how)s. Their links are unknown. %(advice)s", logging.WARNING
+REQUESTS_LOST = _warning(
+    "Lost %(lost)s: %(how)s. Their links are unknown. %(advice)s",
 )
 REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
-REPORT_FAILED = Event(
+REPORT_FAILED = _error(
     "The report on the crawl cannot be written to %(path)s: %(why)s",
-    logging.ERROR,
     stats=("mandelbot/report/failed",),
 )
 
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
-METRICS_NOT_SERVED = Event(
-    "MANDELBOT_METRICS: nothing is served at %(where)s: %(error)s", logging.ERROR
+METRICS_NOT_SERVED = _error(
+    "MANDELBOT_METRICS: nothing is served at %(where)s: %(error)s",
 )
 
 SIGNED = Event(stats=("mandelbot/signatures/sent",))
@@ -404,120 +355,10 @@ SIGNATURE_ASKED = Event(
     "%(site)s asks for signed requests: its requests are signed from now on",
     stats=("mandelbot/signatures/asked",),
 )
-CLOCKS_DIFFER = Event(
+CLOCKS_DIFFER = _warning(
     "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may take signatures"
     " for expired, or for not yet valid",
-    logging.WARNING,
 )
 
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
 """All of them, by name."""
-
-
-class Events:
-    """Tells log, stats and signal handlers of a crawl what happens."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._hearers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
-        self._places: set[tuple[str, int]] = set()
-        """Files and lines of which an error was told; as many as the code has that raise."""
-
-    def hear(self, call: Callable[[Mapping[str, Any]], None], *events: Event) -> None:
-        """Have the values of such events told to a callable that raises nothing, before the log."""
-        for event in events:
-            self._hearers.setdefault(event, []).append(call)
-
-    def tell_error(self, event: Event, error: BaseException, **values: Any) -> None:
-        """Tell of an error with its traceback, once a run for each place that raises one.
-
-        Args:
-            event: that it happened.
-            error: what was raised.
-            values: of the event.
-        """
-        place = _place_of(error)
-        if place in self._places:
-            self.count(event, **values)
-            return
-        self._places.add(place)
-        self.tell(event, exc_info=(type(error), error, error.__traceback__), **values)
-
-    def tell(self, event: Event, *, exc_info: Any = None, **values: Any) -> None:
-        """Tell of an event.
-
-        Args:
-            event: which one.
-            exc_info: of an error that belongs to it, as ``logging`` takes it.
-            values: its values by name; ``since``, ``until``, ``next`` and ``end`` are seconds
-                since the epoch.
-        """
-        self.count(event, **values)
-        told: dict[str, Any] = {}
-        if event.text and logger.isEnabledFor(event.level) and _is_wanted(event.level):
-            told = {name: _loggable(name, values[name]) for name in event.in_text}
-            arguments = (told,) if told else ()
-            extra = {"spider": self._crawler.spider}
-            logger.log(event.level, event.text, *arguments, exc_info=exc_info, extra=extra)
-        if event.signal is not None:
-            heard = {
-                name: told[name] if name == "reason" and told else _heard(name, values[name])
-                for name in event.heard
-            }
-            self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
-
-    def count(self, event: Event, **values: Any) -> None:
-        """Count an event of which no line and no signal tells, or not this time."""
-        inc_value = self._crawler.stats.inc_value
-        for stat in event.stats:
-            inc_value(stat)
-        for stat, name in event.sums:
-            if values[name]:
-                inc_value(stat, values[name])
-        for beginning, name in event.families:
-            inc_value(f"{beginning}{values[name]}")
-        for hear in self._hearers.get(event, ()):
-            hear(values)
-
-
-def _is_wanted(level: int) -> bool:
-    """Return whether any handler takes a record of this level: Scrapy's loggers take each."""
-    one: logging.Logger | None = logger
-    while one is not None:
-        for handler in one.handlers:
-            if level >= handler.level:
-                return True
-        one = one.parent if one.propagate else None
-    return level >= logging.WARNING  # for who has set up nothing, as logging does
-
-
-def _place_of(error: BaseException) -> tuple[str, int]:
-    """Return the file and the line that have raised an error."""
-    traceback = error.__traceback__
-    if traceback is None:
-        return type(error).__qualname__, 0
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
-
-
-_TIMES = frozenset({"since", "until", "next", "end"})
-_COUNTED = {"waiting": "request", "tries": "failed probe"}
-_WHOLE = frozenset({"request", "verdict"})
-"""Of the crawl's own words, and what its operator searches for: they are not cut."""
-
-
-def _loggable(name: str, value: Any) -> Any:
-    if name in _TIMES:
-        return clock_time(value)
-    if name in _COUNTED:
-        return f"{value:,} {_COUNTED[name]}{'' if value == 1 else 's'}"
-    if name in _WHOLE:
-        return printable(str(value))
-    return value if isinstance(value, (int, float)) else shown(str(value))
-
-
-def _heard(name: str, value: Any) -> Any:
-    if name == "until":
-        return moment(value)
-    return shown(value) if name == "reason" else value

@@ -17,6 +17,7 @@ class Page:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.method = "GET"
 
 
 def assert_untouched() -> None:

@@ -28,17 +28,12 @@ CLASSES = [
 ]
 
 MOST_MODULES = 214
-MOST_LINES = 43_500
+MOST_LINES = 44_750
 LINES_OF_A_MODULE = 450
-LONGER = {
-    "events.py": 512,
-    "queue/site_queue.py": 499,
-    "store/sqlite.py": 457,
-    "throttle/throttle.py": 517,
-}
+LONGER: dict[str, int] = {}
 METHODS_OF_A_CLASS = 25
 MORE: dict[str, int] = {}
-LINES_WITH_PRIVATE_ATTRIBUTES = 136
+LINES_WITH_PRIVATE_ATTRIBUTES = 55
 OVERRIDES: dict[str, set[str]] = {}
 
 
@@ -123,11 +118,31 @@ def test_a_file_that_is_named_is_there():
 
 def test_tests_go_by_what_is_public():
     """What a test asks for by a private name, no change can move; there are ever fewer of these."""
+    ours = {
+        name
+        for tree in TREES.values()
+        for one in ast.walk(tree)
+        for name in (getattr(one, "attr", ""), getattr(one, "name", ""), getattr(one, "id", ""))
+        if isinstance(getattr(one, "ctx", ast.Store()), ast.Store)
+    }
     found = {
         (path, one.lineno)
         for path in Path(__file__).parent.rglob("*.py")
         for one in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(one, ast.Attribute) and one.attr.startswith("_") and one.attr[:2] != "__"
+        if isinstance(one, ast.Attribute) and one.attr in ours - {"_replace", "_version"}
+        if one.attr.startswith("_") and one.attr[:2] != "__"
         if getattr(one.value, "id", "") not in {"self", "cls"}
     }
     assert len(found) <= LINES_WITH_PRIVATE_ATTRIBUTES
+
+
+def test_the_statuses_that_pause_a_site_stand_once():
+    """Wherever a law needs them, it takes them from there."""
+    places = [
+        where
+        for where, tree in TREES.items()
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Set | ast.List | ast.Tuple)
+        if {503, 429} <= {getattr(part, "value", None) for part in one.elts}
+    ]
+    assert places == ["robots/outcome.py"]

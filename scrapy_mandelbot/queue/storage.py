@@ -7,6 +7,7 @@ is on disk has Scrapy's form either way.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from heapq import heappop, heappush
@@ -16,14 +17,21 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.pqueues import ScrapyPriorityQueue
 
     OpenQueue = Callable[[str, Iterable[int]], ScrapyPriorityQueue]
+
+
+logger = logging.getLogger(__name__)
+
+_NAMED = 10  # of the requests that are lost
 
 
 class RequestStorage(ABC):
@@ -76,6 +84,15 @@ class RequestStorage(ABC):
     @abstractmethod
     def pop(self, name: str) -> Request | None:
         """Take the next request of a line; None: it had none."""
+
+    def take(self, name: str, most: int) -> list[Request]:
+        """Take so many requests of a line, or all that it has."""
+        taken: list[Request] = []
+        while len(taken) < most and name in self.lengths:
+            request = self.pop(name)
+            if request is not None:
+                taken.append(request)
+        return taken
 
     def put_at_hand(self, name: str, request: Request) -> None:
         """Add a request that was taken, behind others that were."""
@@ -185,8 +202,8 @@ class Storage(RequestStorage):
         self._open_queue = open_queue
         self._directory = directory
         self._most_open = most_open if directory else 0
-        self._open: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
-        self._in_memory = {} if self._most_open else self._open
+        self.opened: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
+        self._in_memory = {} if self._most_open else self.opened
         self._closed: dict[str, list[int]] = {}  # priorities
         for name, priorities in (left or {}).items():
             self._closed[name] = list(priorities)
@@ -243,8 +260,8 @@ class Storage(RequestStorage):
 
     def close(self) -> dict[str, list[int]]:
         """Close all; return their priorities by name, for the next run."""
-        state = {name: queue.close() for name, queue in self._open.items()} | self._closed
-        self._open.clear()
+        state = {name: queue.close() for name, queue in self.opened.items()} | self._closed
+        self.opened.clear()
         self._closed.clear()
         return super().close() | state
 
@@ -256,25 +273,25 @@ class Storage(RequestStorage):
         return request
 
     def _reach(self, name: str) -> ScrapyPriorityQueue:
-        if not self._most_open and name in self._open:
-            return self._open[name]
-        queue = self._open.pop(name, None)
+        if not self._most_open and name in self.opened:
+            return self.opened[name]
+        queue = self.opened.pop(name, None)
         if queue is None:
-            if self._most_open and len(self._open) >= self._most_open:
-                longest_ago = next(iter(self._open))
-                self._closed[longest_ago] = self._open.pop(longest_ago).close()
+            if self._most_open and len(self.opened) >= self._most_open:
+                longest_ago = next(iter(self.opened))
+                self._closed[longest_ago] = self.opened.pop(longest_ago).close()
             queue = self._open_queue(self._directory_of(name), self._closed.pop(name, ()))
-        self._open[name] = queue
+        self.opened[name] = queue
         return queue
 
     def _put_away_if_empty(self, name: str) -> None:
         if self.lengths[name]:
             return
         del self.lengths[name]
-        if name not in self._open and name not in self._closed:  # all it had was at hand
+        if name not in self.opened and name not in self._closed:  # all it had was at hand
             return
         self._reach(name)
-        self._open.pop(name).close()
+        self.opened.pop(name).close()
         if self._directory:
             with suppress(OSError):  # a queue class may leave files of its own there
                 Path(self._directory_of(name)).rmdir()
@@ -283,3 +300,15 @@ class Storage(RequestStorage):
         if not self._directory:  # in memory it is not asked for, and the name of one costs its time
             return ""
         return f"{self._directory}/{engine.path_safe(name)}"
+
+
+def warn_of_lost(crawler: Crawler, lost: list[Request]) -> None:
+    """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
+    if lost:
+        some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
+        logger.warning(
+            "%d requests are not in JOBDIR, as they cannot be written to disk (is each callback"
+            " a method of the spider?), and are lost: %s%s",
+            *(len(lost), some, ", …" if len(lost) > _NAMED else ""),
+            extra={"spider": crawler.spider},
+        )

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.robots.robotstxt import Verdict
+    from scrapy_mandelbot.telling import Event
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 MOST_SITES = 5_000
@@ -102,7 +102,7 @@ class CrawlRecord:
         record = self._sites.get(site)
         if record is None:
             if len(self._sites) >= self._sweep_at:
-                self._sweep(now)
+                self.sweep(now)
             record = self._sites[site] = SiteRecord(site, now)
             record.number = self.made
             self.made += 1
@@ -128,7 +128,7 @@ class CrawlRecord:
         """Return the sums of all sites."""
         return self.folded(self._sites.values(), now)
 
-    def _sweep(self, now: float) -> None:
+    def sweep(self, now: float) -> None:
         """Fold those that nothing more is heard of, beyond the number; thin out the others."""
         ranked = self.in_order()
         for record in ranked[: self._most_sites]:
@@ -176,6 +176,7 @@ class Recorder:
             events.REFUSED: self._refused,
             events.TURN_WAITED: self._waited,
             events.PACE: self._paced,
+            events.PACE_NOT_OBEYED: partial(self._paced, is_obeyed=False),
             events.ROBOTS_ASKED: self._asked_robots,
             events.ROBOTS_ASKED_IN_VAIN: self._asked_robots,
             events.ROBOTS_FROM_CACHE: self._kept_robots,
@@ -264,11 +265,11 @@ class Recorder:
         record.turns += 1
         record.turn_waits += values["seconds"]
 
-    def _paced(self, values: Values) -> None:
+    def _paced(self, values: Values, *, is_obeyed: bool = True) -> None:
         pace = values["pace"]
-        kept_to = min(pace.asked, pace.longest)
+        kept_to = min(pace.asked, pace.longest) if is_obeyed else 0.0
         self._of(values["where"]).pace = PaceRecord(
-            pace.asked, kept_to, shown(str(pace)), shown(pace.source)
+            pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed
         )
 
     def _asked_robots(self, values: Values) -> None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
+PAUSE_STATUSES = (503, 429)
+"""Statuses that pause a site, unless a project says otherwise."""
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
 
 IMPOSSIBLE_PATH = "/scrapy-mandelbot-asks-for-a-page-that-is-not-there"
@@ -147,7 +149,7 @@ class Known:
 class OutcomeLaw:
     """What the project and its dialect say about answers."""
 
-    pause_statuses: Container[int] = frozenset({503, 429})
+    pause_statuses: Container[int] = PAUSE_STATUSES
     """Statuses that pause a site, whatever was asked."""
     tries: int = 8
     """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx after all."""
@@ -196,7 +198,7 @@ class Outcome:
 
 def outcome_of(answer: Answer, known: Known, law: OutcomeLaw) -> Outcome:
     """Return what the answer means, given what is known of the site."""
-    row = next(row for row in _TABLE if row.takes(answer, known, law))
+    row = next(row for row in TABLE if row.takes(answer, known, law))
     kind = row.kind
     if kind is None:
         kind = kept_outcome(known.copy_status or 404, law).kind
@@ -317,7 +319,7 @@ class _OutcomeRow(NamedTuple):
     meaning: str
 
 
-_TABLE = (
+TABLE = (
     # As with Scrapy's own middleware: someone else's component did not want it asked.
     _OutcomeRow("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
     # A loop, more hops than anyone means, a target that cannot be asked: as 404.

@@ -1,80 +1,122 @@
 """How long a server asks to be left alone.
 
 Sources: RFC 9110, section 10.2.3 (``Retry-After = HTTP-date / delay-seconds``) and 5.6.7
-(``HTTP-date``, whose obsolete forms a recipient has to accept as well). Where there is none, the
-drafts of "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers): until the 6th
-``RateLimit-Reset`` and ``RateLimit-Remaining``, in the 7th ``RateLimit: limit=…, remaining=…,
-reset=…``, since then ``RateLimit: "policy";r=…;t=…``. In all of them ``Retry-After`` goes before,
-and the time is in seconds from now. They say what a refusal means, and are none by themselves: an
-answer that is well may have them, too.
+(``HTTP-date``, whose obsolete forms a recipient has to accept as well). Seen beside these, and
+clear: seconds since 1970 (or milliseconds), ISO 8601 dates and durations, a number with its unit.
+
+Where there is none that can be read, the drafts of "RateLimit header fields for HTTP"
+(draft-ietf-httpapi-ratelimit-headers): until the 6th ``RateLimit-Reset`` and
+``RateLimit-Remaining``, in the 7th ``RateLimit: limit=…, remaining=…, reset=…``, since then
+``RateLimit: "policy";r=…;t=…``. In all of them ``Retry-After`` goes before, and the time is in
+seconds from now. An answer that is well may have them, too, and says so how much is left.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import timezone
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-# A fraction is none of the grammar, but what is meant by it is clear; it is rounded up.
-_DELAY_SECONDS = re.compile(r"([0-9]{1,18})(?:\.(0*)([0-9]*))?")
+    Header = Callable[[str], bytes | None]
+
+_DELAY_SECONDS = re.compile(r"([0-9]{1,18})(?:\.([0-9]*))?")
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_WITH_UNIT = re.compile(
+    r"([0-9]{1,9}) ?(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)\.?"
+)
+_DURATION = re.compile(
+    r"p(?:([0-9]{1,9})d)?(?:t(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})(?:\.[0-9]+)?s)?)?"
+)
 _LONGEST = 100  # characters; a date has up to 40
 _QUOTED = re.compile(r'"[^"]*"')
 _PARAMETER = re.compile(r"([a-z]{1,10}) *= *([0-9]{1,18})")
 _LONGEST_RATE_LIMIT = 1_000  # characters; a handful of policies
-_DATES = 1_000_000_000.0  # from here on a number of seconds is a date; nobody means 30 years
+# From here on a number is a date: nobody means 30 years. Of three digits more it is milliseconds.
+_DATES, _NO_DATES = 1e9, 1e11
+_RESOLUTION = 1.0  # seconds; of two dates that are both cut to the second
 
 
-def wait_asked_for(header: Callable[[str], bytes | None], now: float) -> tuple[float | None, str]:
-    """Return the seconds that an answer asks for, and the header that does, for a log.
+class AskedFor(NamedTuple):
+    """What an answer asks for."""
+
+    seconds: float | None
+    """Above zero; None: nothing, though a header may be there."""
+    said: str
+    """The header that counts, in a line for a log; empty: there is none."""
+    unreadable: str = ""
+    """A ``Retry-After`` that is none, as received."""
+
+
+def wait_asked_for(header: Header, now: float) -> AskedFor:
+    """Return the seconds that an answer asks for, by its own clock where it has one.
 
     Args:
         header: returns the value of a header by name, if there is one.
-        now: seconds since the epoch.
-
-    Returns:
-        Seconds, above zero, or None; and the header in a line. It may be there and ask for nothing.
+        now: seconds since the epoch, against which dates are measured if the answer has none.
     """
+    unreadable = ""
     value = header("Retry-After")
     if value is not None:
-        return parse_retry_after(value, now), f"Retry-After: {value.decode('latin-1')}"
+        text = value.decode("latin-1")
+        seconds = _read(text, now, header)
+        if seconds is not None:
+            return AskedFor(seconds if seconds > 0 else None, f"Retry-After: {text}")
+        unreadable = text
     value = header("RateLimit")
     if value is not None:
-        return _of_policies(value.decode("latin-1"), now), f"RateLimit: {value.decode('latin-1')}"
+        text = value.decode("latin-1")
+        waits = (wait for left, wait in _policies(text, now) if not left)
+        return AskedFor(max(waits, default=0.0) or None, f"RateLimit: {text}", unreadable)
     value = header("RateLimit-Reset")
     if value is None:
-        return None, ""
-    reset, left = value.decode("latin-1").strip(), header("RateLimit-Remaining")
-    is_left = left is not None and left.strip().isdigit() and int(left.strip()[:18]) > 0
-    seconds = None if is_left or not reset.isascii() else _until_reset(reset, now)
-    return seconds, f"RateLimit-Reset: {reset}"
+        return AskedFor(None, f"Retry-After: {unreadable}" if unreadable else "", unreadable)
+    reset, remaining = value.decode("latin-1").strip(), header("RateLimit-Remaining")
+    seconds = None if _number(remaining) else _until_reset(reset, now)
+    return AskedFor(seconds, f"RateLimit-Reset: {reset}", unreadable)
 
 
-def _of_policies(value: str, now: float) -> float | None:
-    """Return the longest time until a quota is there again of which nothing is left."""
+def quota_of(header: Header, now: float) -> tuple[int, float] | None:
+    """Return how many requests are left, and the seconds until there are more; None: it is unsaid.
+
+    Args:
+        header: of an answer that is well; returns the value of a header by name.
+        now: seconds since the epoch.
+    """
+    value = header("RateLimit")
+    if value is None:
+        left, wait = _number(header("RateLimit-Remaining")), header("RateLimit-Reset")
+        seconds = None if wait is None else _until_reset(wait.decode("latin-1").strip(), now)
+        return None if left is None or seconds is None else (left, seconds)
+    said = [(left, wait) for left, wait in _policies(value.decode("latin-1"), now) if wait]
+    known = [(left, wait) for left, wait in said if left is not None]
+    return min(known, key=lambda one: (one[0], -one[1]), default=None)
+
+
+def _number(value: bytes | None) -> int | None:
+    text = b"" if value is None else value.strip()
+    return int(text[:18]) if text.isdigit() else None
+
+
+def _policies(value: str, now: float) -> Iterator[tuple[int | None, float]]:
+    """Yield what is left of each quota, if it says so, and the seconds until it is whole again."""
     if len(value) > _LONGEST_RATE_LIMIT:
-        return None
+        return
     text = _QUOTED.sub("", value).lower()
     # The 7th draft has one policy, with commas between what is said of it.
-    policies = [text] if "reset" in text else text.split(",")
-    waits = []
-    for policy in policies:
+    for policy in [text] if "reset" in text else text.split(","):
         said: dict[str, str] = dict(_PARAMETER.findall(policy))
-        if int(said.get("r", said.get("remaining", "0"))) == 0:
-            waits.append(_until_reset(said.get("t", said.get("reset", "")), now) or 0.0)
-    return max(waits, default=0.0) or None
+        left = said.get("r", said.get("remaining"))
+        wait = _until_reset(said.get("t", said.get("reset", "")), now) or 0.0
+        yield None if left is None else int(left), wait
 
 
 def _until_reset(digits: str, now: float) -> float | None:
-    if not _DELAY_SECONDS.fullmatch(digits):
-        return None
-    seconds = parse_retry_after(digits, now) or 0.0
-    if seconds >= _DATES:  # as many servers have it, against the draft
-        seconds -= now
-    return seconds if seconds > 0 else None
+    is_number = digits.isascii() and _DELAY_SECONDS.fullmatch(digits)
+    return parse_retry_after(digits, now) if is_number else None
 
 
 def parse_retry_after(value: str | bytes | None, now: float) -> float | None:
@@ -90,17 +132,35 @@ def parse_retry_after(value: str | bytes | None, now: float) -> float | None:
     """
     if value is None:
         return None
-    text = (value.decode("latin-1") if isinstance(value, bytes) else value).strip()
+    seconds = _read(value.decode("latin-1") if isinstance(value, bytes) else value, now)
+    return seconds if seconds and seconds > 0 else None
+
+
+def _read(value: str, now: float, header: Header = lambda _: None) -> float | None:
+    """Return the seconds that a text asks for, which may have passed; None: it makes no sense."""
+    text = value.strip().lower()
     delay = _DELAY_SECONDS.fullmatch(text)
     if delay is not None:
-        return float(delay[1]) + bool(delay[3]) or None
-    if len(text) > _LONGEST:
+        # A fraction is none of the grammar, but what is meant by it is clear; it is rounded up.
+        number = float(delay[1]) + bool(delay[2] and delay[2].strip("0"))
+        moment = number / 1_000 if number >= 1_000 * _DATES else number
+        return moment - _clock(header, now) if _DATES <= moment < _NO_DATES else number
+    if len(text) > _LONGEST or not text.isascii():
         return None
-    try:
-        date = parsedate_to_datetime(text)
-        if date.tzinfo is None:  # "-0000": UTC, of no known place
-            date = date.replace(tzinfo=timezone.utc)
-        seconds = date.timestamp() - now
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return seconds if seconds > 0 else None
+    if found := _WITH_UNIT.fullmatch(text):
+        return float(found[1]) * _UNITS[text[len(found[1]) :].strip()[0]]
+    if (found := _DURATION.fullmatch(text)) and text[-1] not in "pt":
+        days, hours, minutes, seconds = (float(one or 0) for one in found.groups())
+        return days * 86_400 + hours * 3_600 + minutes * 60 + seconds
+    date = read_date(text, IN_TAGS)
+    return None if date is None else date.timestamp() - _clock(header, now)
+
+
+def _clock(header: Header, now: float) -> float:
+    """Return what time it was for the server as it answered, as far as that is known."""
+    value = header("Date")
+    date = None if value is None else read_date(value.decode("latin-1"), IN_TAGS)
+    if date is None:
+        return now
+    # How long the answer lay in caches (RFC 9111, section 5.1).
+    return date.timestamp() + (_number(header("Age")) or 0) - _RESOLUTION

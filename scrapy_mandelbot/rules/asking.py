@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.events import Events
     from scrapy_mandelbot.robots.outcome import Outcome
     from scrapy_mandelbot.rules.download_limits import Download
     from scrapy_mandelbot.store.contract import Copy
+    from scrapy_mandelbot.telling import Events
 
 _SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
 
@@ -144,7 +144,7 @@ class RobotsAsker:
         return response.status
 
     def _asked(self, url: str, response: Response, download: Download) -> Asked:
-        retry_after, _ = wait_asked_for(response.headers.get, self._now())
+        retry_after = wait_asked_for(response.headers.get, self._now()).seconds
         # A handler that sends no signals has read on.
         too_long = len(response.body) > self._config.robots_max_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.pause import Pause, PauseLaw
+from scrapy_mandelbot.sites.pause import Pause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import LeftPause, Refusal
+    from scrapy_mandelbot.sites.pause import LeftPause
 
 MOST_REFUSED_URLS = 1_000
 """Of a site; those that were refused first are forgotten."""
@@ -56,11 +56,17 @@ _OF_A_SECTION = {
 }
 
 
-def sections_of(url: str) -> Iterator[str]:
+def sections_of(url: str, method: str = "GET") -> Iterator[str]:
     """Yield the paths of the sections in which a URL is, outermost first; not the site itself.
 
-    ``https://example.com/a/b/c?d=1`` is in ``/a/``, ``/a/b/`` and ``/a/b/c?``.
+    ``https://example.com/a/b/c?d=1`` is in ``/a/``, ``/a/b/`` and ``/a/b/c?``. What is sent by
+    another method than GET has sections of its own, as it may be refused alone: ``HEAD /``,
+    ``HEAD /a/``.
     """
+    if method != "GET":
+        yield f"{method} /"
+        yield from (f"{method} {path}" for path in sections_of(url))
+        return
     begin = url.find("/", url.find("://") + 3 if "://" in url else 0)
     if begin < 0 or "?" in url[:begin] or "#" in url[:begin]:
         return
@@ -174,13 +180,17 @@ class Sections:
             if section.probe is not None:
                 yield section.probe
 
-    def section_of(self, url: str) -> Section | None:
+    def section_of(self, url: str, method: str = "GET") -> Section | None:
         """Return the section set aside in which a URL is; None: it is in none."""
         if self._aside:
-            for path in sections_of(url):
+            for path in sections_of(url, method):
                 if path in self._aside:
                     return self._aside[path]
         return None
+
+    def of(self, request: Any) -> Section | None:
+        """Return the section set aside in which a request is, by its URL and method."""
+        return self.section_of(request.url, request.method) if self._aside else None
 
     def due(self, path: str, now: float) -> float:
         """Return when a request of the section with this path may be sent."""
@@ -191,18 +201,23 @@ class Sections:
         """Return whether the request was refused, and not answered well since."""
         return fingerprint in self._urls
 
-    def is_suspect(self, url: str, well: Container[str] = ()) -> bool:
-        """Return whether a URL is of a section that was refused since it was answered well.
+    def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
+        """Return whether a request is of a section that was refused since it was answered well.
 
         Args:
-            url: of a request.
+            request: of which the URL and the method are known.
             well: paths of sections in which something was answered well before.
         """
         sections = self._sections
         return any(
             path in sections and path not in well and sections[path].refused
-            for path in sections_of(url)
+            for path in sections_of(request.url, request.method)
         )
+
+    def times(self, fingerprint: bytes) -> int:
+        """Return how often this request was refused since it was answered well."""
+        one = self._urls.get(fingerprint)
+        return 0 if one is None else one.times
 
     def times_alone(self, fingerprint: bytes) -> int:
         """Return how often this request was refused, if the page is to blame; 0: it is not."""
@@ -225,7 +240,7 @@ class Sections:
 
     def hand_out(self, flight: Flight, now: float) -> None:
         """Note that a request goes out; where the probe of its section is due, this is it."""
-        section = self.section_of(flight.request.url)
+        section = self.of(flight.request)
         if section is not None and section.pause is not None and section.probe is None:
             section.pause.take(Fact.SENT, now)
             section.probe = flight
@@ -237,7 +252,7 @@ class Sections:
         self._since_good.clear()
         self._urls.pop(fingerprint, None)
         ended = []
-        for path in sections_of(flight.request.url):
+        for path in sections_of(flight.request.url, flight.request.method):
             section = self._sections.get(path)
             if section is None:
                 continue
@@ -298,7 +313,7 @@ class Sections:
             refusal: what is known of it.
         """
         one = self._note(fingerprint, flight.tick)
-        section = self.section_of(flight.request.url)
+        section = self.of(flight.request)
         if section is not None:
             return Blame.SECTION
         self._suspect(flight, fingerprint)
@@ -324,12 +339,24 @@ class Sections:
 
     def probe_refused(self, flight: Flight, refusal: Refusal) -> News | None:
         """Note that a request of a section set aside was refused; return what is to be told."""
-        section = self.section_of(flight.request.url)
+        section = self.of(flight.request)
         if section is None or section.pause is None or section.probe is not flight:
             return None
         section.probe = None
         news = section.pause.take(Fact.PROBE_REFUSED, refusal.now, refusal, has_served=True)
         return _OF_A_SECTION.get(news)
+
+    def give_up(self, now: float, reason: str) -> list[Section]:
+        """Ask for what is set aside once more at most; return the sections given up by this."""
+        refusal = Refusal(now, reason)
+        for one in self._urls.values():
+            one.times, one.may_go_at = one.times + self._law.tries, 0.0
+        return [
+            section
+            for section in self._aside.values()
+            if section.pause is not None
+            and section.pause.take(Fact.GIVE_UP, now, refusal) is News.GAVE_UP
+        ]
 
     def lost(self, flight: Flight, now: float) -> bool:
         """Note that a request ended and told nothing; return whether it was a section's probe."""
@@ -363,7 +390,7 @@ class Sections:
         return one
 
     def _suspect(self, flight: Flight, fingerprint: bytes) -> None:
-        for path in sections_of(flight.request.url):
+        for path in sections_of(flight.request.url, flight.request.method):
             section = self._sections.get(path)
             if section is None:
                 if len(self._sections) >= MOST_SECTIONS and not self._forget_one():

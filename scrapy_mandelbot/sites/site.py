@@ -150,7 +150,10 @@ class SiteState:
         Where a site or section is in its last round, that is one which was refused before.
         """
         route = flight.route if flight.passed is None else flight.passed
-        pause, section = self.routes.pause(route), self.sections.section_of(flight.request.url)
+        pause, section = (
+            self.routes.pause(route),
+            self.sections.of(flight.request),
+        )
         if self.routes.has_given_up(route) or (section is not None and section.is_over()):
             return True
         is_last_round = (pause is not None and pause.is_last_round) or (

@@ -12,9 +12,13 @@ from scrapy_mandelbot.throttle.site_map import in_words, key_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from scrapy import Request
+
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.sections import Section
+    from scrapy_mandelbot.telling import Event, Events
+    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
     from scrapy_mandelbot.throttle.neighbours import Neighbours
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
@@ -34,7 +38,7 @@ class Reports:
 
     def __init__(
         self,
-        tell: events.Events,
+        tell: Events,
         store: Neighbours,
         waiting: Callable[[CrawledSite], int],
         clock: Clock,
@@ -49,8 +53,45 @@ class Reports:
         tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
         tell.hear(self._ended, events.RESUMED)
 
-    def paused(
-        self, event: events.Event, site: CrawledSite, route: str, until: float, reason: str
+    def refused(
+        self, news: News, flight: RequestInFlight, reason: str, level: int | None = None
+    ) -> None:
+        """Tell what a refusal did, and have a pause that has no end kept."""
+        site, route = flight.site, flight.route
+        pause = site.routes.pause(route)
+        if news is News.SET_ASIDE:
+            seconds = flight.not_before - self._now()
+            where = in_words(site.name, route)
+            self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
+        elif pause is not None and news is News.PAUSED:
+            self.paused(events.PAUSED, site, route, pause.until, pause.reason, level=level)
+        elif pause is not None and news is News.PROLONGED:
+            self.prolonged(events.PROLONGED, site, route, pause, level=level)
+        elif news is News.GAVE_UP or news is News.ASKS_ONCE_EACH:
+            self.keep_given_up(site, route)
+            is_over = news is News.GAVE_UP
+            self.given_up(events.GIVEN_UP if is_over else events.ASKS_ONCE_EACH, site, route)
+        else:
+            self.section(news, site, flight.request)
+
+    def answered(self, news: News, site: CrawledSite, route: str, pause: Pause | None) -> None:
+        """Tell what an answer did, of a site that had this pause."""
+        if news is News.RECOVERED:
+            where = in_words(site.name, route)
+            self._tell(events.RECOVERED, site=site.name, where=where)
+        if news is News.RESUMED and pause is not None:
+            self.resumed(events.RESUMED, site, route, pause.lasted(self._now()))
+            self.slower(site, route, pause)
+
+    def paused(  # noqa: PLR0913 -- what is told
+        self,
+        event: Event,
+        site: CrawledSite,
+        route: str,
+        until: float,
+        reason: str,
+        *,
+        level: int | None = None,
     ) -> None:
         """Tell that a site is left alone from now on."""
         self._tell(
@@ -62,9 +103,18 @@ class Reports:
             reason=reason,
             tries=0,
             waiting=self._waiting(site),
+            level=level,
         )
 
-    def prolonged(self, event: events.Event, site: CrawledSite, route: str, pause: Pause) -> None:
+    def prolonged(
+        self,
+        event: Event,
+        site: CrawledSite,
+        route: str,
+        pause: Pause,
+        *,
+        level: int | None = None,
+    ) -> None:
         """Tell that a site is left alone for longer than was said, or since a former run."""
         self._tell(
             event,
@@ -75,6 +125,7 @@ class Reports:
             reason=pause.reason,
             tries=pause.failed_probes,
             end=pause.gives_up_at,
+            level=level,
         )
 
     def sections_resumed(self, site: CrawledSite, before: set[Section]) -> None:
@@ -87,14 +138,14 @@ class Reports:
                     events.SECTION_RESUMED, where=site.name, site=site.name, path=section.path
                 )
 
-    def section(self, news: News, site: CrawledSite, url: str) -> None:
+    def section(self, news: News, site: CrawledSite, request: Request) -> None:
         """Tell what a section's refusal did."""
-        section = site.sections.section_of(url)
+        section = site.sections.of(request)
         if section is None:
             return
         event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
         section.is_told = True
-        self._tell_of(
+        self.of_section(
             events.SECTION_GIVEN_UP if news is News.SECTION_GIVEN_UP else event, site, section
         )
 
@@ -112,7 +163,8 @@ class Reports:
             time=_time_in_words(waiting / recovery.rate),
         )
 
-    def _tell_of(self, event: events.Event, site: CrawledSite, section: Section) -> None:
+    def of_section(self, event: Event, site: CrawledSite, section: Section) -> None:
+        """Tell what became of a section that is set aside."""
         pause = section.pause
         assert pause is not None  # noqa: S101 -- it is set aside
         self._tell(
@@ -126,9 +178,7 @@ class Reports:
             end=pause.gives_up_at,
         )
 
-    def resumed(
-        self, event: events.Event, site: CrawledSite, route: str, paused_for: float
-    ) -> None:
+    def resumed(self, event: Event, site: CrawledSite, route: str, paused_for: float) -> None:
         """Tell that a site is asked again, after so many seconds."""
         self._tell(
             event,
@@ -139,7 +189,7 @@ class Reports:
             waiting=self._waiting(site),
         )
 
-    def given_up(self, event: events.Event, site: CrawledSite, route: str) -> None:
+    def given_up(self, event: Event, site: CrawledSite, route: str) -> None:
         """Tell that a site is not asked again in this run, but for what was never sent if so."""
         pause = site.routes.pause(route)
         assert pause is not None  # noqa: S101 -- what is given up was paused

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
+
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 FUZZ = Path(__file__).parents[2] / "fuzz"
 
@@ -45,3 +48,16 @@ def test_the_page_lists_all_targets(run):
     page = (FUZZ / "README.rst").read_text()
     listed = {line.split("``")[1] for line in page.splitlines() if line.startswith("``")}
     assert listed == set(run.targets())
+
+
+def test_another_reading_than_googles_is_noticed(run, monkeypatch):
+    """Where the package decides as another dialect does, the verdicts' target says so."""
+    function, seeds, _ = run.targets()["google-verdicts"]
+    parse = RobotsTxt.parse
+    monkeypatch.setattr(
+        RobotsTxt, "parse", lambda body, *, dialect, **limits: parse(body, dialect="rep1994")
+    )
+    found = {
+        run.broken(function, seed)[0] for seed in [*seeds, *map(bytes, product(range(9), repeat=3))]
+    }
+    assert any(kind.startswith("AssertionError at verdicts_invariants.py") for kind in found)

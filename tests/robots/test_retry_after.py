@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.robots.retry_after import parse_retry_after, wait_asked_for
+from scrapy_mandelbot.robots.retry_after import parse_retry_after, quota_of, wait_asked_for
 
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
 
@@ -30,6 +30,19 @@ CASES = [
     pytest.param("1e3", None, id="an exponent"),
     pytest.param("3." + "0" * 9000 + "1", 4.0, id="a long fraction"),
     pytest.param("soon", None, id="a word"),
+    pytest.param("8 seconds", 8.0, id="seconds, in words"),
+    pytest.param("2 Minutes", 120.0, id="minutes"),
+    pytest.param("1h", 3600.0, id="an hour"),
+    pytest.param("2 days", 172_800.0, id="days"),
+    pytest.param("8 months", None, id="a unit that is none"),
+    pytest.param("PT5M", 300.0, id="ISO 8601: a duration"),
+    pytest.param("P1DT2H3M4.5S", 93_784.0, id="a long one"),
+    pytest.param("P", None, id="a duration of nothing"),
+    pytest.param("PT", None, id="another"),
+    pytest.param("1994-11-06T08:50:37Z", 60.0, id="ISO 8601: a date"),
+    pytest.param("1994-11-06 09:50:37+01:00", 60.0, id="with a space, and a zone"),
+    pytest.param("1795363345", 1_795_363_345 - NOW, id="seconds since 1970"),
+    pytest.param("1795363345000", 1_795_363_345 - NOW, id="milliseconds since 1970"),
     pytest.param("", None, id="empty"),
     pytest.param(None, None, id="absent"),
     pytest.param("9" * 18, float("9" * 18), id="absurd, capped by the law"),
@@ -84,7 +97,58 @@ def test_ratelimit_headers_say_how_long_where_retry_after_does_not(headers, seco
         value = headers.get(name)
         return None if value is None else value.encode("latin-1")
 
-    found, said = wait_asked_for(header, 1_000_000_040.0)
-    assert found == seconds
+    asked = wait_asked_for(header, 1_000_000_040.0)
+    assert asked.seconds == seconds
     known = {"Retry-After", "RateLimit", "RateLimit-Reset"} & headers.keys()
-    assert bool(said) == bool(known)
+    assert bool(asked.said) == bool(known)
+
+
+def headers_of(**headers):
+    named = {name.replace("_", "-"): value.encode() for name, value in headers.items()}
+    return named.get
+
+
+AT = "Sun, 06 Nov 1994 08:50:37 GMT"  # by the server's clock, which is 2 minutes fast
+CLOCKS = [
+    pytest.param({"Retry_After": "Sun, 06 Nov 1994 08:50:45 GMT", "Date": AT}, 9.0, id="HTTP date"),
+    pytest.param({"Retry_After": "1994-11-06T08:50:45Z", "Date": AT}, 9.0, id="ISO date"),
+    pytest.param({"Retry_After": "8", "Date": AT}, 8.0, id="seconds need no clock"),
+    pytest.param(
+        {"Retry_After": "Sun, 06 Nov 1994 08:51:45 GMT", "Date": AT, "Age": "60"},
+        9.0,
+        id="it lay in a cache",
+    ),
+    pytest.param(
+        {"Retry_After": "Sun, 06 Nov 1994 08:49:45 GMT", "Date": "noon"}, 8.0, id="no such date"
+    ),
+    pytest.param({"Retry_After": "soon", "RateLimit": '"a";r=0;t=4'}, 4.0, id="it can be read"),
+    pytest.param({"Retry_After": "soon", "RateLimit_Reset": "4"}, 4.0, id="the older form"),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), CLOCKS)
+def test_a_date_is_measured_by_the_clock_of_who_names_it(headers, seconds):
+    """By the answer's own ``Date``: both are cut to the second, so one more is never early."""
+    asked = wait_asked_for(headers_of(**headers), NOW)
+    assert asked.seconds == seconds
+    assert asked.unreadable == ("soon" if headers["Retry_After"] == "soon" else "")
+
+
+QUOTAS = [
+    pytest.param({"RateLimit": '"a";r=12;t=4'}, (12, 4.0), id="draft 10"),
+    pytest.param({"RateLimit": '"a";r=12;t=4, "b";r=2;t=9'}, (2, 9.0), id="the least"),
+    pytest.param({"RateLimit": '"a";r=0;t=4, "b";r=0;t=9'}, (0, 9.0), id="the longest of those"),
+    pytest.param({"RateLimit": "limit=20, remaining=5, reset=3"}, (5, 3.0), id="draft 7"),
+    pytest.param({"RateLimit_Remaining": "3", "RateLimit_Reset": "7"}, (3, 7.0), id="draft 6"),
+    pytest.param({"RateLimit": '"a";t=4'}, None, id="no r"),
+    pytest.param({"RateLimit": '"a";r=4'}, None, id="no t"),
+    pytest.param({"RateLimit_Remaining": "3"}, None, id="no reset"),
+    pytest.param({"RateLimit_Remaining": "x", "RateLimit_Reset": "7"}, None, id="no number"),
+    pytest.param({}, None, id="absent"),
+]
+
+
+@pytest.mark.parametrize(("headers", "quota"), QUOTAS)
+def test_what_is_left_of_a_quota_is_read_from_good_answers(headers, quota):
+    """How many requests, and the seconds until there are more."""
+    assert quota_of(headers_of(**headers), NOW) == quota

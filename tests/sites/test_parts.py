@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from flights import flight_to
+from flights import Page, flight_to
 
 from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import News
@@ -208,7 +208,7 @@ def test_a_good_probe_ends_it(parts):
     parts.hand_out(probe, 1001)
     assert parts.answered(probe, b"/shelf/1", 1002)[0].path == "/shelf/"
     assert list(parts.set_aside()) == []
-    assert not parts.is_suspect("https://example.com/shelf/2")
+    assert not parts.is_suspect(Page("https://example.com/shelf/2"))
 
 
 def test_after_six_failed_probes_what_was_never_sent_goes_once(parts):
@@ -353,7 +353,7 @@ def test_only_so_many_sections_are_suspected(parts):
         refused(parts, f"/{number}/{number}/{number}?q", 6 + number)
     assert len(parts) <= MOST_REFUSED_URLS + MOST_SECTIONS
     assert [one.path for one in parts.set_aside()] == ["/shelf/"]
-    assert parts.is_suspect(f"https://example.com/{3 * MOST_SECTIONS - 1}/new")
+    assert parts.is_suspect(Page(f"https://example.com/{3 * MOST_SECTIONS - 1}/new"))
 
 
 def test_sections_that_are_set_aside_are_bounded_as_well(parts):

@@ -12,6 +12,7 @@ from math import floor, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.audit.visits import ALLOWED, ROBOTS_TXT, UNKNOWN
+from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ class Law(NamedTuple):
 
     resolution: float
     """Seconds that the log's clock tells apart."""
-    refusals: frozenset[int] = frozenset({503, 429})
+    refusals: frozenset[int] = frozenset(PAUSE_STATUSES)
     """Statuses that say: not now."""
     retry_after: float | None = None
     """Seconds that a refusal asks for where the log does not tell; None: not known."""

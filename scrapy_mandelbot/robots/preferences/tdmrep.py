@@ -22,6 +22,9 @@ BYTES_LIMIT = 512_000
 MOST_RULES = 10_000
 """Rules of a file that are read."""
 _CONTENT_LIMIT = 4_096  # characters of a policy's URL
+_MANY = 32  # rules; fewer are looked through
+_LOOKED_AT = 32  # characters of a location, for what tells it from others
+_GRAM = 3  # characters
 
 _BETWEEN = re.compile(r"[\s,]*")
 _START = re.compile(r"\s*\[")
@@ -42,10 +45,11 @@ class TdmRule(NamedTuple):
 class TdmFile:
     """A site's ``tdmrep.json``. No body raises: what cannot be read says nothing."""
 
-    __slots__ = ("problem", "rules")
+    __slots__ = ("_index", "problem", "rules")
 
     def __init__(self, rules: tuple[TdmRule, ...], problem: str = "") -> None:
         self.rules = rules
+        self._index: dict[str, list[int]] = {}
         self.problem = problem
         """Why the file, or what follows its rules, cannot be read; ``""``: it can."""
 
@@ -80,17 +84,44 @@ class TdmFile:
         parts = split_url(url) if self.rules else None
         if parts is None:
             return NOTHING_SAID
-        target = normalise(parts[1])
-        for rule in self.rules:
-            if rule.pattern.matches(target):
-                statements = tdm_statements(rule.reservation, "tdmrep.json", rule.line)
-                terms = (
-                    (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),)
-                    if rule.policy
-                    else ()
-                )
-                return Usage(statements, terms)
-        return NOTHING_SAID
+        found = self._first(normalise(parts[1]))
+        if found == len(self.rules):
+            return NOTHING_SAID
+        rule = self.rules[found]
+        statements = tdm_statements(rule.reservation, "tdmrep.json", rule.line)
+        terms = (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),) if rule.policy else ()
+        return Usage(statements, terms)
+
+    def _first(self, target: str) -> int:
+        """Return the number of the first rule that matches; of none, how many there are."""
+        rules, first = self.rules, len(self.rules)
+        if first < _MANY:
+            return next((n for n, one in enumerate(rules) if one.pattern.matches(target)), first)
+        self._index = self._index or _by_gram(rules)
+        ends = range(_GRAM + 1)
+        grams = {target[at : at + end] for at in range(len(target)) for end in ends}
+        for gram in self._index.keys() & grams:
+            for number in self._index[gram]:
+                if number >= first:
+                    break
+                if rules[number].pattern.matches(target):
+                    first = number
+        return first
+
+
+def _by_gram(rules: tuple[TdmRule, ...]) -> dict[str, list[int]]:
+    """Return the numbers of rules, each by some characters in a row that all its matches have.
+
+    Of those in a rule's longest literal, the ones that the fewest rules before it go by.
+    """
+    index: dict[str, list[int]] = {}
+    for number, (pattern, *_) in enumerate(rules):
+        literal = max(pattern.head, pattern.guard, key=len)[-_LOOKED_AT:]
+        size = min(_GRAM, len(literal))
+        grams = [literal[at : at + size] for at in range(len(literal) - size + 1)]
+        fewest = min(grams, key=lambda gram: len(index.get(gram, ())))
+        index.setdefault(fewest, []).append(number)
+    return index
 
 
 def _rule(value: object, line: int) -> TdmRule | None:

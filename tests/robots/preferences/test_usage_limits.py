@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from scrapy_mandelbot.robots.preferences import TdmFile, page_usage
 from scrapy_mandelbot.robots.preferences.in_pages import MOST_HEADERS
 from scrapy_mandelbot.robots.preferences.tdmrep import _CONTENT_LIMIT, BYTES_LIMIT, MOST_RULES
+from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
 from scrapy_mandelbot.robots.tags.head import HEAD_LIMIT, METAS_LIMIT, license_links
 from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT
 
@@ -49,3 +52,22 @@ def test_so_much_of_a_tdm_file_is_read():
     many = TdmFile.parse(json.dumps([{"location": "/a"}] * (MOST_RULES + 1)).encode())
     assert len(many.rules) == MOST_RULES
     assert many.problem
+
+
+@pytest.mark.parametrize(
+    "location", ["/a*b%d", "/*page%d*x", "/page%d", "/*aa%d", "/%d/*x/", "/*%d$", "/a%d*b*c"]
+)
+def test_of_a_long_tdm_file_few_rules_are_tried(location, monkeypatch):
+    """A page is decided without each of 10,000 patterns being matched."""
+    asked = []
+    matches = Pattern.matches
+    monkeypatch.setattr(
+        Pattern, "matches", lambda pattern, target: asked.append(1) or matches(pattern, target)
+    )
+    rules = [{"location": location % number, "tdm-reservation": 1} for number in range(9_999)]
+    rules.append({"location": "/*", "tdm-reservation": 0})
+    file = TdmFile.parse(json.dumps(rules, separators=(",", ":")).encode())
+    assert len(file.rules) == MOST_RULES
+    page = "https://example.com/a/page12/bb/c?id=4711"
+    assert file.usage(page).answer("tdm") in {"allowed", "disallowed"}
+    assert len(asked) < 300

@@ -87,6 +87,18 @@ def test_no_tdm_file_raises(body):
         assert isinstance(file.usage(url), Usage)
 
 
+@given(
+    st.lists(st.text("/ab*$", max_size=6).map("/".__add__) | st.just("*"), max_size=80),
+    st.text("/ab", max_size=12),
+)
+def test_the_first_rule_of_a_tdm_file_decides(locations, path):
+    """However many there are: as when each is tried in turn."""
+    rules = [{"location": one, "tdm-policy": str(n)} for n, one in enumerate(locations)]
+    file = TdmFile.parse(json.dumps(rules).encode())
+    first = [rule.policy for rule in file.rules if rule.pattern.matches(f"/{path}")][:1]
+    assert [terms.url for terms in file.usage(f"/{path}").terms] == first
+
+
 @given(TEXTS)
 def test_content_usage_is_read_as_rfc_9651_says(value):
     """A word is a key whose last value is the token y or n; what cannot be parsed has none."""
