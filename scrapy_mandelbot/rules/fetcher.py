@@ -293,18 +293,22 @@ class RobotsFetcher:
     def _remember(self, site: str, outcome: Outcome, body: bytes, until: float) -> SiteRules:
         bodies = {OutcomeKind.RULES: body, OutcomeKind.FORBID_ALL: _FORBID_ALL}
         body = bodies.get(outcome.kind, b"")
-        robots = RobotsTxt.parse(
-            body, dialect=self._config.dialect, max_bytes=self._config.robots_max_bytes
-        )
+        config = self._config
+        robots = RobotsTxt.parse(body, dialect=config.dialect, max_bytes=config.robots_max_bytes)
         parser: RobotParser | None = MandelbotRobotParser(robots)
         if self._parser_class is not MandelbotRobotParser:
             parser = self._parse(site, body)
             of_parser = getattr(parser, "robots", None)
             robots = of_parser if isinstance(of_parser, RobotsTxt) else robots
-        is_unasked = outcome.kind is OutcomeKind.UNASKED
         rules = SiteRules(
-            *(site, outcome, robots, None if is_unasked else parser, until),
-            cites_inside=self._config.private_hosts,
+            *(
+                site,
+                outcome,
+                robots,
+                None if outcome.kind is OutcomeKind.UNASKED else parser,
+                until,
+            ),
+            cites_inside=config.private_hosts,
         )
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
