@@ -300,16 +300,9 @@ class RobotsFetcher:
             parser = self._parse(site, body)
             of_parser = getattr(parser, "robots", None)
             robots = of_parser if isinstance(of_parser, RobotsTxt) else robots
-        rules = SiteRules(
-            *(
-                site,
-                outcome,
-                robots,
-                None if outcome.kind is OutcomeKind.UNASKED else parser,
-                until,
-            ),
-            cites_inside=config.private_hosts,
-        )
+        decides = None if outcome.kind is OutcomeKind.UNASKED else parser
+        inside = config.private_hosts
+        rules = SiteRules(site, outcome, robots, decides, until, cites_inside=inside)
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 
