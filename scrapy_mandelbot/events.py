@@ -90,6 +90,17 @@ SECTION_PROLONGED = Event(
     "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
     " at %(end)s unless it answers)",
 )
+REFUSES_ROBOTS = _warning(
+    "%(where)s%(path)s %(reason)s (%(waiting)s queued). It is left alone until %(until)s, and asked"
+    " once an hour then: say who you are, ask its owner, or pay (docs/says_no.rst)",
+    stats=("mandelbot/pause/refuses_robots",),
+    signal=signals.site_refuses_robots,
+    heard=("site", "reason", "until"),
+)
+REFUSES_ROBOTS_STILL = _warning(
+    "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
+    stats=("mandelbot/pause/sections_given_up",),
+)
 SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
 ASKS_ONCE_EACH = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"

@@ -31,10 +31,10 @@ MOST_MODULES = 214
 MOST_LINES = 43_500
 LINES_OF_A_MODULE = 450
 LONGER = {
-    "events.py": 490,
-    "queue/site_queue.py": 499,
+    "events.py": 501,
+    "queue/site_queue.py": 498,
     "store/sqlite.py": 457,
-    "throttle/throttle.py": 517,
+    "throttle/throttle.py": 511,
 }
 METHODS_OF_A_CLASS = 25
 MORE: dict[str, int] = {}

@@ -20,13 +20,12 @@ from scrapy_mandelbot.job.job_file import JobLock, as_ours, connect_to_read, rea
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.queue.names import parts_of_name
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, cut, joined
 from scrapy_mandelbot.robots.shown import without_credentials
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.throttle.site_map import in_words, key_of, split_key
+from scrapy_mandelbot.throttle.site_map import in_words, key_of, parts_of_name, split_key
 
 if TYPE_CHECKING:
     import sqlite3

@@ -10,9 +10,8 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_scheduler import JobScheduler
-from scrapy_mandelbot.queue.names import queue_name
 from scrapy_mandelbot.queue.site_queue import SiteQueue
-from scrapy_mandelbot.throttle.site_map import key_of, site_of_request
+from scrapy_mandelbot.throttle.site_map import key_of, queue_name, site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

@@ -16,7 +16,6 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.queue.names import parts_of_name, queue_name
 from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage
 from scrapy_mandelbot.robots.origins import site_of
@@ -24,7 +23,7 @@ from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
-from scrapy_mandelbot.throttle.site_map import key_of, split_key
+from scrapy_mandelbot.throttle.site_map import key_of, parts_of_name, queue_name, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -60,6 +60,16 @@ class Flight:
         return f"<Flight of {self.request} {origin}>"
 
 
+class Admission(Enum):
+    """Whether a request on its way may leave for its site."""
+
+    GO = "go"
+    PAUSED = "paused"
+    """The site is paused, or asked by another request just now."""
+    NO_TURN = "no turn"
+    """It is not the request's turn at the pace of the site."""
+
+
 class End(Enum):
     """A way in which a request ends; the value is its name in stats, metrics and reports."""
 

@@ -103,6 +103,7 @@ class Lengths:
 
 _GROWTH = 3.0  # of the pause, for each failed probe
 _TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
+_HOUR, _HOURS = 3_600.0, 2  # between probes of what refuses robots, and how many fail
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,13 @@ class PauseLaw:
     def of_a_part(self) -> PauseLaw:
         """The law for a part of a site that is well else."""
         return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
+
+    @cached_property
+    def of_robots(self) -> PauseLaw:
+        """The law for a site, or a part of it, that refuses robots."""
+        return PauseLaw(
+            _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False, asks_once=False
+        )
 
 
 class LeftPause(NamedTuple):

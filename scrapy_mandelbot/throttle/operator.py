@@ -30,9 +30,10 @@ class Operator:
         """Return how many requests the queues hold of sites that are shut, and of given up ones."""
         now, shut, given_up = self._now(), 0, 0
         for site, route, section, count in self._throttle.queues.lines():
-            if site.is_shut(now, route) or site.sections.due(section, now) > now:
+            is_over = site.routes.has_given_up(route) or site.sections.is_hopeless(section)
+            if is_over or site.is_shut(now, route) or site.sections.due(section, now) > now:
                 shut += count
-                given_up += count * site.routes.has_given_up(route)
+                given_up += count * is_over
         return shut, given_up
 
     def shut(self) -> set[str]:

@@ -15,9 +15,9 @@ from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.sites.flight import Admission
 from scrapy_mandelbot.sites.pause import Refusal
 from scrapy_mandelbot.sites.pause_table import News
-from scrapy_mandelbot.sites.site import Admission
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims, NoClaims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
@@ -151,7 +151,8 @@ class Throttle:
         self._look_for_lost(site)
         if site in self.again:
             return False
-        if site.scout is None and site.routes.has_given_up(route):
+        is_over = site.sections.is_over(section)
+        if is_over or (site.scout is None and site.routes.has_given_up(route)):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
         due = max(site.due(now, route), site.sections.due(section, now))
@@ -369,22 +370,15 @@ class Throttle:
         self._count(events.HANDED_ON)
         flight.site.sections.forget(self._fingerprint(flight.request))
 
-    def send_back(self, flight: RequestInFlight) -> Request:
+    def send_back(self, flight: RequestInFlight, event: events.Event = events.BOUNCED) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
-        self._count(events.BOUNCED)
+        self._count(event)
         not_before = flight.not_before
         if flight.passed != flight.route:  # the queue would hand it out again at once
             now = self._now()
             soon = now + TRY_ANOTHER_AFTER
             not_before = max(not_before, min(flight.site.pause_due(now, flight.route), soon))
         request = self.in_flight.send_back(flight, not_before)
-        self.ended(flight)
-        return request
-
-    def send_back_for_its_turn(self, flight: RequestInFlight) -> Request:
-        """Return a request that came at a time at which it is not its turn, to send it back."""
-        self._count(events.TURN_MISSED)
-        request = self.in_flight.send_back(flight)
         self.ended(flight)
         return request
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.queue.names import parts_of_name, queue_name
+from scrapy_mandelbot.throttle.site_map import parts_of_name, queue_name
 
 KEYS = ["https://a.example", "http://[::1]:80", "https://a.example|http://p:1", "data://"]
 
