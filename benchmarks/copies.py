@@ -31,10 +31,10 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import StatsCollector
 
 from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.sqlite import SqliteStore
+from scrapy_mandelbot.telling import Events
 
 HERE = Path(__file__).parent
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", HERE.parents[1] / "shared" / "corpus"))

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
-from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
+from scrapy_mandelbot.sites.probe import (
+    MOST_LOOKED_THROUGH,
+    choose_probe,
+    looked_through,
+    may_ask_again,
+)
 from scrapy_mandelbot.sites.site import SiteState
 
 if TYPE_CHECKING:
@@ -56,7 +61,7 @@ class SiteAndQueue:
         most, number = looked_through(site), 0
         if most > 1:
             chosen = self._probe(most)
-            if chosen is None and site.well_url:
+            if chosen is None and may_ask_again(site):
                 self.crawl.send_again(site.well_url)
                 return None
             number = chosen or 0

@@ -44,7 +44,11 @@ VARIANTS = {
     "stock": {"ROBOTSTXT_OBEY": True},
     "package": {"ADDONS": {f"{PACKAGE}.Addon": 500}, "ROBOTSTXT_OBEY": True},
 }
-VARIANTS["annotate"] = {**VARIANTS["package"], "MANDELBOT_PURPOSE": "train-ai"}
+VARIANTS["annotate"] = {
+    **VARIANTS["package"],
+    "MANDELBOT_PURPOSE": "train-ai",
+    "MANDELBOT_USAGE": "annotate",
+}
 VARIANTS["obey"] = {**VARIANTS["annotate"], "MANDELBOT_USAGE": "obey"}
 VARIANTS["ledger"] = VARIANTS["annotate"]
 VARIANTS["watched"] = VARIANTS["package"]

@@ -13,7 +13,7 @@ from scrapy_mandelbot.events import JOB_REQUEST_UNREADABLE, REQUESTS_ENDED, REQU
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.sites.flight import LOST, End
-from scrapy_mandelbot.throttle.throttle import SitePausedError
+from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:

@@ -314,7 +314,7 @@ def _wrong_orders(project: Project) -> Iterator[Mistake]:
 
 
 def _no_purpose(project: Project) -> Iterator[Mistake]:
-    if project.config.usage == "obey" and not project.config.purposes:
+    if project.settings.get("MANDELBOT_USAGE") == "obey" and not project.config.purposes:
         yield Mistake(
             logging.WARNING,
             "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"

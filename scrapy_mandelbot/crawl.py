@@ -19,8 +19,12 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config
+<<<<<<< HEAD
 from scrapy_mandelbot.events import ROBOTS_READ, Events
 from scrapy_mandelbot.robots.preferences import stated_terms
+=======
+from scrapy_mandelbot.events import ROBOTS_READ
+>>>>>>> main
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
@@ -33,6 +37,7 @@ from scrapy_mandelbot.sites.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
+from scrapy_mandelbot.telling import Events
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 from scrapy_mandelbot.throttle.operator import Operator, Patience
 from scrapy_mandelbot.throttle.other_crawls import OtherCrawls
@@ -76,6 +81,16 @@ class KeptJob(Protocol):
         """Have something called before each commit; what it puts is in it."""
 
 
+class KeptLedger(Protocol):
+    """As much of a ledger as a report tells of it."""
+
+    def told(self) -> dict[str, Any]:
+        """Return its ``path``, how many ``lines`` it has, and its ``head``."""
+
+    def close(self, reason: str) -> dict[str, Any]:
+        """Write its last line, if that is not there, and return the same."""
+
+
 class Crawl:
     """What the package's components of one crawler share.
 
@@ -113,6 +128,8 @@ class Crawl:
         self.patience = Patience(crawler, self.config, self.throttle, self.operator, self.clock)
         self.job: KeptJob | None = None
         """What is kept in one file, with all that a run does; None: there is no such job."""
+        self.ledger: KeptLedger | None = None
+        """The ledger of the crawl, if it has one."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()

@@ -1,52 +1,17 @@
 """What is told of a crawl: one table of events, each with its log line, its stats and its signal.
 
-The documents' tables of stats and signals are checked against this one. Text of the web is made
-harmless and short here, so that no caller has to think of it.
+The documents' tables of stats and signals are checked against this one.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.clock import clock_time, moment
-from scrapy_mandelbot.robots.shown import printable, shown
 from scrapy_mandelbot.sites.flight import IN_ACCOUNT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, eq=False)
-class Event:
-    """Something that happens in a crawl, and is told."""
-
-    text: str = ""
-    """Of its log line, with the names of its values; ``""``: there is none."""
-    level: int = logging.INFO
-    stats: tuple[str, ...] = ()
-    """Each grows by one."""
-    sums: tuple[tuple[str, str], ...] = ()
-    """Stats that grow by one of its values, and the name of that; by 0 none does."""
-    families: tuple[tuple[str, str], ...] = ()
-    """Stats that grow by one and are named after a value: how each begins, and the name of that."""
-    signal: object | None = None
-    heard: tuple[str, ...] = ()
-    """The values that come with the signal, by name."""
-
-    @cached_property
-    def in_text(self) -> tuple[str, ...]:
-        """The values that its log line has, by name."""
-        return tuple(re.findall(r"%\((\w+)\)", self.text))
-
+from scrapy_mandelbot.telling import Event
 
 _warning = partial(Event, level=logging.WARNING)
 _error = partial(Event, level=logging.ERROR)
@@ -355,6 +320,10 @@ USAGE_ITEM_DROPPED = Event(
     signal=signals.usage_disallowed,
     heard=USAGE_REQUEST_DROPPED.heard,
 )
+USAGE_ITEMS_KEPT = _warning(
+    "Kept %(items)s of pages whose owners refuse the use: MANDELBOT_USAGE = 'annotate' drops none",
+    sums=(("mandelbot/usage/items_against", "count"),),
+)
 TDM_ASKED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
 TERMS_STATED = Event(
     "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing is paid or"
@@ -362,9 +331,11 @@ TERMS_STATED = Event(
     stats=("mandelbot/usage/terms_stated",),
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
-LEDGER_LACKS = _error("The ledger lacks %(count)d lines that could not be written")
+LEDGER_CLOSED = Event(
+    "The ledger %(path)s has %(lines)s lines; the hash of the last is %(head)s; %(missing)s missing"
+)
 LEDGER_FAILED = _error(
-    "The ledger has no line of %(url)s: %(error)s. Further such lines are only counted",
+    "The ledger lacks a line: %(error)s. Further such lines are only counted",
     stats=("mandelbot/ledger/failed",),
 )
 REQUESTS_ENDED = Event(
@@ -397,105 +368,3 @@ CLOCKS_DIFFER = _warning(
 
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
 """All of them, by name."""
-
-
-class Events:
-    """Tells log, stats and signal handlers of a crawl what happens."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._hearers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
-        self._places: set[tuple[str, int]] = set()
-        """Files and lines of which an error was told; as many as the code has that raise."""
-
-    def hear(self, call: Callable[[Mapping[str, Any]], None], *events: Event) -> None:
-        """Have the values of such events told to a callable that raises nothing, before the log."""
-        for event in events:
-            self._hearers.setdefault(event, []).append(call)
-
-    def tell_error(self, event: Event, error: BaseException, **values: Any) -> None:
-        """Tell of an error with its traceback, once a run for each place that raises one.
-
-        Args:
-            event: that it happened.
-            error: what was raised.
-            values: of the event.
-        """
-        place = _place_of(error)
-        if place in self._places:
-            self.count(event, **values)
-            return
-        self._places.add(place)
-        self.tell(event, exc_info=(type(error), error, error.__traceback__), **values)
-
-    def tell(
-        self, event: Event, *, exc_info: Any = None, level: int | None = None, **values: Any
-    ) -> None:
-        """Tell of an event.
-
-        Args:
-            event: which one.
-            exc_info: of an error that belongs to it, as ``logging`` takes it.
-            level: of the log, in place of the event's own.
-            values: its values by name; ``since``, ``until``, ``next`` and ``end`` are seconds
-                since the epoch.
-        """
-        self.count(event, **values)
-        told: dict[str, Any] = {}
-        level = event.level if level is None else level
-        if event.text and logger.isEnabledFor(level):
-            told = {name: _loggable(name, values[name]) for name in event.in_text}
-            arguments = (told,) if told else ()
-            extra = {"spider": self._crawler.spider}
-            logger.log(level, event.text, *arguments, exc_info=exc_info, extra=extra)
-        if event.signal is not None:
-            heard = {
-                name: told[name] if name == "reason" and told else _heard(name, values[name])
-                for name in event.heard
-            }
-            self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
-
-    def count(self, event: Event, **values: Any) -> None:
-        """Count an event of which no line and no signal tells, or not this time."""
-        inc_value = self._crawler.stats.inc_value
-        for stat in event.stats:
-            inc_value(stat)
-        for stat, name in event.sums:
-            if values[name]:
-                inc_value(stat, values[name])
-        for beginning, name in event.families:
-            inc_value(f"{beginning}{values[name]}")
-        for hear in self._hearers.get(event, ()):
-            hear(values)
-
-
-def _place_of(error: BaseException) -> tuple[str, int]:
-    """Return the file and the line that have raised an error."""
-    traceback = error.__traceback__
-    if traceback is None:
-        return type(error).__qualname__, 0
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
-
-
-_TIMES = frozenset({"since", "until", "next", "end"})
-_COUNTED = {"waiting": "request", "tries": "failed probe"}
-_WHOLE = frozenset({"request", "verdict"})
-"""Of the crawl's own words, and what its operator searches for: they are not cut."""
-
-
-def _loggable(name: str, value: Any) -> Any:
-    if name in _TIMES:
-        return clock_time(value)
-    if name in _COUNTED:
-        return f"{value:,} {_COUNTED[name]}{'' if value == 1 else 's'}"
-    if name in _WHOLE:
-        return printable(str(value))
-    return value if isinstance(value, (int, float)) else shown(str(value))
-
-
-def _heard(name: str, value: Any) -> Any:
-    if name == "until":
-        return moment(value)
-    return shown(value) if name == "reason" else value

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.events import Event
+    from scrapy_mandelbot.telling import Event
 
 _HEADERS = (b"X-Robots-Tag", b"Robots-Tag")
 _TOLD_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites

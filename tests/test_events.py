@@ -11,17 +11,16 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.clock import clock_time, moment
 from scrapy_mandelbot.events import (
     EVENTS,
     FORBIDDEN,
     PAUSED,
     RESUMED,
     SITEMAP_READ,
-    Events,
-    clock_time,
-    moment,
 )
 from scrapy_mandelbot.sites.flight import End
+from scrapy_mandelbot.telling import Events
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")

@@ -10,7 +10,7 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.purposes.ledger_file import kept_copy, lines_of
 from scrapy_mandelbot.robots.origins import without_user
-from scrapy_mandelbot.robots.preferences.ledger import VERSION, disagreements, read_line
+from scrapy_mandelbot.robots.preferences.ledger import VERSION, Chain, disagreements, read_line
 from scrapy_mandelbot.robots.reports import ledger_report as reports
 from scrapy_mandelbot.store.memory import Recent
 
@@ -39,8 +39,8 @@ def _why(job: Invocation, ledger: Path) -> Result:
     wanted = without_user(job.args[1])
     found = [
         entry
-        for _, entry in _entries(job, ledger)
-        if entry and entry["url"] == wanted and entry.get("version") == VERSION
+        for *_, entry in _entries(job, ledger)
+        if entry and entry.get("url") == wanted and entry.get("version") in (1, VERSION)
     ]
     report = {"ledger": str(ledger), "pages": found}
     if not found:
@@ -50,17 +50,22 @@ def _why(job: Invocation, ledger: Path) -> Result:
 
 def _verify(job: Invocation, ledger: Path) -> Result:
     copies = _Copies(ledger)
-    lines = 0
+    chain, known_head = Chain(), "".join(job.args[1:2]).lower()
+    lines = written_after = 0
+    has_head = False
     wrong: list[dict[str, Any]] = []
     different = 0
-    for number, entry in _entries(job, ledger):
+    for number, line, entry in _entries(job, ledger):
         lines += 1
-        problems = (
+        problems = chain.problems(line, entry)
+        problems += (
             ["it is no line of a ledger"] if entry is None else disagreements(entry, copies.get)
         )
+        written_after += has_head
+        has_head = has_head or chain.head == known_head
         different += bool(problems)
         if problems and len(wrong) < _MOST_TOLD:
-            url = None if entry is None else entry["url"]
+            url = None if entry is None else entry.get("url")
             wrong.append({"line": number, "url": url, "problems": problems})
     report = {
         "ledger": str(ledger),
@@ -68,16 +73,22 @@ def _verify(job: Invocation, ledger: Path) -> Result:
         "agree": lines - different,
         "disagree": different,
         "disagreements": wrong,
+        "head": chain.head,
+        "known_head": known_head or None,
+        "has_known_head": has_head if known_head else None,
+        "written_after": written_after,
+        "open_runs": chain.open_runs,
     }
-    return Result(3 if different else 0, report, reports.verify_text(report, job.terminal.paint))
+    is_wrong = different or (known_head and not has_head)
+    return Result(3 if is_wrong else 0, report, reports.verify_text(report, job.terminal.paint))
 
 
-def _entries(job: Invocation, ledger: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield the lines with their numbers; None: one that cannot be read."""
+def _entries(job: Invocation, ledger: Path) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:
+    """Yield the lines with their numbers, as they stand and read; None: one cannot be."""
     for number, line in enumerate(lines_of(ledger), start=1):
         if number % 1_000 == 0:
             job.terminal.progress(f"{number:,} lines")
-        yield number, read_line(line)
+        yield number, line, read_line(line)
 
 
 class _Copies:

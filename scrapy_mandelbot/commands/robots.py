@@ -10,7 +10,7 @@ Usage::
     scrapy robots sitemaps FILE|URL|- [--read]
     scrapy robots cache list|show URL|drop URL|drop --all
     scrapy robots job JOBDIR|URL#NAME [requeue [SITE]]
-    scrapy robots ledger why URL|verify [--file FILE]
+    scrapy robots ledger why URL|verify [HEAD] [--file FILE]
     scrapy robots identity new KEY|directory KEY... --host HOST [--output FILE]|check URL
                                    |page [--address IP]... [--output FILE]
     scrapy robots audit ACCESS_LOG|-... --agent NAME [--robots-txt FILE|URL]... [--delay SECONDS]
@@ -104,7 +104,8 @@ class Command(ScrapyCommand):
             "sitemaps: which a file cites, and with --read what is in them. "
             "cache: the copies of robots.txt files that the project keeps. "
             "job: what waits in a job, by site and why; requeue: have paused sites asked again. "
-            "ledger: why a page was fetched, and whether every line is decided alike again. "
+            "ledger: why a page was fetched; verify: whether each line is as it was written, and is"
+            " decided alike again. "
             "identity: a key to sign requests with, the directory and the page by which sites know"
             " the robot. "
             "audit: whether a robot was polite, as a server's access log has it. "

@@ -42,7 +42,7 @@ VERBS = {
     "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), ("text", "json")),
     "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), ("text", "json")),
     "job": Verb("JOBDIR|URL#NAME [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
-    "ledger": Verb("why URL|verify", 1, 2, frozenset({"file"}), ("text", "json")),
+    "ledger": Verb("why URL|verify [HEAD]", 1, 2, frozenset({"file"}), ("text", "json")),
     "identity": Verb(
         *("new KEY|directory KEY... --host HOST|check URL|page", 1, None),
         *(frozenset({"host", "output", "address"}), ("text", "json")),
@@ -95,7 +95,7 @@ def _check_words(args: list[str], count: int, opts: Namespace) -> None:
         _check_identity_use(args[1], count, opts)
     if args[0] == "job" and args[2:3] not in ([], ["requeue"]):
         raise UsageError(f"it is: scrapy robots job {VERBS['job'].takes}")
-    if args[0] == "ledger" and {"why": 1, "verify": 0}.get(args[1]) != count:
+    if args[0] == "ledger" and count not in {"why": {1}, "verify": {0, 1}}.get(args[1], ()):
         raise UsageError(f"it is: scrapy robots ledger {VERBS['ledger'].takes}")
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.store.sqlite_file import upgrade
+from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,6 @@ UPGRADES = (
 
 _PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
 _BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
-_LASTING_FAULTS = ("malformed", "not a database", "no such table", "no such column")
 
 
 class CorruptError(CannotKeepError):
@@ -150,21 +149,14 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
         CannotKeepError: it cannot be opened.
     """
     with as_ours():
-        # One thread uses it at a time, though `scrapy shell` may set it up in another.
-        database = sqlite3.connect(
-            path, timeout=_BUSY, isolation_level=None, check_same_thread=False
+        return open_file(
+            path,
+            UPGRADES,
+            lambda database: _version(database, path),
+            busy=_BUSY,
+            is_synced=is_synced,
+            page_size=_PAGE,
         )
-    try:
-        with as_ours():
-            database.text_factory = lambda octets: octets.decode("utf-8", "backslashreplace")
-            database.execute(f"PRAGMA page_size = {_PAGE}")
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
-            upgrade(database, UPGRADES, lambda: _version(database, path))
-    except CannotKeepError:
-        database.close()
-        raise
-    return database
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
@@ -219,8 +211,4 @@ def as_ours() -> Iterator[None]:
 
 def our_error(error: sqlite3.Error) -> CannotKeepError:
     """Return what is raised for an error of SQLite."""
-    # SQLite reports by OperationalError what may pass: locked, full, read-only.
-    is_lasting = not isinstance(error, sqlite3.OperationalError) or any(
-        fault in str(error) for fault in _LASTING_FAULTS
-    )
-    return (CorruptError if is_lasting else CannotKeepError)(str(error))
+    return (CannotKeepError if may_pass(error) else CorruptError)(str(error))

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import scrapy.signals
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_mandelbot import engine
+from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import LEDGER_FAILED, LEDGER_LACKS, LEDGER_WRITTEN, USAGE_READ
+from scrapy_mandelbot.events import (
+    LEDGER_CLOSED,
+    LEDGER_FAILED,
+    LEDGER_WRITTEN,
+    USAGE_ITEMS_KEPT,
+    USAGE_READ,
+)
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile
 from scrapy_mandelbot.purposes.tdm_files import SiteTdm, TdmFiles
 from scrapy_mandelbot.robots.origins import without_user
@@ -24,13 +33,19 @@ from scrapy_mandelbot.robots.preferences import (
     with_tdm_file,
     words_of,
 )
-from scrapy_mandelbot.robots.preferences.ledger import FetchRecord, RulesInForce, line_of
+from scrapy_mandelbot.robots.preferences.ledger import (
+    FetchRecord,
+    RulesInForce,
+    digest_of,
+    entry_of,
+)
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import is_own
 from scrapy_mandelbot.store.memory import Recent
-from scrapy_mandelbot.throttle.site_map import site_of_request
+from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -85,15 +100,16 @@ class CrawlUsage:
         self._tdm = TdmFiles(crawler, self.crawl) if _OF_TDM & {*self.purposes} else None
         self._before: WeakKeyDictionary[Request, Before] = WeakKeyDictionary()
         self._of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
-        self._ledger: LedgerFile | None = None
-        self._missing = 0
-        """Lines that the disk did not take."""
-        self._kept: Recent[tuple[Any, str]] = Recent(KEPT_LIMIT)
+        self.ledger: CrawlLedger | None = None
+        self.kept_against = 0
+        """Items that are kept though the use of their pages is refused."""
         self._silent: Recent[float] = Recent(KEPT_LIMIT)
         """Until when sites are not asked again for a robots.txt that is not obeyed."""
         if self.is_wanted and config.ledger is not None:
             with refusing(crawler):
-                self._ledger = _opened(config.ledger)
+                self.ledger = CrawlLedger(crawler, config.ledger, MANDELBOT_USAGE=self.mode)
+            self.crawl.ledger = self.ledger
+        if self.is_wanted:
             crawler.signals.connect(self._close, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -177,8 +193,33 @@ class CrawlUsage:
         if self.mode != "off":
             request.meta["usage"] = self._of_request[request] = usage
             self._count(request, usage, of_images=is_image(response))
-        if self._ledger is not None:
-            self._note(request, response, words, usage, before)
+        if self.ledger is not None and self.ledger.has_answer(request, response):
+            fetched = self._record(request, words, usage)._replace(
+                status=response.status,
+                is_image=is_image(response),
+                is_cached="cached" in response.flags,
+                body=digest_of(response.body),
+            )
+            self.ledger.note_page(fetched, before)
+
+    def not_fetched(self, request: Request, known: Usage) -> None:
+        """Note in the ledger that a page is not asked for, because of its use."""
+        before = self._before.pop(request, None)
+        if self.ledger is not None and before is not None:
+            words = words_of((), b"", self.crawl.agents.of(request))
+            self.ledger.note_page(self._record(request, words, known), before)
+
+    def _record(self, request: Request, words: PageWords, usage: Usage) -> FetchRecord:
+        return FetchRecord(
+            url=without_user(request.url),
+            time=moment(self.crawl.now()).isoformat(timespec="milliseconds"),
+            status=None,
+            agent=self.crawl.agents.of(request),
+            words=words,
+            usage=usage,
+            rules=None,
+            purposes=self.purposes,
+        )
 
     def usage_of(self, request: Request | None) -> Usage | None:
         """Return what was said of the page that a request has fetched; None: it is not known."""
@@ -196,70 +237,130 @@ class CrawlUsage:
             terms=bool(usage.terms),
         )
 
-    # The ledger.
+    def _close(self, reason: str) -> None:
+        if self.ledger is not None:
+            self.ledger.close(reason)
+        if count := self.kept_against:
+            items = f"{count:,} item{'' if count == 1 else 's'}"
+            self.crawl.events.tell(USAGE_ITEMS_KEPT, items=items, count=count)
 
-    def _note(
-        self,
-        request: Request,
-        response: Response,
-        words: PageWords,
-        usage: Usage,
-        before: Before,
-    ) -> None:
-        if self._ledger is None:
-            return
+
+class CrawlLedger:
+    """The lines that one run of a crawl adds to its ledger."""
+
+    def __init__(self, crawler: Crawler, path: str, **settings: object) -> None:
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        self._file = _opened(path)
+        self._run = token_hex(8)
+        self._lines = self._missing = 0
+        """Lines of this run, and those that the disk did not take."""
+        self._is_open = True
+        self._kept: Recent[tuple[Any, str]] = Recent(KEPT_LIMIT)
+        self._answered: WeakSet[Request] = WeakSet()
+        crawler.signals.connect(self._heard, signal=scrapy.signals.response_downloaded)
+        crawler.signals.connect(self._begin, signal=scrapy.signals.spider_opened)
+        self._settings = settings
+
+    def _begin(self) -> None:
+        self._note({"event": "run", "settings": {**_in_force(self._crawler), **self._settings}})
+
+    def _heard(self, request: Request) -> None:
+        self._answered.add(request)
+
+    def has_answer(self, request: Request, response: Response) -> bool:
+        """Return whether a server, or a cache, gave a response, and not a component."""
+        if REFUSAL_FLAG in response.flags:
+            return False
+        return request in self._answered or "cached" in response.flags
+
+    def note_page(self, page: FetchRecord, before: Before) -> None:
+        """Note that a page was fetched, or was not because of the use that is made of it."""
         try:
             rules = None if before.rules is None else self._rules_in_force(before.rules)
-            tdm = None if before.tdm is None else self._kept_tdm(request, before.tdm)
-            page = FetchRecord(
-                url=without_user(request.url),
-                time=moment(self.crawl.now()).isoformat(timespec="milliseconds"),
-                status=response.status,
-                agent=self.crawl.agents.of(request),
-                words=words,
-                usage=usage,
-                rules=rules,
-                tdm_digest=tdm,
-                purposes=self.purposes,
-                is_image=is_image(response),
-                is_cached="cached" in response.flags,
-            )
-            self._ledger.write(line_of(page))
+            tdm = before.tdm
+            of_tdm = None if tdm is None else self._digest(f"tdm {id(tdm)}", tdm, tdm.body)
         except OSError as error:
-            self._missing += 1
-            url = without_user(request.url)
-            tell = self.crawl.events.tell if self._missing == 1 else self.crawl.events.count
-            tell(LEDGER_FAILED, url=url, error=str(error))
+            self._failed(error)
         else:
-            self.crawl.events.count(LEDGER_WRITTEN)
+            self._note(entry_of(page._replace(rules=rules, tdm_digest=of_tdm)))
+
+    def note_items(self, url: str, kept: int, dropped: int, why: UsageRefusal | None) -> None:
+        """Note how many items of a page were handed on, and how many were not, and why."""
+        said = None if why is None else shown(str(why))
+        line = {"event": "items", "url": url, "kept": kept, "dropped": dropped, "why": said}
+        self._note(line)
+
+    def close(self, reason: str) -> dict[str, Any]:
+        """Write the last line, if there is none yet; return the path, lines and head."""
+        if self._is_open:
+            end = {"event": "end", "reason": reason, "lines": self._lines - 1}
+            self._note({**end, "missing": self._missing})
+            self._is_open = False
+            self._file.close()
+            self._crawl.events.tell(LEDGER_CLOSED, **self.told())
+        return self.told()
+
+    def told(self) -> dict[str, Any]:
+        """Return the path, how many lines the file has, and the hash of the last one."""
+        return {
+            "path": str(self._file.path),
+            "lines": self._file.lines,
+            "head": self._file.head,
+            "missing": self._missing,
+        }
+
+    def _note(self, entry: dict[str, Any]) -> None:
+        if not self._is_open:
+            return
+        time = moment(self._crawl.now()).isoformat(timespec="milliseconds")
+        try:
+            self._file.write({"run": self._run, "time": time, **entry})
+        except OSError as error:
+            self._failed(error)
+        else:
+            self._lines += 1
+            self._crawl.events.count(LEDGER_WRITTEN)
+
+    def _failed(self, error: OSError) -> None:
+        self._missing += 1
+        events = self._crawl.events
+        (events.tell if self._missing == 1 else events.count)(LEDGER_FAILED, error=str(error))
+        if self._missing == 1 and self._crawl.config.ledger_required:
+            engine.close_spider(self._crawler, "ledger_not_saved")
 
     def _rules_in_force(self, rules: SiteRules) -> RulesInForce:
         return RulesInForce(
             rules.robots,
             self._digest(rules.site, rules, rules.robots.body),
-            self.crawl.config.robots_max_bytes,
+            self._crawl.config.robots_max_bytes,
             rules.outcome.case,
             isinstance(rules.parser, MandelbotRobotParser),
         )
-
-    def _kept_tdm(self, request: Request, tdm: SiteTdm) -> str:
-        return self._digest(f"tdm {site_of_request(request)}", tdm, tdm.body)
 
     def _digest(self, key: str, holder: Any, body: bytes) -> str:
         """Return the digest of a copy that is kept beside the ledger: once for each holder."""
         known = self._kept.get(key)
         if known is not None and known[0]() is holder:
             return known[1]
-        digest = self._ledger.keep(body) if self._ledger is not None else ""
+        digest = self._file.keep(body)
         self._kept.put(key, (ref(holder), digest), _ENTRY_SIZE + len(key))
         return digest
 
-    def _close(self) -> None:
-        if self._ledger is not None:
-            self._ledger.close()
-            self._ledger = None
-        if self._missing > 1:
-            self.crawl.events.tell(LEDGER_LACKS, count=self._missing)
+
+def _in_force(crawler: Crawler) -> dict[str, object]:
+    """Return what decides which pages are fetched, and what is done with them."""
+    config = Crawl.of(crawler).config
+    return {
+        "made_by": f"scrapy-mandelbot {__version__}, Scrapy {scrapy.__version__}",
+        "USER_AGENT": shown(str(crawler.settings["USER_AGENT"])),
+        "ROBOTSTXT_OBEY": config.obey,
+        "MANDELBOT_DIALECT": config.dialect.name,
+        "MANDELBOT_PURPOSE": list(config.purposes),
+        "MANDELBOT_USAGE_UNKNOWN": config.usage_unknown,
+        "MANDELBOT_ROBOT_TAGS": config.robot_tags,
+        "MANDELBOT_PACE": config.pace,
+    }
 
 
 def _opened(path: str) -> LedgerFile:

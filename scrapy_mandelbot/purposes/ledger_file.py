@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.preferences.ledger import digest_of, read_line
+from scrapy_mandelbot.robots.preferences.ledger import NO_LINE, digest_of, line_of, read_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +24,9 @@ _BLOCK = 65_536  # bytes read at a time, backwards
 
 
 class LedgerFile:
-    """A ledger that is appended to. Holds nothing in memory but the file's descriptor.
+    """A ledger that is appended to. Holds nothing in memory but the hash of its last line.
+
+    Processes may share it, but on Windows.
 
     Raises:
         OSError: from any method, as the disk has it.
@@ -30,10 +34,17 @@ class LedgerFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.lines = 0
+        """How many it has."""
+        self.head = NO_LINE
+        """The hash of the last one."""
+        self._size = 0
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            torn = mend(self._file)
+            with self._alone():
+                torn = mend(self._file)
+                self._look_at_end()
         except OSError:
             os.close(self._file)
             raise
@@ -42,12 +53,49 @@ class LedgerFile:
                 "The last line of %s was broken off: its %d bytes are taken away", self.path, torn
             )
 
-    def write(self, line: bytes) -> None:
+    def write(self, entry: dict[str, Any]) -> None:
         """Append a line, all of it or nothing."""
-        written = os.write(self._file, line)
-        if written != len(line):  # the disk is full: half a line is none
-            os.ftruncate(self._file, os.fstat(self._file).st_size - written)
-            raise OSError(f"{self.path}: {written} of {len(line)} bytes could be written")
+        with self._alone():
+            if os.fstat(self._file).st_size != self._size:  # another process has written
+                self._look_at_end()
+            line = line_of(entry, self.lines + 1, self.head)
+            written = os.write(self._file, line)
+            if written != len(line):  # the disk is full: half a line is none
+                os.ftruncate(self._file, self._size)
+                raise OSError(f"{self.path}: {written} of {len(line)} bytes could be written")
+            self._size += written
+            self.lines += 1
+            self.head = digest_of(line[:-1])
+
+    def _look_at_end(self) -> None:
+        """Find out the number and the hash of the last line."""
+        self._size = os.fstat(self._file).st_size
+        if not self._size:
+            self.lines, self.head = 0, NO_LINE
+            return
+        start = _last_line(self._file, self._size - 1)
+        os.lseek(self._file, start, os.SEEK_SET)
+        line = b""
+        while piece := os.read(self._file, _BLOCK):
+            line += piece
+        self.head = digest_of(line[:-1])
+        number = (read_line(line) or {}).get("number")
+        # Lines of version 1 have no number.
+        self.lines = number if isinstance(number, int) else sum(1 for _ in lines_of(self.path))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Have no other process write at the same time."""
+        if sys.platform == "win32":  # pragma: no cover
+            yield
+            return
+        import fcntl  # noqa: PLC0415 - not there on Windows
+
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def keep(self, body: bytes) -> str:
         """Keep a copy, if it is not there yet, and return its SHA-256."""

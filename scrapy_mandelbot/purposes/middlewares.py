@@ -9,6 +9,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot.events import USAGE_ITEM_DROPPED, USAGE_REQUEST_DROPPED
 from scrapy_mandelbot.purposes.crawl_usage import CrawlUsage, is_image
+from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES, Usage, stated_terms
 from scrapy_mandelbot.sites.flight import End
 
@@ -62,6 +63,7 @@ class UsageMiddleware:
                 statement=refusal.statement,
             )
             usage.crawl.fates[request] = End.USE
+            usage.not_fetched(request, known)
             raise IgnoreRequest(f"Its use is disallowed: {refusal}")
 
     async def process_response(self, request: Request, response: Response) -> Response:
@@ -95,14 +97,14 @@ class TermsMiddleware:
 
 
 class UsageObeyingMiddleware:
-    """Drops the items of pages whose use is refused. Order 39.
+    """Drops the items of pages whose use is refused, or counts them. Order 39.
 
-    It is a spider middleware, and there only with ``MANDELBOT_USAGE = "obey"`` and a purpose.
+    It is a spider middleware, and there only with a purpose or a ledger.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._usage = CrawlUsage.of(crawler)
-        if not self._usage.is_wanted or self._usage.mode != "obey":
+        if not self._usage.is_wanted:
             raise NotConfigured
 
     @classmethod
@@ -112,42 +114,73 @@ class UsageObeyingMiddleware:
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Drop the items of a page whose use is refused."""
-        refusal = self._refusal(response)
-        for output in result:
-            if refusal is None or self._may_pass(output, response, refusal):
-                yield output
+        items = _ItemsOfPage(self._usage, response)
+        try:
+            for output in result:
+                if output is None or isinstance(output, Request) or items.may_pass(output):
+                    yield output
+        finally:
+            items.note()
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Drop the items of a page whose use is refused."""
-        refusal = self._refusal(response)
-        async for output in result:
-            if refusal is None or self._may_pass(output, response, refusal):
-                yield output
+        items = _ItemsOfPage(self._usage, response)
+        try:
+            async for output in result:
+                if output is None or isinstance(output, Request) or items.may_pass(output):
+                    yield output
+        finally:
+            items.note()
 
-    def _refusal(self, response: Response) -> UsageRefusal | None:
-        request = response.request
-        if request is None or _is_exempt(self._usage, request):
-            return None
-        # The meta has it too, but the spider may have changed that.
-        known = self._usage.usage_of(request) or response.meta.get("usage")
-        if not isinstance(known, Usage):
-            return None
-        return self._usage.refusal(known, of_images=is_image(response))
 
-    def _may_pass(self, output: Any, response: Response, refusal: UsageRefusal) -> bool:
-        if output is None or isinstance(output, Request):
+class _ItemsOfPage:
+    """The items of one page: which of them pass, and how many did."""
+
+    def __init__(self, usage: CrawlUsage, response: Response) -> None:
+        self._usage = usage
+        self._response = response
+        self._kept = self._dropped = 0
+        self._refusal: UsageRefusal | None = None
+
+    def may_pass(self, item: Any) -> bool:
+        """Return whether an item is handed on; it is counted either way."""
+        usage, response = self._usage, self._response
+        if not self._kept and not self._dropped:
+            self._refusal = self._why()
+        if self._refusal is None or usage.mode != "obey":
+            usage.kept_against += self._refusal is not None
+            self._kept += 1
             return True
-        self._usage.crawl.events.tell(
+        self._dropped += 1
+        usage.crawl.events.tell(
             USAGE_ITEM_DROPPED,
             what="item",
             response=response,
-            output=output,
-            statement=refusal.statement,
-            why=refusal,
+            output=item,
+            statement=self._refusal.statement,
+            why=self._refusal,
         )
         return False
+
+    def _why(self) -> UsageRefusal | None:
+        usage, response = self._usage, self._response
+        request = response.request
+        if request is None or usage.mode == "off" or _is_exempt(usage, request):
+            return None
+        # The meta has it too, but the spider may have changed that.
+        known = usage.usage_of(request) or response.meta.get("usage")
+        if not isinstance(known, Usage):
+            return None
+        return usage.refusal(known, of_images=is_image(response))
+
+    def note(self) -> None:
+        """Have the ledger say how many items there were."""
+        ledger = self._usage.ledger
+        if ledger is not None and (self._kept or self._dropped):
+            url = without_user(self._response.url)
+            ledger.note_items(url, self._kept, self._dropped, self._refusal)
 
 
 def terms_of(response: Response) -> str | None:

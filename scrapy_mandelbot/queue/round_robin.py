@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from heapq import heapify, heappop, heappush
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from scrapy import Request
 
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.throttle.site_map import CrawledSite
+
+
+_LOOK_AGAIN = 1.0  # seconds
 
 
 class Delayed:
@@ -130,6 +134,31 @@ class Line:
         return f"<Line {self.name!r}>"
 
 
+class Lines(dict[tuple[str, str, str, str], Line]):
+    """The lines of a queue, by site, route, slot and section, and by site."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_site: dict[CrawledSite, list[Line]] = {}
+
+    def of(self, site: CrawledSite) -> Sequence[Line]:
+        """Return those of a site, as they came."""
+        return self._by_site.get(site, ())
+
+    def add(self, line: Line) -> None:
+        """Note one more."""
+        self[line.site.name, line.route, line.slot, line.section] = line
+        self._by_site.setdefault(line.site, []).append(line)
+
+    def drop(self, line: Line) -> None:
+        """Forget one of them: a crawl may come by a million sites."""
+        del self[line.site.name, line.route, line.slot, line.section]
+        lines = self._by_site[line.site]
+        lines.remove(line)
+        if not lines:
+            del self._by_site[line.site]
+
+
 class RoundRobin:
     """The lines, by the activity of their slots.
 
@@ -141,6 +170,9 @@ class RoundRobin:
         self._activity = activity
         self._by_slot: dict[str, dict[Line, None]] = {}  # whose last turn is longest ago first
         self._standing: dict[int, dict[Line, None]] = {}  # activity -> lines, in order
+        self._waits_for_an_end: set[Line] = set()
+        """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
+        self._looked_again_at = -inf
 
     def __len__(self) -> int:
         return sum(map(len, self._by_slot.values()))
@@ -158,6 +190,7 @@ class RoundRobin:
     def leave(self, line: Line) -> None:
         """Let a line take part no longer."""
         self.step_out(line)
+        self._waits_for_an_end.discard(line)
         line.has_joined = False
         lines = self._by_slot[line.slot]
         del lines[line]
@@ -183,8 +216,10 @@ class RoundRobin:
         del lines[line]
         lines[line] = None
 
-    def step_out(self, line: Line) -> None:
-        """Have a line wait for something."""
+    def step_out(self, line: Line, *, until_an_end: bool = False) -> None:
+        """Have a line wait for something, or until a request in flight has ended."""
+        if until_an_end:
+            self._waits_for_an_end.add(line)
         activity = line.activity
         if activity is None:
             return
@@ -219,8 +254,16 @@ class RoundRobin:
             else:
                 there[line] = None
 
-    def may_stand(self, lines: Iterable[Line]) -> None:
-        """Have lines that had to wait stand again; those that stand keep their place."""
-        for line in lines:
+    def look_again(self, now: float) -> bool:
+        """Let lines stand whose wait may have ended without a word; return whether there are any.
+
+        Every end is told, but that of a request which some middleware swallowed.
+        """
+        if not self._waits_for_an_end or now < self._looked_again_at + _LOOK_AGAIN:
+            return False
+        self._looked_again_at = now
+        for line in self._waits_for_an_end:
             if line.activity is None:
                 self.stand(line)
+        self._waits_for_an_end.clear()
+        return True

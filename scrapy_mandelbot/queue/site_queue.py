@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -16,12 +14,16 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
+<<<<<<< HEAD
 from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage
+=======
+from scrapy_mandelbot.queue.round_robin import Delayed, Line, Lines, RoundRobin
+from scrapy_mandelbot.queue.storage import RequestStorage, Storage, warn_of_lost
+>>>>>>> main
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
+from scrapy_mandelbot.sites.probe import look_for_probe, looked_through
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import key_of, parts_of_name, queue_name, split_key
 
@@ -34,12 +36,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
-logger = logging.getLogger(__name__)
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
-_LOOK_AGAIN = 1.0  # seconds
 _ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
-_NAMED = 10  # of the requests that are lost
 
 
 class SiteQueue:
@@ -111,11 +110,7 @@ class SiteQueue:
         self._delayed = Delayed(self._crawl.clock, self._wait_is_over)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
-        self._lines: dict[tuple[str, str, str, str], Line] = {}
-        self._by_site: dict[CrawledSite, list[Line]] = {}
-        self._waits_for_an_end: set[Line] = set()
-        """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
-        self._looked_again_at = -inf
+        self._lines = Lines()
         self._names_left = frozenset(startprios or ())
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
         self._dormant = deque(self._storage)
@@ -211,7 +206,7 @@ class SiteQueue:
     def close(self) -> dict[str, list[int]]:
         """Close all, and return the state that a queue of either kind can be built from."""
         self._end_delays()
-        self._warn_of(self._storage.put_down())
+        warn_of_lost(self._crawler, self._storage.put_down())
         return self._storage.close()
 
     def count_ready(self) -> int:
@@ -240,7 +235,7 @@ class SiteQueue:
 
     def waiting(self, site: CrawledSite) -> int:
         """Return how many requests for the site it holds."""
-        return sum(map(self._length, self._by_site.get(site, ())))
+        return sum(map(self._length, self._lines.of(site)))
 
     def rouse_some(self, most: int) -> bool:
         """Let so much of what a former run has left take part; return whether there is more."""
@@ -259,13 +254,13 @@ class SiteQueue:
 
     def site_changed(self, site: CrawledSite) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
-        for line in self._by_site.get(site, ()):
+        for line in self._lines.of(site):
             if line.activity is None and line.name in self._storage:
                 self._round_robin.stand(line)
 
     def end_delays(self, site: CrawledSite) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
-        lines = {one for one in self._by_site.get(site, ()) if self._delayed.length(one)}
+        lines = {one for one in self._lines.of(site) if self._delayed.length(one)}
         if lines:
             for line, request in self._delayed.take(lines):
                 self._wait_is_over(line, request)
@@ -280,17 +275,16 @@ class SiteQueue:
 
     def delayed_of(self, site: CrawledSite) -> int:
         """Return how many requests of a site wait for a time of their own."""
-        return sum(map(self._delayed.length, self._by_site.get(site, ())))
+        return sum(map(self._delayed.length, self._lines.of(site)))
 
     def leave(self, site: CrawledSite) -> tuple[list[str], list[Request]]:
         """Forget what waits of a site; return its lines, and the requests that were delayed."""
-        lines = self._by_site.pop(site, [])
+        lines = tuple(self._lines.of(site))
         taken = [request for _, request in self._delayed.take(set(lines))] if lines else []
         for line in lines:
             if line.has_joined:
                 self._round_robin.leave(line)
-            self._waits_for_an_end.discard(line)
-            del self._lines[site.name, line.route, line.slot, line.section]
+            self._lines.drop(line)
         return [line.name for line in lines], taken
 
     # The rest is the queue's own.
@@ -333,8 +327,7 @@ class SiteQueue:
 
     def _add_line(self, line: Line) -> Line:
         line.is_ours = line.name not in self._names_left
-        self._lines[line.site.name, line.route, line.slot, line.section] = line
-        self._by_site.setdefault(line.site, []).append(line)
+        self._lines.add(line)
         return line
 
     def _length(self, line: Line) -> int:
@@ -346,14 +339,8 @@ class SiteQueue:
             return
         if line.has_joined:
             self._round_robin.leave(line)
-            self._waits_for_an_end.discard(line)
-        if self._delayed.length(line):
-            return
-        del self._lines[line.site.name, line.route, line.slot, line.section]
-        lines = self._by_site[line.site]
-        lines.remove(line)
-        if not lines:
-            del self._by_site[line.site]
+        if not self._delayed.length(line):
+            self._lines.drop(line)
 
     def _line_for(self, request: Request, site: CrawledSite, route: str, slot: str) -> Line:
         """Return the line of a request: of its section, where that is set aside."""
@@ -396,18 +383,7 @@ class SiteQueue:
             self._come_back(line, request)
 
     def _tell_lost(self) -> None:
-        self._warn_of(list(self.drain()))
-
-    def _warn_of(self, lost: list[Request]) -> None:
-        """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
-        if lost:
-            some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
-            logger.warning(
-                "%d requests are not in JOBDIR, as they cannot be written to disk (is each callback"
-                " a method of the spider?), and are lost: %s%s",
-                *(len(lost), some, ", …" if len(lost) > _NAMED else ""),
-                extra={"spider": self._crawler.spider},
-            )
+        warn_of_lost(self._crawler, list(self.drain()))
 
     def _next_line(self) -> Line | None:
         """Return the line whose turn it is; those that must wait step out."""
@@ -417,37 +393,22 @@ class SiteQueue:
             if line is None:
                 if self._dormant:
                     self._rouse(_ROUSED)
-                elif not self._look_again():
+                elif not round_robin.look_again(self._crawl.now()):
                     return None
             elif not (
                 line.site.is_plain
                 or self._throttle.may_hand_out(line.site, line.route, line.section)
             ):
-                round_robin.step_out(line)
-                if next(line.site.awaited(), None) is not None:
-                    self._waits_for_an_end.add(line)
+                awaits = next(line.site.awaited(), None) is not None
+                round_robin.step_out(line, until_an_end=awaits)
             elif (
                 line.activity
                 and line.activity >= limits[line.slot]
                 and self._in_flight.is_full(line.slot)
             ):
-                round_robin.step_out(line)
-                self._waits_for_an_end.add(line)
+                round_robin.step_out(line, until_an_end=True)
             else:
                 return line
-
-    def _look_again(self) -> bool:
-        """Let lines stand whose wait may have ended without a word.
-
-        Every end is told, but that of a request which some middleware swallowed.
-        """
-        now = self._crawl.now()
-        if not self._waits_for_an_end or now < self._looked_again_at + _LOOK_AGAIN:
-            return False
-        self._looked_again_at = now
-        self._round_robin.may_stand(self._waits_for_an_end)
-        self._waits_for_an_end.clear()
-        return True
 
     def _choose(self, line: Line) -> Request | None:
         """Take the request of a line that may go next; None: it waits after all.
@@ -470,29 +431,15 @@ class SiteQueue:
             line: of a paused site.
             most: how many requests are looked through at first.
         """
-        fingerprint_of = self._crawler.request_fingerprinter.fingerprint
-        looked_at: list[Request] = []
-        chosen: int | None = None
-        while chosen is None and len(looked_at) < MOST_LOOKED_THROUGH:
-            some = self._take(line, most)
-            if not some:
-                break
-            chosen = choose_probe(line.site, some, fingerprint_of, line.route)
-            if chosen is not None:
-                chosen += len(looked_at)
-            looked_at += some
-            most = len(looked_at)
+        chosen, looked_at = look_for_probe(
+            line.site,
+            line.route,
+            lambda more: self._storage.take(line.name, more),
+            self._crawler.request_fingerprinter.fingerprint,
+            most,
+        )
         if chosen is None and looked_at and not self._throttle.again.ask(line.site):
             chosen = 0
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(line.name, looked_at)
         return request
-
-    def _take(self, line: Line, most: int) -> list[Request]:
-        """Take so many requests of a line, or all that it has."""
-        taken: list[Request] = []
-        while len(taken) < most and line.name in self._storage:
-            request = self._storage.pop(line.name)
-            if request is not None:
-                taken.append(request)
-        return taken

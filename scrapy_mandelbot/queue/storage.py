@@ -7,6 +7,7 @@ is on disk has Scrapy's form either way.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from heapq import heappop, heappush
@@ -16,14 +17,21 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.pqueues import ScrapyPriorityQueue
 
     OpenQueue = Callable[[str, Iterable[int]], ScrapyPriorityQueue]
+
+
+logger = logging.getLogger(__name__)
+
+_NAMED = 10  # of the requests that are lost
 
 
 class RequestStorage(ABC):
@@ -76,6 +84,15 @@ class RequestStorage(ABC):
     @abstractmethod
     def pop(self, name: str) -> Request | None:
         """Take the next request of a line; None: it had none."""
+
+    def take(self, name: str, most: int) -> list[Request]:
+        """Take so many requests of a line, or all that it has."""
+        taken: list[Request] = []
+        while len(taken) < most and name in self.lengths:
+            request = self.pop(name)
+            if request is not None:
+                taken.append(request)
+        return taken
 
     def put_at_hand(self, name: str, request: Request) -> None:
         """Add a request that was taken, behind others that were."""
@@ -283,3 +300,15 @@ class Storage(RequestStorage):
         if not self._directory:  # in memory it is not asked for, and the name of one costs its time
             return ""
         return f"{self._directory}/{engine.path_safe(name)}"
+
+
+def warn_of_lost(crawler: Crawler, lost: list[Request]) -> None:
+    """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
+    if lost:
+        some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
+        logger.warning(
+            "%d requests are not in JOBDIR, as they cannot be written to disk (is each callback"
+            " a method of the spider?), and are lost: %s%s",
+            *(len(lost), some, ", …" if len(lost) > _NAMED else ""),
+            extra={"spider": crawler.spider},
+        )

@@ -138,6 +138,8 @@ class About:
     """Requests in the queue; of a crawl that goes on: in flight, too."""
     is_finished: bool = True
     """Whether the crawl has ended, by itself or because it was told to."""
+    ledger: Mapping[str, Any] | None = None
+    """The path of the ledger, how many lines it has, and the hash of the last one."""
 
 
 def report_of(record: CrawlRecord, about: About) -> dict[str, Any]:
@@ -179,6 +181,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
         "reason": shown(about.reason),
         "is_watched": record.is_watched,
         "from_former_run": about.from_former_run,
+        "ledger": about.ledger and {**about.ledger, "path": shown(about.ledger["path"])},
         "total": {**total, "timeline": timeline},
         "sites": sites,
         "rest": _site(record.rest, about) if record.rest.sites else None,

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.robots.robotstxt import Verdict
+    from scrapy_mandelbot.telling import Event
 
 MOST_SITES = 5_000
 """Sites that are told apart when nothing is known of them any more but what was counted."""

@@ -156,7 +156,7 @@ class CrawlReport:
         is_finished: bool = True,
     ) -> About:
         spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
-        account = account_of(self._crawler)
+        account, ledger = account_of(self._crawler), self._crawl.ledger
         return About(
             "" if spider is None else spider.name,
             str(agent),
@@ -166,6 +166,7 @@ class CrawlReport:
             0 if account is None else account.from_former_run,
             0 if account is None else account.left,
             is_finished,
+            None if ledger is None else ledger.close(reason) if is_finished else ledger.told(),
         )
 
     def _look_what_waits(self) -> None:

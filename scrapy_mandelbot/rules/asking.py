@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.events import Events
     from scrapy_mandelbot.robots.outcome import Outcome
     from scrapy_mandelbot.rules.download_limits import Download
     from scrapy_mandelbot.store.contract import Copy
+    from scrapy_mandelbot.telling import Events
 
 _SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
 

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.events import Events
     from scrapy_mandelbot.rules.shared_fetches import SharedFetches, SharedResult
     from scrapy_mandelbot.store.contract import Store
+    from scrapy_mandelbot.telling import Events
 
 MOST_CITED = 5_000
 """Sitemap lines of a file that are read; each may cite an index of 50,000."""

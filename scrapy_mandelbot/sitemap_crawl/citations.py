@@ -26,10 +26,10 @@ from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.events import Event, Events
     from scrapy_mandelbot.sitemap_crawl.entry_files import Cited
     from scrapy_mandelbot.sitemap_crawl.kept_progress import Abroad, SiteProgress
     from scrapy_mandelbot.sitemap_crawl.sitemap_reading import SitemapReading
+    from scrapy_mandelbot.telling import Event, Events
 
 _MOST_ONCE = 1_000  # lines that are said once each
 _MOST_OF_A_SITE = 20  # lines about what is wrong with the sitemaps of one site

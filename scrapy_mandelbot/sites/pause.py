@@ -28,7 +28,16 @@ class Lengths:
         law: how long pauses last.
     """
 
-    __slots__ = ("_law", "_remembered", "_repeats", "_resumed_at", "failed", "is_recalled", "step")
+    __slots__ = (
+        "_law",
+        "_remembered",
+        "_repeats",
+        "_resumed_at",
+        "failed",
+        "is_recalled",
+        "place",
+        "step",
+    )
 
     def __init__(self, law: PauseLaw) -> None:
         self._law = law
@@ -36,6 +45,8 @@ class Lengths:
         """Of the pause, in the law."""
         self.failed = 0
         """Probes that failed in a row, in this pause."""
+        self.place = 0
+        """Probes that failed in all pauses: the next comes from where the last good one did."""
         self.is_recalled = False
         """Whether this pause has begun where the last one ended."""
         self._repeats = False
@@ -59,6 +70,7 @@ class Lengths:
     def lengthen(self, recovery: Recovery | None) -> None:
         """Note a failed probe."""
         self.failed += 1
+        self.place += 1
         if self._repeats:
             self._repeats = False
         elif recovery is None or not recovery.explains(self.failed):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
 _LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
+_ASKED_AGAIN = 3  # probes that failed: is it the site, or were they dead pages?
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Those that change nothing, however often they are sent (RFC 9110, section 9.2.1)."""
 _GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
@@ -32,8 +33,15 @@ def looked_through(site: SiteState, route: str = "") -> int:
     pause = site.routes.pause(route)
     if pause is None or pause.state is not PauseState.PAUSED or not site.has_refused:
         return 1
-    doublings = min(pause.failed_probes, 10)
+    doublings = min(pause.lengths.place, 10)
     return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
+
+
+def may_ask_again(site: SiteState, route: str = "") -> bool:
+    """Return whether a site may be asked again for a page: it counts no requests."""
+    pause = site.routes.pause(route)
+    counts = pause is not None and pause.recovery is not None and pause.recovery.counts
+    return bool(site.well_url) and not counts
 
 
 def choose_probe(
@@ -45,7 +53,9 @@ def choose_probe(
     """Return which of these requests had best be the probe.
 
     One that changes nothing, was never refused, and is of no section that is suspected; and one
-    from far between, so that it is no neighbour of what was refused. None: there is no such one.
+    from far between, so that it is no neighbour of what was refused, but of what was answered well
+    last. None: there is no such one, or several were refused: a page that was answered well had
+    better be asked for again.
 
     Args:
         site: that is paused.
@@ -56,7 +66,9 @@ def choose_probe(
     pause, sections = site.routes.pause(route), site.sections
     if not site.has_refused or pause is None:
         return 0
-    first = int(len(requests) * (_GOLDEN * (pause.failed_probes + 1) % 1.0))
+    if pause.failed_probes == _ASKED_AGAIN and may_ask_again(site, route):
+        return None
+    first = int(len(requests) * (_GOLDEN * (pause.lengths.place + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
     for number in chain(range(first, len(requests)), range(first)):
         request = requests[number]
@@ -65,3 +77,32 @@ def choose_probe(
         if not sections.was_refused(fingerprint_of(request)):
             return number
     return None
+
+
+def look_for_probe(
+    site: SiteState,
+    route: str,
+    take: Callable[[int], Sequence[Any]],
+    fingerprint_of: Callable[[Any], bytes],
+    most: int,
+) -> tuple[int | None, list[Any]]:
+    """Return which request had best be the probe, of those that it took, and all that it took.
+
+    Args:
+        site: that is paused.
+        route: that they go.
+        take: takes so many more requests, or as many as there are.
+        fingerprint_of: returns the fingerprint of one of them.
+        most: how many are looked through at first: see :func:`looked_through`.
+    """
+    taken: list[Any] = []
+    while len(taken) < MOST_LOOKED_THROUGH:
+        some = take(most)
+        if not some:
+            break
+        chosen = choose_probe(site, some, fingerprint_of, route)
+        taken += some
+        if chosen is not None:
+            return len(taken) - len(some) + chosen, taken
+        most = len(taken)
+    return None, taken

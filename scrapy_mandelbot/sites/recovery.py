@@ -166,6 +166,11 @@ class Recovery:
         return self.mode is Mode.LIMIT and self.rate < 0.5 * self._best
 
     @property
+    def counts(self) -> bool:
+        """Whether the site counts what it is asked: nothing is asked twice to learn something."""
+        return self.mode in {Mode.LIMIT, Mode.SLOW}
+
+    @property
     def least_pause(self) -> float:
         """The seconds of its pauses, at least."""
         return self._slow.pause

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.rows import (
@@ -27,7 +27,7 @@ from scrapy_mandelbot.store.rows import (
     as_turn,
     read_rows,
 )
-from scrapy_mandelbot.store.sqlite_file import transaction
+from scrapy_mandelbot.store.sqlite_file import may_pass, transaction
 from scrapy_mandelbot.store.sqlite_live import (
     ChangeFeed,
     FetchClaim,
@@ -97,8 +97,7 @@ class SqliteStore(LiveStore):
         self._look_timer: Timer | None = None
         self._forgets_at = -inf
         self._locked_since = inf
-        self._alone_until = -inf
-        """When the file is asked again, where it could not be asked."""
+        self._alone_until = -inf  # when the file is asked again, where it could not be asked
         self._database: sqlite3.Connection | None = None
         self._is_usable = True
         self._is_readable = True
@@ -154,7 +153,7 @@ class SqliteStore(LiveStore):
     def _saved_sites(self) -> list[str]:
         try:
             database = self._open()
-            rows = database.execute("SELECT site FROM copies") if database is not None else ()
+            rows = database.execute("SELECT site FROM copies") if database else ()
             return [site for (site,) in rows if isinstance(site, str)]
         except sqlite3.Error as error:
             self._complain(error)
@@ -292,9 +291,8 @@ class SqliteStore(LiveStore):
     def close(self) -> None:
         """Save what is not saved, and close the file."""
         self._is_closed = True
-        for timer in self._save_timer, self._ask_timer, self._look_timer:
-            if timer is not None:
-                timer.cancel()
+        for timer in filter(None, (self._save_timer, self._ask_timer, self._look_timer)):
+            timer.cancel()
         self._save_timer = self._ask_timer = self._look_timer = None
         self._questions.clear()
         if self._unsaved:
@@ -331,7 +329,7 @@ class SqliteStore(LiveStore):
         for question, answer in zip(questions, answers, strict=True):
             if not answer[-1]:
                 self._held.add(question.name)
-            _answer(question, answer)
+            question.answer(*answer)
 
     def _failed(self, error: sqlite3.Error) -> None:
         """Try again soon where another process was writing, else go on without the file."""
@@ -349,7 +347,7 @@ class SqliteStore(LiveStore):
         questions, self._questions = self._questions, []
         for question in questions:
             copy = self.get_copy(question.site) if isinstance(question, FetchClaim) else None
-            _answer(question, question.unheard(copy))
+            question.answer(*question.unheard(copy))
 
     def _ask(self, question: LeaseRequest | FetchClaim) -> None:
         if self._is_closed:
@@ -438,20 +436,15 @@ class SqliteStore(LiveStore):
 
     def _complain(self, error: sqlite3.Error) -> None:
         """Say once what is wrong; let go of a file that time will not mend."""
-        # SQLite reports by OperationalError what may pass: locked, full, read-only.
-        may_pass = isinstance(error, sqlite3.OperationalError)
-        if not may_pass:
+        is_passing = may_pass(error)
+        if not is_passing:
             self._is_usable = False
             self._let_go()
         if not self._is_complained_of:
             self._is_complained_of = True
             logger.warning(
                 "What is known of sites is kept in the memory of this run only%s: %s: %s",
-                " until their file can be used again" if may_pass else "",
+                " until their file can be used again" if is_passing else "",
                 self._path,
                 error,
             )
-
-
-def _answer(question: LeaseRequest | FetchClaim, answer: tuple[Any, ...]) -> None:
-    question.then(*answer)

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+_LASTING_FAULTS = ("malformed", "not a database", "no such table", "no such column")
 
 
 @contextmanager
@@ -23,20 +26,61 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def upgrade(
-    database: sqlite3.Connection, upgrades: Sequence[str], version: Callable[[], int]
-) -> None:
-    """Bring a file to the newest version of its format.
+def open_file(  # noqa: PLR0913 -- all that files differ in
+    path: Path,
+    upgrades: Sequence[str],
+    version: Callable[[sqlite3.Connection], int],
+    *,
+    busy: float,
+    is_synced: bool = False,
+    page_size: int | None = None,
+) -> sqlite3.Connection:
+    """Open a file in the newest version of its format.
 
     Args:
-        database: the file.
-        upgrades: what takes it from each version to the next.
+        path: of the file, which need not exist.
+        upgrades: what takes it from each version to the next; the first is version 0: empty.
         version: returns its version, or raises where the file is none of ours.
+        busy: seconds that the crawl may stand still while another process writes.
+        is_synced: whether a commit is on the disk when it returns, and outlasts a power cut.
+        page_size: of a new file, in bytes.
+
+    Raises:
+        sqlite3.Error: it cannot be opened.
     """
-    if version() == len(upgrades):
+    # One thread uses it at a time, though `scrapy shell` may set it up in another.
+    database = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=False)
+    # What is no UTF-8 was not written here; it must not hide the rows beside it.
+    database.text_factory = lambda octets: octets.decode("utf-8", "backslashreplace")
+    try:
+        if page_size is not None:
+            database.execute(f"PRAGMA page_size = {page_size}")
+        # Readers and the writer do not wait for each other.
+        with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has
+            database.execute("PRAGMA journal_mode = WAL")
+        database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
+        _upgrade(database, upgrades, version)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _upgrade(
+    database: sqlite3.Connection,
+    upgrades: Sequence[str],
+    version: Callable[[sqlite3.Connection], int],
+) -> None:
+    if version(database) == len(upgrades):
         return
     with transaction(database):
-        for one in upgrades[version() :]:  # another process may have done so meanwhile
+        for one in upgrades[version(database) :]:  # another process may have done so meanwhile
             for statement in one.split(";"):
                 database.execute(statement)
         database.execute(f"PRAGMA user_version = {len(upgrades)}")
+
+
+def may_pass(error: sqlite3.Error) -> bool:
+    """Return whether time may mend what is wrong: the file is locked, full, read-only."""
+    is_lasting = any(fault in str(error) for fault in _LASTING_FAULTS)
+    return isinstance(error, sqlite3.OperationalError) and not is_lasting

@@ -157,7 +157,7 @@ class LeaseRequest:
     lease: Lease
     key: str
     lease_for: float
-    then: Callable[[float], None]
+    answer: Callable[..., None]
     longest_wait: float
 
     @property
@@ -185,7 +185,7 @@ class FetchClaim:
     site: str
     fresh_since: float
     lease_for: float
-    then: Callable[[Copy | None, float], None]
+    answer: Callable[..., None]
 
     @property
     def name(self) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.store.contract import ANOTHER_PACE
 from scrapy_mandelbot.store.memory import MemoryStore
-from scrapy_mandelbot.store.sqlite_file import upgrade
+from scrapy_mandelbot.store.sqlite_file import open_file
 from scrapy_mandelbot.store.sqlite_live import PAUSE, TURN, WAITS, release, tell
 
 if TYPE_CHECKING:
@@ -84,20 +83,7 @@ def connect(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise sqlite3.OperationalError(str(error)) from error
-    # One thread uses it at a time, though `scrapy shell` may set it up in another.
-    database = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
-    # What is no UTF-8 was not written here; it must not hide the rows beside it.
-    database.text_factory = lambda octets: octets.decode("utf-8", "backslashreplace")
-    try:
-        # Readers and the writer do not wait for each other, and no commit waits for the disk.
-        with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has
-            database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        upgrade(database, UPGRADES, lambda: _version(database))
-    except sqlite3.Error:
-        database.close()
-        raise
-    return database
+    return open_file(path, UPGRADES, _version, busy=_BUSY)
 
 
 def is_locked(error: sqlite3.Error) -> bool:

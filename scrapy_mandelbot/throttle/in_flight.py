@@ -11,10 +11,10 @@ and may have to give it another one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from weakref import WeakKeyDictionary
 
-from scrapy_mandelbot import engine
+from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.sites.flight import End, Flight
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _NO_META: Mapping[str, object] = {}
 _FEW = 1_000  # flights; of more it is looked whether they are under way
+
+
+class SitePausedError(Exception):
+    """Ends the wait in a download slot of a request whose site was paused meanwhile."""
 
 
 class QueueListener(Protocol):
@@ -165,11 +169,21 @@ class InFlight:
     Args:
         crawler: whose requests they are.
         lost: called with a flight that has ended, as a middleware swallowed its request.
+        count: counts an event, as ``Events.count`` does.
+        now: returns seconds since the epoch.
     """
 
-    def __init__(self, crawler: Crawler, lost: Callable[[RequestInFlight], None]) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        lost: Callable[[RequestInFlight], None],
+        count: Callable[..., None],
+        now: Callable[[], float],
+    ) -> None:
         self._crawler = crawler
         self._lost = lost
+        self._count = count
+        self._now = now
         self.slot_changed: list[Callable[[str, int], None]] = []
         """Called with a download slot that has one more or one less, and how many it has."""
         self._flights: dict[Request, RequestInFlight] = {}
@@ -205,14 +219,14 @@ class InFlight:
         for tell in self.slot_changed:
             tell(slot, len(in_slot))
         if len(self._flights) > self._look_at:
-            self._drop_lost()
+            self._drop_all_lost()
 
     def add(self, request: Request, site: CrawledSite, route: str) -> RequestInFlight:
         """Note a request on its way, which need not be from the queue."""
         flight = self._flights[request] = RequestInFlight(request, site, route)
         site.tally.taken += not is_of_the_package(request)
         if len(self._flights) > self._look_at:
-            self._drop_lost()
+            self._drop_all_lost()
         return flight
 
     def in_slot(self, slot: str) -> int:
@@ -246,6 +260,20 @@ class InFlight:
             flight.site.tally.count(End.REPLACED)
         self._lost(flight)
         return True
+
+    def drop_lost(self, site: CrawledSite) -> bool:
+        """Have no site wait for a request that a middleware has swallowed, and told nobody.
+
+        Returns:
+            Whether there was one.
+        """
+        lost = False
+        for flight in list(site.awaited()):
+            if self.drop_if_lost(cast("RequestInFlight", flight)):
+                lost = True
+            elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
+                site.turns.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
+        return lost
 
     def send_back(self, flight: RequestInFlight, not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back to the queue.
@@ -296,7 +324,23 @@ class InFlight:
         for tell in self.slot_changed:
             tell(slot, len(flights))
 
-    def _drop_lost(self) -> None:
+    def evict(self, site: CrawledSite, route: str | None) -> None:
+        """End the wait in download slots of a site's requests: they go back, and are not sent."""
+
+        def is_meant(request: Request) -> bool:
+            flight = self.get(request)
+            return (
+                flight is not None
+                and flight.site is site
+                and (route is None or flight.route == route)
+                and not request.meta.get("dont_pause")
+            )
+
+        count = engine.evict_waiting(self._crawler, site.slots or (), is_meant, SitePausedError())
+        if count:
+            self._count(events.EVICTED, count=count)
+
+    def _drop_all_lost(self) -> None:
         for flight in list(self._flights.values()):
             self.drop_if_lost(flight)
         self._look_at = max(_FEW, 2 * len(self._flights))

@@ -56,7 +56,7 @@ class Operator:
         site = throttle.sites.of(name)
         site.hold(self._now(), until)
         throttle.sites.settle(site)
-        throttle.evict(site, None)
+        throttle.in_flight.evict(site, None)
         throttle.reports.paused(events.HELD, site, "", until, reason)
         throttle.update(site)
         throttle.alarm.set(site, until)

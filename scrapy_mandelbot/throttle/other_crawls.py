@@ -65,7 +65,7 @@ class OtherCrawls:
         heard = site.overhear(now, route, refusal)
         throttle.sites.settle(site)
         if heard is not None:
-            throttle.evict(site, route)
+            throttle.in_flight.evict(site, route)
             throttle.reports.paused(events.OVERHEARD, site, route, heard.until, heard.reason)
             throttle.alarm.set(site, heard.until)
 

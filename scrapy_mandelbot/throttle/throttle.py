@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from math import inf
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.job import job_dir
 
@@ -26,7 +25,6 @@ from scrapy_mandelbot.throttle.site_map import (
     TRY_ANOTHER_AFTER,
     Refusals,
     Sites,
-    in_words,
     route_by_proxy,
     site_of_request,
 )
@@ -42,16 +40,13 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.telling import Event, Events
     from scrapy_mandelbot.throttle.in_flight import QueueListener, RequestInFlight
     from scrapy_mandelbot.throttle.neighbours import Neighbours
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 _JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
-
-
-class SitePausedError(Exception):
-    """Ends the wait in a download slot of a request whose site was paused meanwhile."""
 
 
 class Throttle:
@@ -63,13 +58,11 @@ class Throttle:
         config: Config,
         neighbours: Neighbours,
         clock: Clock,
-        tell: events.Events,
+        tell: Events,
     ) -> None:
         self._crawler = crawler
-        self._config = config
         self._neighbours = neighbours
         self._now = clock.now
-        self._tell = tell.tell
         self._count = tell.count
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self._route_of: Callable[[Request], str] | None = (
@@ -88,12 +81,12 @@ class Throttle:
         store = neighbours.store
         self.has_claims = isinstance(store, LiveStore)
         """Whether this is done by one crawl at a time, of all that share the store."""
-        self._claims: Claims | NoClaims = NoClaims()
-        if isinstance(store, LiveStore):
-            self._claims = Claims(store, clock, self.update)
+        self._claims = (
+            Claims(store, clock, self.update) if isinstance(store, LiveStore) else NoClaims()
+        )
         self.alarm = Alarm(clock, self.update)
         """When sites are looked at again."""
-        self._room = WaitingRoom(crawler, clock, self._look)
+        self._room = WaitingRoom(crawler, clock, self._look, config.pause_wait)
         self.again = AskingAgain(crawler, tell.tell, self.update)
         """The pages that are asked for again."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
@@ -102,11 +95,11 @@ class Throttle:
             tell, neighbours, self.queues.waiting, clock, keeps_given_up=self.keeps_given_up
         )
         """Tells of pauses, and has them kept."""
-        self._law = replace(config.pause_law, asks_once=not self.keeps_given_up)
-        self._tries_alone = self._law.of_a_part.tries
-        self.sites = Sites(self._law)
+        law = replace(config.pause_law, asks_once=not self.keeps_given_up)
+        self._tries_alone = law.of_a_part.tries
+        self.sites = Sites(law)
         """What is known of each site."""
-        self.in_flight = InFlight(crawler, self.ended)
+        self.in_flight = InFlight(crawler, self.ended, tell.count, clock.now)
         """The requests outside of the queue."""
         self.before_queues: list[Callable[[], None]] = []
         """Called before the first queue hands anything out: then there is a loop for the alarm."""
@@ -148,7 +141,7 @@ class Throttle:
         """
         if site.is_plain:
             return True
-        self._look_for_lost(site)
+        self.in_flight.drop_lost(site)
         if site in self.again:
             return False
         is_over = site.sections.is_over(section)
@@ -203,9 +196,8 @@ class Throttle:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
         if not site.has_refused:
-            return site.routes.has_given_up(
-                flight.route if flight.passed is None else flight.passed
-            )
+            route = flight.route if flight.passed is None else flight.passed
+            return site.routes.has_given_up(route)
         return site.is_given_up_for(flight, self._fingerprint(flight.request))
 
     def can_go_back(self, flight: RequestInFlight) -> bool:
@@ -222,7 +214,7 @@ class Throttle:
             site.note_route(flight.route)
         now = self._now()
         if not site.is_plain:
-            self._look_for_lost(site)
+            self.in_flight.drop_lost(site)
             if site.has_refused and self.has_given_up(flight):
                 return Admission.PAUSED
         admission = self._admission(flight, now)
@@ -236,7 +228,7 @@ class Throttle:
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
             site.slots.add(engine.slot_key(self._crawler, flight.request))
         site.sent(flight, now)
-        if site.turns.is_on and site.tally is not None:
+        if site.turns.is_on:
             site.tally.left(now)
         self._count_wait(site)
         self.reports.keep_turn(site, now)
@@ -255,8 +247,7 @@ class Throttle:
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
             self.alarm.set(site, self._due(flight, now))
-            longest = inf if site.turns.shut_since is None else self._left(flight, now)
-            return await self._room.wait(flight, longest)
+            return await self._room.wait(flight, has_limit=site.turns.shut_since is not None)
         if flight.not_before <= now:
             if self.has_given_up(flight):
                 return False
@@ -265,13 +256,7 @@ class Throttle:
         if due <= now:
             due = self._claims.due(site, flight.route, now)
         self.alarm.set(site, max(flight.not_before, due))
-        return await self._room.wait(flight, self._left(flight, now))
-
-    def _left(self, flight: RequestInFlight, now: float) -> float:
-        """Return the seconds that a request may still wait, all its waits counted together."""
-        if flight.waits_since is None:
-            flight.waits_since = now
-        return flight.waits_since + self._config.pause_wait - now
+        return await self._room.wait(flight)
 
     # Told by the middlewares, of what became of it.
 
@@ -300,15 +285,9 @@ class Throttle:
         news = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.settle(site)
         self.reports.sections_resumed(site, before)
-        if news is None:
-            return
-        if news is News.RECOVERED:
-            where = in_words(site.name, flight.route)
-            self._tell(events.RECOVERED, site=site.name, where=where)
-        if news is News.RESUMED and pause is not None:
-            self.reports.resumed(events.RESUMED, site, flight.route, pause.lasted(now))
-            self.reports.slower(site, flight.route, pause)
-        self.update(site)
+        if news is not None:
+            self.reports.answered(news, site, flight.route, pause)
+            self.update(site)
 
     def refused(
         self,
@@ -341,42 +320,35 @@ class Throttle:
         # Its first refusal is the site's business, and its second one the first of its own.
         flight.is_refused_alone = tries - 2 >= self._tries_alone
         flight.not_before = site.may_go_at(fingerprint, route)[0] if tries else 0.0
-        pause = site.routes.pause(route)
-        if news is News.SET_ASIDE:
-            where, seconds = in_words(site.name, route), flight.not_before - now
-            self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
-        elif pause is not None and news is News.PAUSED:
-            self.evict(site, route)
-            self.reports.paused(events.PAUSED, site, route, pause.until, pause.reason, level=level)
-        elif pause is not None and news is News.PROLONGED:
-            self.reports.prolonged(events.PROLONGED, site, route, pause, level=level)
-        elif news is News.GAVE_UP or news is News.ASKS_ONCE_EACH:
-            self.reports.keep_given_up(site, route)
-            event = events.GIVEN_UP if news is News.GAVE_UP else events.ASKS_ONCE_EACH
-            self.reports.given_up(event, site, route)
-        elif news is not None:
-            self.reports.section(news, site, flight.request)
-        if news not in {None, News.PAUSED}:  # else none who waits may go now, nor any sooner
+        if news is None:
+            return
+        if news is News.PAUSED:
+            self.in_flight.evict(site, route)
+        self.reports.refused(news, flight, reason, level)
+        if news is not News.PAUSED:  # then none who waits may go now, nor any sooner
             self.update(site)
 
     def is_silent(self, flight: RequestInFlight, failure: Failure) -> bool:
         """Return whether a request without an answer means that its site is down for a while."""
         is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
-        fingerprint = self._fingerprint(flight.request)
-        return flight.site.is_silent(flight, fingerprint, self._now(), is_certain=is_certain)
+        page = self._fingerprint(flight.request)
+        return flight.site.is_silent(flight, page, self._now(), is_certain=is_certain)
 
     def handed_on(self, flight: RequestInFlight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
         flight.site.sections.forget(self._fingerprint(flight.request))
 
+<<<<<<< HEAD
     def send_back(self, flight: RequestInFlight, event: events.Event = events.BOUNCED) -> Request:
+=======
+    def send_back(self, flight: RequestInFlight, event: Event = events.BOUNCED) -> Request:
+>>>>>>> main
         """Return the request as a middleware returns it to send it back to the queue."""
         self._count(event)
         not_before = flight.not_before
         if flight.passed != flight.route:  # the queue would hand it out again at once
-            now = self._now()
-            soon = now + TRY_ANOTHER_AFTER
+            soon = (now := self._now()) + TRY_ANOTHER_AFTER
             not_before = max(not_before, min(flight.site.pause_due(now, flight.route), soon))
         request = self.in_flight.send_back(flight, not_before)
         self.ended(flight)
@@ -391,15 +363,13 @@ class Throttle:
     # Paces.
 
     def _note_wait(self, site: CrawledSite, now: float) -> None:
-        opens = site.turns.note_wait(now)
-        if opens is not None:
+        if (opens := site.turns.note_wait(now)) is not None:
             self.reports.paused(events.SHUT, site, "", opens, site.turns.pace.visits_in_words)
             for waiter in self._room.of(site):  # they wait for the visit time now
                 self._room.release(waiter, may_go=True)
 
     def _count_wait(self, site: CrawledSite) -> None:
-        waited = site.turns.end_wait(self._now())
-        if waited is not None:
+        if (waited := site.turns.end_wait(self._now())) is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: CrawledSite) -> None:
@@ -468,18 +438,8 @@ class Throttle:
 
     def _look(self, site: CrawledSite) -> None:
         """See whether those have ended without a word that others wait for."""
-        if self._look_for_lost(site):
+        if self.in_flight.drop_lost(site):
             self.update(site)
-
-    def _look_for_lost(self, site: CrawledSite) -> bool:
-        """Have no site wait for a request that a middleware has swallowed, and told nobody."""
-        lost = False
-        for flight in list(site.awaited()):
-            if self.in_flight.drop_if_lost(cast("RequestInFlight", flight)):
-                lost = True
-            elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
-                site.turns.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
-        return lost
 
     def ended(self, flight: RequestInFlight) -> None:
         """Note that a request has its answer, or will get none; it may yet be sent again."""
@@ -493,19 +453,3 @@ class Throttle:
     def _fingerprint(self, request: Request) -> bytes:
         """Return what tells the request from others, also after it was on disk."""
         return self._crawler.request_fingerprinter.fingerprint(request)
-
-    def evict(self, site: CrawledSite, route: str | None) -> None:
-        """End the wait in download slots of a site's requests: they go back, and are not sent."""
-
-        def is_meant(request: Request) -> bool:
-            flight = self.in_flight.get(request)
-            return (
-                flight is not None
-                and flight.site is site
-                and (route is None or flight.route == route)
-                and not request.meta.get("dont_pause")
-            )
-
-        count = engine.evict_waiting(self._crawler, site.slots or (), is_meant, SitePausedError())
-        if count:
-            self._count(events.EVICTED, count=count)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.sections import Section
+    from scrapy_mandelbot.telling import Event, Events
+    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
     from scrapy_mandelbot.throttle.neighbours import Neighbours
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
@@ -36,7 +38,7 @@ class Reports:
 
     def __init__(
         self,
-        tell: events.Events,
+        tell: Events,
         store: Neighbours,
         waiting: Callable[[CrawledSite], int],
         clock: Clock,
@@ -52,9 +54,39 @@ class Reports:
         tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
         tell.hear(self._ended, events.RESUMED)
 
+    def refused(
+        self, news: News, flight: RequestInFlight, reason: str, level: int | None = None
+    ) -> None:
+        """Tell what a refusal did, and have a pause that has no end kept."""
+        site, route = flight.site, flight.route
+        pause = site.routes.pause(route)
+        if news is News.SET_ASIDE:
+            seconds = flight.not_before - self._now()
+            where = in_words(site.name, route)
+            self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
+        elif pause is not None and news is News.PAUSED:
+            self.paused(events.PAUSED, site, route, pause.until, pause.reason, level=level)
+        elif pause is not None and news is News.PROLONGED:
+            self.prolonged(events.PROLONGED, site, route, pause, level=level)
+        elif news is News.GAVE_UP or news is News.ASKS_ONCE_EACH:
+            self.keep_given_up(site, route)
+            is_over = news is News.GAVE_UP
+            self.given_up(events.GIVEN_UP if is_over else events.ASKS_ONCE_EACH, site, route)
+        else:
+            self.section(news, site, flight.request)
+
+    def answered(self, news: News, site: CrawledSite, route: str, pause: Pause | None) -> None:
+        """Tell what an answer did, of a site that had this pause."""
+        if news is News.RECOVERED:
+            where = in_words(site.name, route)
+            self._tell(events.RECOVERED, site=site.name, where=where)
+        if news is News.RESUMED and pause is not None:
+            self.resumed(events.RESUMED, site, route, pause.lasted(self._now()))
+            self.slower(site, route, pause)
+
     def paused(  # noqa: PLR0913 -- what is told
         self,
-        event: events.Event,
+        event: Event,
         site: CrawledSite,
         route: str,
         until: float,
@@ -77,7 +109,7 @@ class Reports:
 
     def prolonged(
         self,
-        event: events.Event,
+        event: Event,
         site: CrawledSite,
         route: str,
         pause: Pause,
@@ -135,7 +167,7 @@ class Reports:
             time=_time_in_words(waiting / recovery.rate),
         )
 
-    def _tell_of(self, event: events.Event, site: CrawledSite, section: Section) -> None:
+    def _tell_of(self, event: Event, site: CrawledSite, section: Section) -> None:
         pause = section.pause
         assert pause is not None  # noqa: S101 -- it is set aside
         self._tell(
@@ -151,9 +183,7 @@ class Reports:
             fate=self._fate,
         )
 
-    def resumed(
-        self, event: events.Event, site: CrawledSite, route: str, paused_for: float
-    ) -> None:
+    def resumed(self, event: Event, site: CrawledSite, route: str, paused_for: float) -> None:
         """Tell that a site is asked again, after so many seconds."""
         self._tell(
             event,
@@ -164,7 +194,7 @@ class Reports:
             waiting=self._waiting(site),
         )
 
-    def given_up(self, event: events.Event, site: CrawledSite, route: str) -> None:
+    def given_up(self, event: Event, site: CrawledSite, route: str) -> None:
         """Tell that a site is not asked again in this run, but for what was never sent if so."""
         pause = site.routes.pause(route)
         assert pause is not None  # noqa: S101 -- what is given up was paused

@@ -17,6 +17,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.sites.probe import may_ask_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,9 +64,10 @@ class AskingAgain:
         """Ask the site for the page that it answered well; what comes of it, its state learns.
 
         Returns:
-            Whether it is asked. Not if there is no such page, or the crawl is closing.
+            Whether it is asked. Not if there is no such page, the site counts what it is asked, or
+            the crawl is closing.
         """
-        if not site.well_url or site in self._sites or engine.is_closing(self._crawler):
+        if not may_ask_again(site) or site in self._sites or engine.is_closing(self._crawler):
             return False
         self._sites.add(site)
         self._tell(events.ASKED_AGAIN)
@@ -191,35 +193,42 @@ class WaitingRoom:
         clock: of the crawl.
         look_again: called now and then with a site that requests wait for: what they wait for may
             have ended without a word.
+        longest: seconds that a request may wait where there is a limit, all its waits together.
     """
 
     def __init__(
-        self, crawler: Crawler, clock: Clock, look_again: Callable[[CrawledSite], None]
+        self,
+        crawler: Crawler,
+        clock: Clock,
+        look_again: Callable[[CrawledSite], None],
+        longest: float,
     ) -> None:
         self._crawler = crawler
         self._clock = clock
         self._look_again = look_again
+        self._longest = longest
         self._waiters: dict[CrawledSite, list[Waiter]] = {}
         self._check: Call | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self._waiters.values()))
 
-    async def wait(self, flight: RequestInFlight, longest: float) -> bool:
+    async def wait(self, flight: RequestInFlight, *, has_limit: bool = True) -> bool:
         """Wait to be released, holding no place of the downloader.
 
         Args:
             flight: the request.
-            longest: seconds; ``inf``: as long as it takes.
+            has_limit: False: it waits as long as it takes.
 
         Returns:
             Whether the request may try again. False after the longest wait, or as the crawl closes.
         """
-        if longest <= 0 or engine.is_closing(self._crawler):
+        left = self._left(flight) if has_limit else inf
+        if left <= 0 or engine.is_closing(self._crawler):
             return False
         waiter = Waiter(flight, Deferred())
-        if isfinite(longest):
-            waiter.timeout = self._clock.call_later(longest, self._time_out, waiter)
+        if isfinite(left):
+            waiter.timeout = self._clock.call_later(left, self._time_out, waiter)
         self._waiters.setdefault(flight.site, []).append(waiter)
         self._check_later()
         flight.is_waiting = True
@@ -254,6 +263,12 @@ class WaitingRoom:
         for site in list(self._waiters):
             for waiter in self.of(site):
                 self.release(waiter, may_go=False)
+
+    def _left(self, flight: RequestInFlight) -> float:
+        now = self._clock.now()
+        if flight.waits_since is None:
+            flight.waits_since = now
+        return flight.waits_since + self._longest - now
 
     def _time_out(self, waiter: Waiter) -> None:
         waiter.timeout = None

@@ -10,7 +10,13 @@ import pytest
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile, copy_path
 from scrapy_mandelbot.robots.preferences import usage_in, words_of
-from scrapy_mandelbot.robots.preferences.ledger import FetchRecord, RulesInForce, line_of
+from scrapy_mandelbot.robots.preferences.ledger import (
+    NO_LINE,
+    FetchRecord,
+    RulesInForce,
+    entry_of,
+    line_of,
+)
 
 ROBOTS = b"User-agent: *\nAllow: /a\nDisallow: /\nContent-Usage: train-ai=n\n"
 AGENT = "Examplebot/1.0 (+https://example.com/bot)"
@@ -29,7 +35,7 @@ def ledger(tmp_path):
         usage = robots.usage(url, AGENT).and_also(usage_in(words, AGENT))
         time = "2026-11-22T06:00:00.000+00:00"
         file.write(
-            line_of(FetchRecord(url, time, 200, AGENT, words, usage, rules, None, ("search",)))
+            entry_of(FetchRecord(url, time, 200, AGENT, words, usage, rules, None, ("search",)))
         )
     file.close()
     return path
@@ -62,7 +68,7 @@ def test_why_tells_images_from_pages_and_where_terms_stood(robots, tmp_path):
     headers, page = [("X-Robots-Tag", "noimageai")], b"<head>\n<link rel=license href=/l>"
     words = words_of(headers, page, AGENT)
     line = FetchRecord("https://e.example/", "", 200, AGENT, words, usage_in(words, AGENT), None)
-    (tmp_path / "ledger.jsonl").write_bytes(line_of(line))
+    (tmp_path / "ledger.jsonl").write_bytes(line_of(entry_of(line), 1, NO_LINE))
     text = robots("ledger", "why", "https://e.example/", "--file", "ledger.jsonl").stdout.decode()
     assert "  train-ai  unknown" in text
     assert "train-ai of images disallowed by X-Robots-Tag: noimageai (header)" in text
@@ -87,10 +93,19 @@ def test_why_shows_what_can_be_read(robots, ledger, change):
 def test_verify_decides_all_again(robots, ledger, project):
     """By the project's setting, too."""
     run = robots("ledger", "verify", "--file", str(ledger))
-    assert (run.returncode, run.stdout) == (
-        0,
-        f"{ledger}: 2 lines, 2 decided again alike\n".encode(),
+    told, head, _ = run.stdout.decode().splitlines()
+    assert (run.returncode, told) == (0, f"{ledger}: 2 lines, 2 verified, 0 not")
+    known = head.removeprefix("hash of the last line: ")
+    run = robots("ledger", "verify", known, "--file", str(ledger))
+    assert (run.returncode, run.stdout.decode().splitlines()[-1]) == (
+        *(0, "0 lines written after the known one"),
     )
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(lines[0])
+    run = robots("ledger", "verify", known, "--file", str(ledger))
+    assert run.returncode == 3
+    assert b"no line has the known hash: the last lines are missing or changed" in run.stdout
+    ledger.write_bytes(b"".join(lines))
     assert robots("ledger", "verify", "-s", f"MANDELBOT_LEDGER={ledger}").returncode == 0
 
 
@@ -105,14 +120,14 @@ def test_verify_tells_what_does_not_agree(robots, ledger):
     text = run.stdout.decode()
     assert "line 1: https://example.com/a" in text
     assert "line 3" in text
-    assert "3 lines, 1 decided again alike" in text
+    assert "3 lines, 0 verified, 3 not" in text
     place = copy_path(ledger, entry["robots"]["sha256"])
     place.write_bytes(ROBOTS + b"#")
     report = json.loads(
         robots("ledger", "verify", "--file", str(ledger), "--format", "json").stdout
     )
     assert report["disagree"] == 3
-    assert "has been changed" in report["disagreements"][1]["problems"][0]
+    assert "has been changed" in report["disagreements"][1]["problems"][1]
 
 
 @pytest.mark.parametrize(
@@ -120,9 +135,9 @@ def test_verify_tells_what_does_not_agree(robots, ledger):
     [
         (["ledger", "verify"], "there is no ledger here: say MANDELBOT_LEDGER, or --file"),
         (["ledger", "verify", "--file", "none.jsonl"], "none.jsonl: no such file"),
-        (["ledger", "why"], "it is: scrapy robots ledger why URL|verify"),
-        (["ledger", "verify", "x"], "it is: scrapy robots ledger why URL|verify"),
-        (["ledger", "show"], "it is: scrapy robots ledger why URL|verify"),
+        (["ledger", "why"], "it is: scrapy robots ledger why URL|verify [HEAD]"),
+        (["ledger", "verify", "x", "y"], "it is: scrapy robots ledger why URL|verify [HEAD]"),
+        (["ledger", "show"], "it is: scrapy robots ledger why URL|verify [HEAD]"),
     ],
 )
 def test_wrong_use_is_told(robots, arguments, told):

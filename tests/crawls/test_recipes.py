@@ -300,7 +300,8 @@ async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path
     assert run.urls() == [f"{web.url}/", f"{web.url}/page/2"]
     assert web.asked("/page/0") == 0
     assert len(run.logged("Not taken: ")) == 2
-    assert (tmp_path / "ledger.jsonl").read_bytes().count(b"\n") == 3
+    noted = re.findall(r'"event":"(\w+)"', (tmp_path / "ledger.jsonl").read_text())
+    assert sorted(noted) == ["end", *["fetched"] * 3, *["items"] * 3, "not_fetched", "run"]
     shown = re.findall(r"    (scrapy robots ledger .*)", page("recipes/training"))
     shown = [line.replace("https://texts.example.com/poem", f"{web.url}/page/2") for line in shown]
     assert [robots_command(line) for line in shown] == [0, 0]

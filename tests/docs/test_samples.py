@@ -47,5 +47,10 @@ def test_the_code_can_be_written_as_it_stands(block):
             )
 
 
-TOLD_AS_THEY_ARE = {"ROBOTSTXT_PARSER", "ROBOTSTXT_OBEY", "MANDELBOT_USAGE_UNKNOWN"}
+TOLD_AS_THEY_ARE = {
+    "ROBOTSTXT_PARSER",
+    "ROBOTSTXT_OBEY",
+    "MANDELBOT_USAGE",
+    "MANDELBOT_USAGE_UNKNOWN",
+}
 """Scrapy's, and those of which an example shows the default."""

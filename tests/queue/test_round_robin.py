@@ -60,11 +60,16 @@ def test_the_least_active_first(round_robin, activity):
 
 
 def test_who_steps_out_is_not_asked(round_robin, activity, lines):
-    """Until it is told that it may stand again."""
-    round_robin.step_out(lines["a"])
+    """Until it may stand again: who waits for an end is looked at again once a second."""
+    round_robin.step_out(lines["a"], until_an_end=True)
     assert [take(round_robin, activity) for _ in range(4)] == list("bcbc")
-    round_robin.may_stand([lines["a"], lines["b"]])
+    assert round_robin.look_again(7.0)
     assert take(round_robin, activity) == "a"
+    round_robin.step_out(lines["a"], until_an_end=True)
+    assert not round_robin.look_again(7.9)
+    assert round_robin.look_again(8.0)
+    round_robin.step_out(lines["a"])
+    assert not round_robin.look_again(9.0)
 
 
 def test_a_slot_that_changes_has_its_lines_stand_again(round_robin, activity, lines):
@@ -104,7 +109,8 @@ def test_the_first_is_always_a_least_active_one_that_stands(steps):
     round_robin = RoundRobin(lambda slot: activity[slot])
     lines = [make_line(f"name{number}", f"slot {number % 3}") for number in range(6)]
     model: dict[Line, bool] = {}  # line -> stands
-    for step, number, value in steps:
+    waits: set[Line] = set()
+    for now, (step, number, value) in enumerate(steps):
         line = lines[number]
         if step == "j" and line not in model:
             round_robin.join(line)
@@ -112,16 +118,19 @@ def test_the_first_is_always_a_least_active_one_that_stands(steps):
         elif step == "l" and line in model:
             round_robin.leave(line)
             del model[line]
+            waits.discard(line)
         elif step == "s":
             activity[line.slot] = value
             round_robin.slot_changed(line.slot, value)
             model.update({one: True for one in model if one.slot == line.slot})
         elif step == "o" and line in model:
-            round_robin.step_out(line)
+            round_robin.step_out(line, until_an_end=bool(value))
             model[line] = False
-        elif step == "w" and line in model:
-            round_robin.may_stand([line])
-            model[line] = True
+            waits |= {line} if value else set()
+        elif step == "w":
+            assert round_robin.look_again(now) == bool(waits)
+            model.update(dict.fromkeys(waits, True))
+            waits.clear()
         standing = {one: activity[one.slot] for one in model if model[one]}
         first = round_robin.first()
         if not standing:

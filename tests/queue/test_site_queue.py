@@ -172,7 +172,5 @@ async def test_a_site_without_requests_costs_nothing(make_crawler):
     drain(scheduler)
     queue = scheduler.mqs
     assert list(queue.lines()) == []
-    assert not queue._storage._open
-    assert len(queue._round_robin) == 0
-    assert not queue._by_site
+    assert len(queue) == 0
     assert len(scheduler) == 0

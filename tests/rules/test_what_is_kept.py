@@ -6,7 +6,6 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.events import Events
 from scrapy_mandelbot.robots.outcome import Answer
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.rules.asking import Asked
@@ -19,6 +18,7 @@ from scrapy_mandelbot.rules.fetcher import (
     cited_sitemaps,
 )
 from scrapy_mandelbot.store.memory import MemoryStore
+from scrapy_mandelbot.telling import Events
 
 SITE = "https://example.com"
 NAMES = [f"https://{number}.{'a' * length}" for length in (1, 5_000) for number in range(20_000)]

@@ -14,7 +14,13 @@ from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import Admission
 from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import News, PauseState
-from scrapy_mandelbot.sites.probe import MOST_LOOKED_THROUGH, choose_probe, looked_through
+from scrapy_mandelbot.sites.probe import (
+    MOST_LOOKED_THROUGH,
+    choose_probe,
+    looked_through,
+    may_ask_again,
+)
+from scrapy_mandelbot.sites.recovery import Mode
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, REMEMBERED
 from scrapy_mandelbot.sites.sections import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.sites.site import SiteState
@@ -364,6 +370,51 @@ def test_with_each_failed_probe_more_are_looked_through(site):
         looked_at.append(looked_through(site))
     assert looked_at[:3] == [64, 128, 256]
     assert set(looked_at[3:]) == {MOST_LOOKED_THROUGH}
+
+
+def test_the_next_probe_comes_from_where_the_last_good_one_did(site):
+    """Where the first of a queue are dead, they are not asked again and again."""
+    site = SiteState(site.name, PauseLaw(recovers=False))
+    pages = [Page(f"{site.name}/{number}") for number in range(100)]
+
+    def chosen() -> int | None:
+        return choose_probe(site, pages, lambda page: page.url.encode())
+
+    refuse(site, 100, b"1", path="/shelf/1")
+    before = chosen()
+    probe = hand_out(site, 101)
+    site.refused(probe, b"dead", Refusal(101, "503"))
+    after = chosen()
+    assert after != before
+    site.answered(hand_out(site, 110), 110, b"good")
+    refuse(site, 120, b"2", path="/shelf/2")
+    assert chosen() == after
+
+
+def test_after_three_that_failed_a_good_page_is_asked_for_again():
+    """It says whether the site is down, or these were dead pages. Then others are tried again."""
+    site = SiteState("https://example.com", PauseLaw())
+    pages = [Page(f"{site.name}/{number}") for number in range(100)]
+    site.answered(hand_out(site, 99, path="/good"), 99, b"good")
+    refuse(site, 100, b"1")
+    asked_again = []
+    at = 100.0
+    for number in range(6):
+        asked_again.append(choose_probe(site, pages, lambda page: page.url.encode()) is None)
+        at = site.due(at)
+        site.refused(hand_out(site, at), b"%d" % number, Refusal(at, "503"))
+    assert asked_again == [False, False, False, True, False, False]
+
+
+@pytest.mark.parametrize("mode", [Mode.LIMIT, Mode.SLOW])
+def test_a_site_that_counts_is_asked_for_nothing_twice(mode):
+    """Its quota is for pages that are not there yet."""
+    site = SiteState("https://example.com", PauseLaw())
+    site.answered(hand_out(site, 99, path="/good"), 99, b"good")
+    refuse(site, 100, b"1")
+    assert may_ask_again(site)
+    site.routes.pause().recovery.mode = mode
+    assert not may_ask_again(site)
 
 
 def test_a_page_that_was_answered_well_is_known(site):

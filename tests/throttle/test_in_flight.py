@@ -35,7 +35,7 @@ class World:
         self.active: set[Request] = downloader.active
         self.changed: list[tuple[str, int]] = []
         self.lost: list[object] = []
-        self.in_flight = InFlight(crawler, self.lost.append)
+        self.in_flight = InFlight(crawler, self.lost.append, print, float)
         self.in_flight.slot_changed.append(lambda *change: self.changed.append(change))
 
     def hand_out(self, number: int = 0, slot: str = SLOT):

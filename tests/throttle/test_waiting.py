@@ -17,6 +17,9 @@ from scrapy_mandelbot.throttle.waiting import WaitingRoom
 LAW = PauseLaw()
 
 
+LONGEST = 1000.0  # seconds
+
+
 class World:
     """An engine, a downloader, and those who wait with what became of them."""
 
@@ -31,8 +34,12 @@ class World:
             downloader=SimpleNamespace(active=self.active), _slot=self.slot, running=True
         )
         self.room = WaitingRoom(
-            SimpleNamespace(engine=engine), clock, lambda site: self.looked_at.append(site.name)
+            SimpleNamespace(engine=engine),
+            clock,
+            lambda site: self.looked_at.append(site.name),
+            LONGEST,
         )
+        self.now = clock.now
 
     def _wake(self) -> None:
         self.woken += 1
@@ -42,9 +49,11 @@ class World:
         request = Request(f"https://{name[0]}.example/{name}")
         self.active.add(request)
         flight = RequestInFlight(request, self.sites[name[0]])
+        if longest < inf:  # of all its waits together
+            flight.waits_since = self.now() + longest - LONGEST
 
         async def wait() -> None:
-            may_go = await self.room.wait(flight, longest)
+            may_go = await self.room.wait(flight, has_limit=longest < inf)
             self.ended.append((name, may_go))
 
         ensureDeferred(wait())

@@ -1,7 +1,8 @@
-"""The ledger: of each page what let it be fetched, and what was said of its use.
+"""The ledger: what was decided about each page, by what, and what was said of its use.
 
 A line is a JSON object. It quotes the page's own words, and names the robots.txt and tdmrep.json in
-force by the SHA-256 of their bytes: with these copies every decision in it can be made again.
+force by the SHA-256 of their bytes: with these copies every decision in it can be made again. Each
+line has its number and the SHA-256 of the line before it: `Chain` tells what was changed since.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-VERSION = 1
-"""Of a line's form: it grows when a name or a meaning changes."""
+VERSION = 2
+"""Of a line's form: it grows when a name or a meaning changes. Lines of version 1 have no hash."""
+NO_LINE = "0" * 64
+"""What the first line has in place of the hash of the line before it."""
 MOST_STATEMENTS = 200
 """Statements of a page that a line has; the answers come from all."""
 LINE_LIMIT = 65_536
@@ -53,7 +56,8 @@ class FetchRecord(NamedTuple):
     url: str
     time: str
     """ISO 8601, UTC."""
-    status: int
+    status: int | None
+    """None: it was not fetched, because of the use that was refused beforehand."""
     agent: str | Sequence[str]
     words: PageWords
     usage: Usage
@@ -65,20 +69,23 @@ class FetchRecord(NamedTuple):
     is_image: bool = False
     is_cached: bool = False
     """It came from the HTTP cache: fetched before, and judged by what stands now."""
+    body: str | None = None
+    """The SHA-256 of its body, unpacked."""
 
 
 def digest_of(body: bytes) -> str:
-    """Return the SHA-256 of a copy, in hexadecimal digits."""
+    """Return the SHA-256 of a copy, body or line without its end, in hexadecimal digits."""
     return sha256(body).hexdigest()
 
 
-def line_of(page: FetchRecord) -> bytes:
-    """Return the line of a page, with its end."""
-    entry = {
-        "version": VERSION,
+def entry_of(page: FetchRecord) -> dict[str, Any]:
+    """Return what the line of a page says."""
+    return {
+        "event": "not_fetched" if page.status is None else "fetched",
         "url": page.url,
         "time": page.time,
         "status": page.status,
+        "body": page.body,
         "agent": page.agent if isinstance(page.agent, str) else list(page.agent),
         "purposes": list(page.purposes),
         "is_image": page.is_image,
@@ -88,18 +95,25 @@ def line_of(page: FetchRecord) -> bytes:
         "words": [list(map(list, words)) for words in page.words],
         **_said(page.usage, is_image=page.is_image),
     }
+
+
+def line_of(entry: dict[str, Any], number: int, previous: str) -> bytes:
+    """Return a line, with its end.
+
+    Args:
+        entry: what it says.
+        number: of the line in its file, from 1.
+        previous: the hash of the line before it, else `NO_LINE`.
+    """
+    entry = {"version": VERSION, "number": number, "previous": previous, **entry}
     line = _as_line(entry)
     if len(line) > LINE_LIMIT:  # what a page says itself is the longest part of it, and goes first
-        some = {name: entry[name][:_FEW] for name in ("statements", "terms")}
-        line = _as_line({**entry, **some, "words": [[], [], []], "is_cut": True})
+        short: dict[str, Any] = {"words": [[], [], []], "is_cut": True}
+        short |= {name: entry.get(name, ())[:_FEW] for name in ("statements", "terms")}
+        line = _as_line({**entry, **short})
     if len(line) > LINE_LIMIT:
-        short: dict[str, Any] = {
-            "url": page.url[:_TEXT_LIMIT],
-            "robots": None,
-            "statements": [],
-            "terms": [],
-        }
-        line = _as_line({**entry, **short, "words": [[], [], []], "agent": "", "is_cut": True})
+        short |= {"robots": None, "statements": [], "terms": [], "agent": ""}
+        line = _as_line({**entry, **short, "url": str(entry.get("url"))[:_TEXT_LIMIT]})
     return line
 
 
@@ -149,9 +163,78 @@ def read_line(line: bytes) -> dict[str, Any] | None:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
+    if not isinstance(entry, dict):
         return None
-    return entry
+    is_of_run = entry.get("event") in _OF_RUNS
+    return entry if is_of_run or isinstance(entry.get("url"), str) else None
+
+
+_OF_RUNS = ("run", "end")
+_OF_PAGES = (None, "fetched", "not_fetched")  # None: of version 1
+
+
+class Chain:
+    """Tells where lines are missing, changed or added since they were written.
+
+    Each line is given to it, in the order of the file. Lines at the end that are missing, and a
+    last one that was changed, are known by the head alone: the hash of the last line, which the log
+    and the report have, and who keeps it elsewhere can compare.
+    """
+
+    def __init__(self) -> None:
+        self.head = NO_LINE
+        """The hash of the last line."""
+        self._number = 0
+        self._is_chained = False
+        self._lines_of_runs: dict[str, int] = {}
+
+    @property
+    def open_runs(self) -> int:
+        """Runs without a last line: they go on, or were killed, or it is missing."""
+        return len(self._lines_of_runs)
+
+    def problems(self, line: bytes, entry: dict[str, Any] | None) -> list[str]:
+        """Return what is wrong with the place of a line, as sentences.
+
+        Args:
+            line: without its end.
+            entry: what :func:`read_line` returned for it.
+        """
+        found = [] if entry is None else [*self._found(entry)]
+        if found[:1] != [_ADDED]:  # the next one need not follow it
+            self.head = digest_of(line)
+            number = None if entry is None else entry.get("number")
+            self._number = number if type(number) is int else self._number + 1
+        if entry is not None:
+            found += self._of_run(entry)
+        return found
+
+    def _found(self, entry: dict[str, Any]) -> Iterator[str]:
+        number, due = entry.get("number"), self._number + 1
+        if number is None and entry.get("version") == 1 and not self._is_chained:
+            return
+        self._is_chained = True
+        if type(number) is not int or number < due:
+            yield _ADDED
+        elif number > due:
+            missing = f"line {due} is" if number == due + 1 else f"lines {due} to {number - 1} are"
+            yield f"{missing} missing before it"
+        elif entry.get("previous") != self.head:
+            yield "the line before it was changed, or this line was not written after it"
+
+    def _of_run(self, entry: dict[str, Any]) -> Iterator[str]:
+        runs, run = self._lines_of_runs, str(entry.get("run"))
+        if entry.get("event") == "run":
+            runs[run] = 0
+        elif entry.get("event") == "end":
+            lines = runs.pop(run, None)
+            if lines != entry.get("lines"):
+                yield f"its run wrote {entry.get('lines')} lines, and {lines} are here"
+        elif run in runs:
+            runs[run] += 1
+
+
+_ADDED = "it was added or moved here: its number is not the next"
 
 
 def disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -> list[str]:
@@ -168,8 +251,12 @@ def disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) ->
 
 
 def _disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -> list[str]:
-    if entry["version"] != VERSION:
+    if entry["version"] not in (1, VERSION):
         return [f"the line is of version {entry['version']}, and {VERSION} can be read"]
+    return _decided_again(entry, kept) if entry.get("event") in _OF_PAGES else []
+
+
+def _decided_again(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -> list[str]:
     problems: list[str] = []
     file, url, agent = NOTHING_SAID, entry["url"], entry["agent"]
     in_force = entry["robots"]

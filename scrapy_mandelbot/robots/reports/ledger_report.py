@@ -33,8 +33,21 @@ def _told(entry: dict[str, Any], paint: Paint) -> list[str]:
 
 
 def _fetch(entry: dict[str, Any], paint: Paint) -> Iterator[str]:
+    if entry.get("event") == "items":
+        kept = (
+            f"{entry['time']}: {counted(entry['kept'], 'item')} kept, {entry['dropped']:,} dropped"
+        )
+        yield wrapped(
+            f"{kept}: {entry['why']}" if entry["why"] else kept, 4, "  ", width=paint.width
+        )
+        return
     agent = entry["agent"] if isinstance(entry["agent"], str) else ", ".join(entry["agent"])
-    yield wrapped(f"fetched {entry['time']}, status {entry['status']}", 4, "  ", width=paint.width)
+    fetched = f"fetched {entry['time']}, status {entry['status']}"
+    if entry.get("event") == "not_fetched":
+        fetched = f"not fetched {entry['time']}, as its use is refused"
+    yield wrapped(fetched, 4, "  ", width=paint.width)
+    if entry.get("body"):
+        yield f"  body: sha256 {printable(str(entry['body']))}"
     yield wrapped(f"agent: {agent}", 4, "  ", width=paint.width)
     yield wrapped(f"robots.txt: {_rules(entry['robots'])}", 4, "  ", width=paint.width)
     if entry["robots"] is not None:
@@ -76,8 +89,17 @@ def verify_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     if left:
         lines.append(f"and {left:,} more")
     told = (
-        f"{report['ledger']}: {counted(report['lines'], 'line')}, {report['agree']:,} decided again"
-        " alike"
+        f"{report['ledger']}: {counted(report['lines'], 'line')}, {report['agree']:,} verified,"
+        f" {report['disagree']:,} not"
     )
     lines.append(paint("good", printable(told)) if not report["disagree"] else printable(told))
+    lines.append(f"hash of the last line: {report['head']}")
+    if report["has_known_head"]:
+        lines.append(f"{counted(report['written_after'], 'line')} written after the known one")
+    elif report["known_head"]:
+        lines.append("no line has the known hash: the last lines are missing or changed")
+    else:
+        lines.append("compare it with the report's: a cut end is not to be seen otherwise")
+    if report["open_runs"]:
+        lines.append(f"{counted(report['open_runs'], 'run')} without a last line: killed, or cut")
     return joined(lines)

@@ -19,10 +19,13 @@ from scrapy_mandelbot.robots.preferences import TdmFile, usage_in, with_tdm_file
 from scrapy_mandelbot.robots.preferences.in_pages import PageWords
 from scrapy_mandelbot.robots.preferences.ledger import (
     LINE_LIMIT,
+    NO_LINE,
+    Chain,
     FetchRecord,
     RulesInForce,
     digest_of,
     disagreements,
+    entry_of,
     line_of,
     read_line,
 )
@@ -49,6 +52,10 @@ def fetched(case):
     return line, copies
 
 
+def first_line(page):
+    return line_of(entry_of(page), 1, NO_LINE)
+
+
 PARAMETERS = [pytest.param(case, id=f"{n}") for n, case in enumerate(CASES)]
 
 
@@ -56,7 +63,7 @@ PARAMETERS = [pytest.param(case, id=f"{n}") for n, case in enumerate(CASES)]
 def test_every_line_is_decided_alike_again(case):
     """From the line and the copies alone, and the answers are those of the case."""
     page, copies = fetched(case)
-    line = line_of(page)
+    line = first_line(page)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     entry = read_line(line)
@@ -74,7 +81,7 @@ def test_a_line_is_bounded_whatever_a_site_sends(url, times):
     page, copies = fetched(CASE)
     one = words_of((), b'<meta name="robots" content="noai">', "Examplebot")
     words = PageWords((), one.metas * times, ())
-    line = line_of(page._replace(url=url, words=words, usage=usage_in(words, "Examplebot")))
+    line = first_line(page._replace(url=url, words=words, usage=usage_in(words, "Examplebot")))
     assert len(line) <= LINE_LIMIT
     entry = read_line(line)
     assert entry["is_cut"] is True
@@ -84,7 +91,7 @@ def test_a_line_is_bounded_whatever_a_site_sends(url, times):
 
 CASE = next(case for case in CASES if case.tdmrep is not None and case.page == "")
 PAGE, COPIES = fetched(CASE)
-ENTRY = read_line(line_of(PAGE))
+ENTRY = read_line(first_line(PAGE))
 
 
 @pytest.mark.parametrize(
@@ -145,32 +152,126 @@ def test_what_is_no_line_is_none(line):
     assert read_line(line) is None
 
 
-# On disk.
+# In a chain.
 
-LINE = b'{"url":"https://example.com/"}\n'
+
+def chained(*entries):
+    """Return lines, without their ends, as a ledger has them."""
+    lines, previous = [], NO_LINE
+    for number, entry in enumerate(entries, start=1):
+        lines.append(line_of(entry, number, previous)[:-1])
+        previous = digest_of(lines[-1])
+    return lines
+
+
+def told_of(lines, copies):
+    """Return what `verify` says of each line that has problems, by its place from 1."""
+    chain = Chain()
+    found = {}
+    for place, line in enumerate(lines, start=1):
+        entry = read_line(line)
+        wrong = chain.problems(line, entry)
+        wrong += ["no line"] if entry is None else disagreements(entry, copies.get)
+        if wrong:
+            found[place] = "; ".join(wrong)
+    return found, chain
+
+
+RUN = {"event": "run", "run": "a", "time": "", "settings": {}}
+PAGES = [{"run": "a", **entry_of(PAGE._replace(url=f"{PAGE.url}?{n}"))} for n in range(4)]
+ITEMS = {"event": "items", "run": "a", "time": "", "url": PAGE.url, "kept": 1, "dropped": 0}
+WHOLE = chained(RUN, *PAGES, ITEMS, {"event": "end", "run": "a", "time": "", "lines": 5})
+
+
+def with_value(place, **values):
+    """Return the lines with one of them rewritten."""
+    entry = json.dumps(read_line(WHOLE[place - 1]) | values, separators=(",", ":"))
+    return [*WHOLE[: place - 1], entry.encode(), *WHOLE[place:]]
+
+
+ADDED = chained(RUN, *PAGES, ITEMS)[2]
+TAMPERED = {
+    "a line is taken out": ([*WHOLE[:2], *WHOLE[3:]], {4 - 1: "line 3 is missing"}),
+    "several are": ([*WHOLE[:2], *WHOLE[5:]], {3: "lines 3 to 5 are missing"}),
+    "the first is": (WHOLE[1:], {1: "line 1 is missing", 6: "its run wrote 5 lines"}),
+    "a status is changed": (with_value(3, status=404), {4: "the line before it was changed"}),
+    "a date is": (with_value(2, time="2020"), {3: "the line before it was changed"}),
+    "an answer is": (with_value(4, answers={}), {4: "answers are {}", 5: "was changed"}),
+    "a body is": (with_value(4, body="0" * 64), {5: "the line before it was changed"}),
+    "items are": (with_value(6, kept=0), {7: "the line before it was changed"}),
+    "settings are": (with_value(1, settings={"x": 1}), {2: "the line before it was changed"}),
+    "a line is there twice": ([*WHOLE[:4], WHOLE[2], *WHOLE[4:]], {5: "added or moved"}),
+    "two change places": (
+        [*WHOLE[:2], WHOLE[3], WHOLE[2], *WHOLE[4:]],
+        {3: "line 3 is missing", 4: "added or moved"},
+    ),
+    "one is made up, numbered anew": (
+        [*WHOLE[:5], *[line_of(ITEMS, 6, "0" * 64)[:-1]], *WHOLE[5:]],
+        {6: "the line before it was changed", 7: "added or moved"},
+    ),
+    "a line becomes none": ([*WHOLE[:2], b"what?", *WHOLE[3:]], {3: "no line", 4: "was changed"}),
+    "one of the first version is put in": (
+        [*WHOLE[:2], json.dumps({"version": 1, "url": "x"}).encode(), *WHOLE[2:]],
+        {3: "added or moved"},
+    ),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_what_was_done_to_a_ledger_is_told(how):
+    """A line that is missing, changed, added: by its number, and the hash of the one before."""
+    lines, told = TAMPERED[how]
+    found, _ = told_of(lines, COPIES)
+    for place, words in told.items():
+        assert words in found.get(place, ""), found
+
+
+def test_what_was_written_agrees():
+    """Of a file that goes on after lines without hashes, too."""
+    assert told_of(WHOLE, COPIES)[0] == {}
+    old = json.dumps({**ENTRY, "version": 1, "event": None, "number": None}).encode()
+    previous = digest_of(old)
+    assert told_of([old, line_of(ITEMS, 2, previous)[:-1]], COPIES)[0] == {}
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    "lines", [WHOLE[:-2], with_value(7, reason="x"), [*WHOLE[:-1], WHOLE[-1] + b" "]]
+)
+def test_the_end_is_known_by_its_hash_alone(lines):
+    """Nothing in the file tells that its last lines are gone, or changed: its head does."""
+    found, chain = told_of(lines, COPIES)
+    assert found == {}
+    assert chain.head != told_of(WHOLE, COPIES)[1].head
+    assert chain.open_runs == (len(lines) != len(WHOLE))
+
+
+# On disk.
+
+LINE = {"event": "items", "url": "https://example.com/"}
+
+
+@pytest.mark.parametrize(
+    ("whole", "torn", "ended"),
     [
-        (b"", b""),
-        (LINE, LINE),
-        (LINE * 3 + LINE[:-5], LINE * 3),
-        (LINE[:-5], b""),
-        (LINE + LINE[:-1], LINE + LINE),  # only its end is missing
-        (LINE * 3_000 + b"x" * 200_000, LINE * 3_000),
-        (b"x" * 200_000, b""),
+        (0, b"", 0),
+        (1, b"", 0),
+        (3, b'{"url":"https://exa', 0),
+        (0, b'{"url":"https://exa', 0),
+        (1, None, 1),  # only its end is missing
+        (3_000, b"x" * 200_000, 0),
+        (0, b"x" * 200_000, 0),
     ],
 )
-def test_a_torn_last_line_is_mended(tmp_path, before, after):
-    """And what is written next is a line of its own."""
+def test_a_torn_last_line_is_mended(tmp_path, whole, torn, ended):
+    """And what is written next is a line of its own, that follows the last whole one."""
     path = tmp_path / "ledger.jsonl"
-    path.write_bytes(before)
+    lines = chained(*[LINE] * (whole + ended + 1))
+    before = lines[:whole] if torn is not None else lines[: whole + 1]
+    path.write_bytes(b"\n".join([*before, torn or b""]) if torn is not None else b"\n".join(before))
     ledger = LedgerFile(path)
-    assert path.read_bytes() == after
     ledger.write(LINE)
     ledger.close()
-    assert path.read_bytes() == after + LINE
+    assert list(lines_of(path)) == lines
 
 
 def test_half_a_line_is_none(tmp_path, monkeypatch):
@@ -185,7 +286,20 @@ def test_half_a_line_is_none(tmp_path, monkeypatch):
     monkeypatch.undo()
     ledger.write(LINE)
     ledger.close()
-    assert list(lines_of(path)) == [LINE[:-1]] * 2
+    assert list(lines_of(path)) == chained(LINE, LINE)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are not shared there")
+def test_two_may_write_one_ledger(tmp_path):
+    """Each line follows the one before it, whoever wrote that."""
+    path = tmp_path / "ledger.jsonl"
+    one, other = LedgerFile(path), LedgerFile(path)
+    for ledger in (one, other, other, one, other):
+        ledger.write(LINE)
+    assert list(lines_of(path)) == chained(*[LINE] * 5)
+    assert other.head == digest_of(chained(*[LINE] * 5)[-1])
+    one.close()
+    other.close()
 
 
 def test_a_copy_is_kept_once_and_whole(tmp_path):
@@ -211,8 +325,8 @@ from scrapy_mandelbot.purposes.ledger_file import LedgerFile
 ledger = LedgerFile(sys.argv[1])
 for number in count():
     digest = ledger.keep(b"Disallow: /%d" % (number // 50))
-    line = '{"url":"https://example.com/%d","robots":"%s","x":"%s"}\\n'
-    ledger.write((line % (number, digest, "x" * 5_000)).encode())
+    url = "https://example.com/%d" % number
+    ledger.write({"event": "items", "url": url, "robots": digest, "x": "x" * 5_000})
     if number % 100 == 0:
         print(number, flush=True)
 """
@@ -231,6 +345,8 @@ def test_a_process_that_is_killed_loses_one_line_at_most(tmp_path):
         LedgerFile(path).close()
         entries = [read_line(line) for line in lines_of(path)]
         assert None not in entries
+        chain = Chain()
+        assert not any(chain.problems(line, read_line(line)) for line in lines_of(path))
         numbers = [int(entry["url"].rpartition("/")[2]) for entry in entries]
         starts = [place for place, number in enumerate(numbers) if number == 0]
         assert len(starts) == run
