@@ -19,12 +19,8 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config
-<<<<<<< HEAD
-from scrapy_mandelbot.events import ROBOTS_READ, Events
-from scrapy_mandelbot.robots.preferences import stated_terms
-=======
 from scrapy_mandelbot.events import ROBOTS_READ
->>>>>>> main
+from scrapy_mandelbot.robots.preferences import stated_terms
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
@@ -311,11 +307,11 @@ def is_turned_away(crawl: Crawl, flight: RequestInFlight, response: Response) ->
     is_probe = section is not None and section.refuses_robots and section.probe is flight
     throttle.refusals.keep(flight, response)
     reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
-    refusal, fingerprint = Refusal(crawl.now(), reason), crawl.fingerprint(request)
-    news = site.turned_away(flight, fingerprint, refusal, is_marked=mark is not None)
+    refusal = Refusal(crawl.now(), reason, marked=mark is not None)
+    news = site.refused(flight, crawl.fingerprint(request), refusal)
     if news is not None:
         if news is News.REFUSES_ROBOTS:
-            throttle.evict(site, None)
+            throttle.in_flight.evict(site, None)
         throttle.reports.section(news, site, request)
         throttle.update(site)
     return is_probe

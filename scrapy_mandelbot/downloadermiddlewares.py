@@ -41,13 +41,8 @@ from scrapy_mandelbot.robots.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
-<<<<<<< HEAD
 from scrapy_mandelbot.sites.flight import Admission, End
-=======
-from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.sites.site import Admission
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
->>>>>>> main
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
 

@@ -14,13 +14,8 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-<<<<<<< HEAD
-from scrapy_mandelbot.queue.round_robin import Delayed, Line, RoundRobin
-from scrapy_mandelbot.queue.storage import RequestStorage, Storage
-=======
 from scrapy_mandelbot.queue.round_robin import Delayed, Line, Lines, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage, warn_of_lost
->>>>>>> main
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.probe import look_for_probe, looked_through

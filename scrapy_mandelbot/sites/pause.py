@@ -130,6 +130,8 @@ class Refusal:
     """Seconds that the server asks for, if it does."""
     jitter: float = 0.0
     """From 0 to 0.1: by which a pause of our own choice is longer."""
+    marked: bool | None = None
+    """Of an answer that may be meant for robots: whether it has the marks of that."""
 
 
 @dataclass(frozen=True)

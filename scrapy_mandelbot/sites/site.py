@@ -271,6 +271,8 @@ class SiteState:
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
+        if refusal.marked is not None:
+            return self._refused_as_robot(flight, fingerprint, refusal)
         sections, routes = self._own_sections(), self._own_routes()
         blame = sections.refused(flight, fingerprint, refusal)
         if blame is Blame.SITE or refusal.retry_after is not None:
@@ -284,15 +286,13 @@ class SiteState:
         self._settle()
         return news
 
-    def turned_away(
-        self, flight: Flight, fingerprint: bytes, refusal: Refusal, *, is_marked: bool
-    ) -> News | None:
+    def _refused_as_robot(self, flight: Flight, page: bytes, refusal: Refusal) -> News | None:
         """Note a challenge, a price, or a bare refusal, which has no marks of either."""
         if self.sections.of(flight.request) is not None:
             return self.sections.probe_refused(flight, refusal)
         self._turned_away = run = self._turned_away or TurnedAway()
-        url = flight.request.url
-        path = run.note(url, fingerprint, is_marked=is_marked, was_well=bool(self.well_url))
+        is_marked, was_well = bool(refusal.marked), bool(self.well_url)
+        path = run.note(flight.request.url, page, is_marked=is_marked, was_well=was_well)
         if path is None:
             return None
         self._own_sections().refuse_robots(path, refusal)

@@ -144,8 +144,8 @@ class Throttle:
         self.in_flight.drop_lost(site)
         if site in self.again:
             return False
-        is_over = site.sections.is_over(section)
-        if is_over or (site.scout is None and site.routes.has_given_up(route)):
+        is_over = site.scout is None and site.routes.has_given_up(route)
+        if is_over or site.sections.is_over(section):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
         due = max(site.due(now, route), site.sections.due(section, now))
@@ -162,9 +162,8 @@ class Throttle:
 
     def holds_back(self, site: CrawledSite, route: str, section: str = "") -> bool:
         """Return whether requests of a site have to wait for a time, not for another one."""
-        if site.routes.has_given_up(route) and not self.keeps_given_up:
-            return False
-        return site.holds_back(self._now(), route, section)
+        is_given_up = site.routes.has_given_up(route) and not self.keeps_given_up
+        return not is_given_up and site.holds_back(self._now(), route, section)
 
     def hand_out(self, flight: RequestInFlight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
@@ -339,11 +338,7 @@ class Throttle:
         self._count(events.HANDED_ON)
         flight.site.sections.forget(self._fingerprint(flight.request))
 
-<<<<<<< HEAD
-    def send_back(self, flight: RequestInFlight, event: events.Event = events.BOUNCED) -> Request:
-=======
     def send_back(self, flight: RequestInFlight, event: Event = events.BOUNCED) -> Request:
->>>>>>> main
         """Return the request as a middleware returns it to send it back to the queue."""
         self._count(event)
         not_before = flight.not_before
