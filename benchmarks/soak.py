@@ -162,6 +162,8 @@ class Errors(logging.Handler):
             return
         if record.name == "scrapy.downloadermiddlewares.retry":  # so the sites are
             return
+        if record.getMessage().startswith("Error downloading"):  # of pages without an errback
+            return
         self.count += 1
         if len(self.first) < 5:
             self.first.append(self.format(record)[:2_000])

@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinxcontrib.towncrier.ext",
     "linked_words",
+    "reachable",
 ]
 exclude_patterns = ["sphinx"]
 towncrier_draft_working_directory = Path(__file__).parent.parent
@@ -49,8 +50,8 @@ html_copy_source = False
 html_show_sphinx = False
 # Text drawings and sessions are shown as they are.
 highlight_language = "text"
-pygments_style = "friendly"
-pygments_dark_style = "github-dark"
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
 html_theme_options = {
     "sidebar_hide_name": False,
     "light_css_variables": {

@@ -304,7 +304,7 @@ def is_turned_away(crawl: Crawl, flight: RequestInFlight, response: Response) ->
         return False
     throttle, site = crawl.throttle, flight.site
     section = site.sections.of(request)
-    is_probe = section is not None and section.refuses_robots and section.probe is flight
+    is_probe = section is not None and section.robots and section.probe is flight
     throttle.refusals.keep(flight, response)
     reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
     refusal = Refusal(crawl.now(), reason, marked=mark is not None)

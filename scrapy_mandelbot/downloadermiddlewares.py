@@ -126,6 +126,8 @@ class RobotsTxtMiddleware:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
+                agent: Any = self._crawl.agents.of(request)
+                throttle.paces.tell_not_obeyed(site, rules.robots, agent)
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
@@ -232,9 +234,8 @@ class PauseMiddleware:
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
-        self._marked = MARKED_STATUSES.difference(handled)
-        if crawler.settings.getbool("HTTPERROR_ALLOW_ALL"):  # who handles them wants them
-            self._marked = frozenset()
+        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # who handles them wants them
+        self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
         self._hears_of_responses = False
         self._stats_missed: DownloaderStats | None = None
         if crawler.settings.getbool("DOWNLOADER_STATS"):
@@ -281,8 +282,7 @@ class PauseMiddleware:
         reason = f"{response.status} for {request}"
         if asked.said:
             reason += f", {asked.said}"
-        if asked.unreadable:
-            _tell_unreadable(self._crawl, flight, asked.unreadable)
+        _tell_unreadable(self._crawl, flight, asked.unreadable)
         self._throttle.refused(flight, reason, asked.seconds, response)
 
     async def process_request(self, request: Request) -> Request | Response | None:

@@ -36,7 +36,7 @@ RESTORED = Event(
 )
 PROLONGED = Event(
     "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)s; given up at"
-    " %(end)s unless it answers)",
+    " %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
 RETRY_AFTER_UNREADABLE = _warning(
@@ -53,7 +53,7 @@ SECTION_PAUSED = Event(
 )
 SECTION_PROLONGED = Event(
     "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
-    " at %(end)s unless it answers)",
+    " at %(end)s unless it answers or names a time)",
 )
 REFUSES_ROBOTS = _warning(
     "%(where)s%(path)s %(reason)s (%(waiting)s queued). It is left alone until %(until)s, and asked"
@@ -103,6 +103,11 @@ EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))
 HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
 PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
+PACE_NOT_OBEYED = Event(
+    "%(where)s asks for %(pace)s (%(source)s): MANDELBOT_PACE = 'obey' keeps to it, this crawl does"
+    " not",
+    stats=("mandelbot/pace/not_obeyed",),
+)
 PACE_CAPPED = _warning(
     "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_OPTIONS['longest'],"
     " %(longest)g s",

@@ -192,7 +192,8 @@ class CrawlUsage:
         usage = before.file.and_also(page)
         if self.mode != "off":
             request.meta["usage"] = self._of_request[request] = usage
-            self._count(request, usage, of_images=is_image(response))
+            if REFUSAL_FLAG not in response.flags:  # its site was not asked
+                self._count(request, usage, of_images=is_image(response))
         if self.ledger is not None and self.ledger.has_answer(request, response):
             fetched = self._record(request, words, usage)._replace(
                 status=response.status,

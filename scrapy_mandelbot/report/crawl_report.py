@@ -67,14 +67,15 @@ def _lines(site: dict[str, Any]) -> Iterator[str]:
             f" {_seconds(answers['first_time'])}."
         )
     if site["usage"] is not None:
-        pages = _count(site["usage"]["pages"], "page")
-        yield f"What you say of the use of your pages we have read on {pages}."
+        answers = _count(site["usage"]["pages"], "answer")
+        yield f"What you say of the use of your pages we have read in {answers}."
 
 
 def _rhythm(site: dict[str, Any]) -> Iterator[str]:
     pace, gaps = site["pace"], site["gaps"]
     if pace is not None:
-        yield f"You ask for {_seconds(pace['asked'])} between requests ({pace['source']})."
+        kept = "" if pace["is_obeyed"] else " This crawl was not set to keep to it."
+        yield f"You ask for {pace['words']} ({pace['source']}).{kept}"
     if gaps is not None:
         yield (
             f"Between two requests there were {_seconds(gaps['least'])} at least and"
@@ -86,10 +87,11 @@ def _refusals(site: dict[str, Any]) -> Iterator[str]:
     if not site["refused"]:
         return
     kinds = ", ".join(f"{one['name']}: {one['count']:,}" for one in site["refusals"])
+    given_up = ". We gave up then, and asked no more" if site["state"] == "given up" else ""
     yield (
         f"You refused {_count(site['refused'], 'time')} ({kinds}). We left you alone"
-        f" {_count(site['pauses'], 'time')}, for {_seconds(site['paused_for'])} in all, and then"
-        " asked with a single request."
+        f" {_count(site['pauses'], 'time')}, for {_seconds(site['paused_for'])} in all, and came"
+        f" back {_count(site['resumed'], 'time')}{given_up}."
     )
     asked = site["retry_after"]
     if asked is not None:
@@ -207,6 +209,7 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
         "refused": one.refused,
         "refusals": _counts(one.refusals),
         "pauses": one.pauses_seen,
+        "resumed": one.pauses_ended,
         "paused_for": _rounded(one.paused_for(now)),
         "turns": one.turns,
         "turn_waits": _rounded(one.turn_waits),
@@ -217,6 +220,7 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
             "kept_to": _rounded(one.pace.kept_to),
             "words": one.pace.words,
             "source": one.pace.source,
+            "is_obeyed": one.pace.is_obeyed,
         },
         "gaps": _spread(one.gaps),
         "retry_after": None if one.retry_after is None else _asked_for(one.retry_after),

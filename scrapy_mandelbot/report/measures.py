@@ -43,6 +43,7 @@ METRICS = (
     Metric("mandelbot.requests.under_way", "{request}", "Requests without an answer yet.", "gauge"),
     Metric("mandelbot.pages", "{page}", "Answers of 2xx.", "counter"),
     Metric("mandelbot.requests.forbidden", "{request}", "Requests that rules forbade.", "counter"),
+    Metric("mandelbot.requests.lost", "{request}", "Requests that failed for good.", "counter"),
     Metric("mandelbot.refusals", "{answer}", "Answers that asked for a pause.", "counter"),
     Metric("mandelbot.pauses", "{pause}", "Pauses.", "counter"),
     Metric("mandelbot.pause.time", "s", "Time of pauses.", "counter"),
@@ -249,6 +250,8 @@ def _counts(one: SiteRecord, now: float) -> Iterator[tuple[tuple[str, ...], floa
     yield ("mandelbot.pages",), one.pages
     if one.forbidden:
         yield ("mandelbot.requests.forbidden",), one.forbidden
+    if one.lost:
+        yield ("mandelbot.requests.lost",), one.lost
     for kind, count in one.refusals.items():
         yield ("mandelbot.refusals", kind), count
     if one.pauses_seen:

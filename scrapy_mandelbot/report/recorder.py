@@ -177,6 +177,7 @@ class Recorder:
             events.REFUSED: self._refused,
             events.TURN_WAITED: self._waited,
             events.PACE: self._paced,
+            events.PACE_NOT_OBEYED: partial(self._paced, is_obeyed=False),
             events.ROBOTS_ASKED: self._asked_robots,
             events.ROBOTS_ASKED_IN_VAIN: self._asked_robots,
             events.ROBOTS_FROM_CACHE: self._kept_robots,
@@ -265,11 +266,11 @@ class Recorder:
         record.turns += 1
         record.turn_waits += values["seconds"]
 
-    def _paced(self, values: Values) -> None:
+    def _paced(self, values: Values, *, is_obeyed: bool = True) -> None:
         pace = values["pace"]
-        kept_to = min(pace.asked, pace.longest)
+        kept_to = min(pace.asked, pace.longest) if is_obeyed else 0.0
         self._of(values["where"]).pace = PaceRecord(
-            pace.asked, kept_to, shown(str(pace)), shown(pace.source)
+            pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed
         )
 
     def _asked_robots(self, values: Values) -> None:

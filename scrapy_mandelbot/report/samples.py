@@ -195,6 +195,8 @@ class PaceRecord:
     """Seconds between requests that it gets: the longest of MANDELBOT_PACE_OPTIONS at most."""
     words: str
     source: str
+    is_obeyed: bool = True
+    """False: it is told of, and sites are asked as the project asks them."""
 
 
 @dataclass(slots=True)

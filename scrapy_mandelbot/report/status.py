@@ -97,6 +97,12 @@ SHUT = frozenset(
     }
 )
 """Reasons for which a site is asked nothing now, however much room the crawl has."""
+WAITS = SHUT | {Reason.PACE}
+_IN_ONE_LINE = {
+    Reason.SECTION: "with a section set aside",
+    Reason.PAGE: "with pages set aside",
+    Reason.PACE: "asked at a pace",
+}
 
 
 class Held(NamedTuple):
@@ -393,7 +399,10 @@ def _in_order(found: Counter[Reason]) -> dict[Reason, int]:
 def _in_one_line(
     by_reason: dict[Reason, int], waiting: int, until: datetime | None, site: str, now: datetime
 ) -> str:
-    sites = [f"{counted(count, 'site')} {reason}" for reason, count in by_reason.items()]
+    sites = [
+        f"{counted(count, 'site')} {_IN_ONE_LINE.get(reason, reason)}"
+        for reason, count in by_reason.items()
+    ]
     parts = [*sites, _waiting(waiting)]
     if until is not None:
         parts.append(f"next at {_time_of_day(until, now)}: {site}")

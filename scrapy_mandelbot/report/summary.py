@@ -12,8 +12,8 @@ from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import Totals, columns, counted
-from scrapy_mandelbot.report.survey import Steps, shut_standings
+from scrapy_mandelbot.report.status import Reason, Totals, columns, counted
+from scrapy_mandelbot.report.survey import Steps, waiting_standings
 from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Call
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.status import Reason
 
     _Waits = set[tuple[str, Reason, float | None]]
 
@@ -95,11 +94,12 @@ class CrawlSummary:
         )
 
     def _count(self, totals: Totals, waits: _Waits, now: float) -> Iterator[None]:
-        """Count the sites that are asked nothing; note for what each of them waits."""
-        for one in shut_standings(self._crawl.throttle, now):
+        """Count the sites that have to wait, or of which a part has to; note for what."""
+        for one in waiting_standings(self._crawl.throttle, now):
             if one is not None:
                 totals.add(one.reason, one.waiting, one.until, one.site)
-                waits.add((one.site, one.reason, one.until))
+                is_pace = one.reason is Reason.PACE  # its turn comes again and again
+                waits.add((one.site, one.reason, None if is_pace else one.until))
             yield
 
     def _tell(self, totals: Totals, waits: _Waits, at: datetime) -> None:
@@ -138,11 +138,20 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         pauses,
         one.paused_for(now) if pauses else None,
         None if one.pace is None else one.pace.asked,
-        None if one.pace is None or one.gaps is None else one.gaps.least,
+        _kept(one),
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,
         _end(one),
     )
+
+
+def _kept(one: SiteRecord) -> float | str | None:
+    """Return the least seconds between requests of a site that asks for a pace."""
+    if one.pace is None:
+        return None
+    if one.gaps is None:
+        return None if one.pace.is_obeyed else "not obeyed"
+    return one.gaps.least
 
 
 def _end(one: SiteRecord) -> str | None:

@@ -16,6 +16,7 @@ from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
     SHUT,
+    WAITS,
     CrawlStatus,
     Held,
     Reason,
@@ -229,22 +230,18 @@ class Survey:
         )
 
 
-def shut_standings(throttle: Throttle, now: float) -> Iterator[Standing | None]:
-    """Yield how those sites stand that are asked nothing now; no other is looked at than these.
+def waiting_standings(throttle: Throttle, now: float) -> Iterator[Standing | None]:
+    """Yield how those sites stand that have to wait, or of which a part has to; None: no such.
+
+    Where no site is in trouble, nothing is looked at.
 
     Args:
         throttle: of the crawl.
         now: seconds since the epoch.
     """
-    for site in throttle.sites.in_trouble():
-        yield None
-        waiting: int | None = None
-        for route in shut_routes(site, now):
-            why = held(site, now, route) or Held(Reason.PAUSED, None)
-            if waiting is None:  # of a site with several proxies they are counted once
-                waiting = throttle.queues.waiting(site)
-            yield Standing(site, route, why, waiting, 0)
-            waiting = 0
+    if throttle.sites.in_trouble():
+        for one in Survey(throttle, now).standings():
+            yield None if one is None or one.reason not in WAITS else one
 
 
 def status(crawler: Crawler) -> CrawlStatus:

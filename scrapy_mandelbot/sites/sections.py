@@ -15,14 +15,14 @@ from collections import OrderedDict
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.pause import Pause, PauseLaw
+from scrapy_mandelbot.sites.pause import Pause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import LeftPause, Refusal
+    from scrapy_mandelbot.sites.pause import LeftPause
 
 MOST_REFUSED_URLS = 1_000
 """Of a site; those that were refused first are forgotten."""
@@ -88,16 +88,7 @@ def sections_of(url: str, method: str = "GET") -> Iterator[str]:
 class Section:
     """A path of a site, some pages of which were refused."""
 
-    __slots__ = (
-        "good_at",
-        "is_told",
-        "path",
-        "pause",
-        "probe",
-        "refused",
-        "refused_at",
-        "refuses_robots",
-    )
+    __slots__ = ("good_at", "is_told", "path", "pause", "probe", "refused", "refused_at", "robots")
 
     def __init__(self, path: str, good_at: int) -> None:
         self.path = path
@@ -110,7 +101,7 @@ class Section:
         self.pause: Pause | None = None
         """Its own, while it is set aside."""
         self.probe: Flight | None = None
-        self.refuses_robots = False
+        self.robots = False
         """Whether robots get nothing there but challenges, prices, refusals."""
         self.is_told = False
         """Whether it is known to be the section, and that was told."""
@@ -258,8 +249,8 @@ class Sections:
         """Go on with the pause of a section; one that is known already goes on as it is."""
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
-            section.refuses_robots = left.reason.startswith(REFUSES_ROBOTS)
-            law = self._law.of_robots if section.refuses_robots else self._law
+            section.robots = left.reason.startswith(REFUSES_ROBOTS)
+            law = self._law.of_robots if section.robots else self._law
             section.pause, section.is_told = Pause(law), True
             section.pause.go_on(now, left)
             self._aside[left.section] = section
@@ -267,7 +258,7 @@ class Sections:
     def refuse_robots(self, path: str, refusal: Refusal) -> None:
         """Set a section aside, or the site, that answers robots with challenges and the like."""
         section = self._sections.setdefault(path, Section(path, self.good_at))
-        section.refuses_robots = True
+        section.robots = True
         self.put_aside(section, refusal)
 
     def hand_out(self, flight: Flight, now: float) -> None:
@@ -332,9 +323,9 @@ class Sections:
                 del self._sections[other.path]
                 self._aside.pop(other.path, None)
         self._aside[section.path] = section
-        section.pause = Pause(self._law.of_robots if section.refuses_robots else self._law)
+        section.pause = Pause(self._law.of_robots if section.robots else self._law)
         section.pause.take(Fact.REFUSED, refusal.now, refusal)
-        if not section.refuses_robots:
+        if not section.robots:
             section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> Blame:
@@ -378,6 +369,18 @@ class Sections:
         section.probe = None
         news = section.pause.take(Fact.PROBE_REFUSED, refusal.now, refusal, has_served=True)
         return _OF_A_SECTION.get(news)
+
+    def give_up(self, now: float, reason: str) -> list[Section]:
+        """Ask for what is set aside once more at most; return the sections given up by this."""
+        refusal = Refusal(now, reason)
+        for one in self._urls.values():
+            one.times, one.may_go_at = one.times + self._law.tries, 0.0
+        return [
+            section
+            for section in self._aside.values()
+            if section.pause is not None
+            and section.pause.take(Fact.GIVE_UP, now, refusal) is News.GAVE_UP
+        ]
 
     def lost(self, flight: Flight, now: float) -> bool:
         """Note that a request ended and told nothing; return whether it was a section's probe."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import scrapy.signals
@@ -27,13 +28,20 @@ class Operator:
         self._now = clock.now
 
     def held(self) -> tuple[int, int]:
-        """Return how many requests the queues hold of sites that are shut, and of given up ones."""
+        """Return how many requests the queues hold of what is shut, and of given up sites.
+
+        Shut are sites, sections, and pages that wait for a time of their own.
+        """
         now, shut, given_up = self._now(), 0, 0
+        delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
         for site, route, section, count in self._throttle.queues.lines():
             is_over = site.routes.has_given_up(route) or site.sections.is_hopeless(section)
             if is_over or site.is_shut(now, route) or site.sections.due(section, now) > now:
                 shut += count
                 given_up += count * is_over
+            else:
+                shut += min(count, delayed[site])
+                delayed[site] -= min(count, delayed[site])
         return shut, given_up
 
     def shut(self) -> set[str]:
@@ -77,14 +85,17 @@ class Operator:
         return True
 
     def give_up_all(self, reason: str) -> None:
-        """Give up every site that is shut."""
+        """Give up every site that is shut, and of others the sections and pages that are."""
         throttle, now = self._throttle, self._now()
         for site in throttle.sites.in_trouble():
             if any(True for _ in shut_routes(site, now)):
                 for route in site.give_up(now, reason):
                     throttle.reports.given_up(events.GIVEN_UP, site, route)
-                throttle.queues.end_delays(site)
-                throttle.update(site)
+            elif site.has_refused:
+                for section in site.sections.give_up(now, reason):
+                    throttle.reports.of_section(events.SECTION_GIVEN_UP, site, section)
+            throttle.queues.end_delays(site)
+            throttle.update(site)
 
 
 SITES_PAUSED = "sites_paused"

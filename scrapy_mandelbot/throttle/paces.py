@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.robots.pace import pace_by_hand, pace_of_file, unreadable_lines
+from scrapy_mandelbot.robots.pace import PaceLaw, pace_by_hand, pace_of_file, unreadable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 _NAMED = 5  # of the lines that cannot be read
+_SPEAKS = re.compile(rb"crawl-delay|request-rate|visit-time", re.IGNORECASE)
+_AS_WRITTEN = PaceLaw(longest=inf)
 
 
 class Paces:
@@ -63,6 +66,15 @@ class Paces:
             named = ", ".join(map(str, lines[:_NAMED]))
             self._tell(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
         return self._keep_to(site, pace_of_file(robots, agent, self._config.pace_law), until)
+
+    def tell_not_obeyed(self, site: CrawledSite, robots: RobotsTxt, agent: Agent) -> None:
+        """Tell once what a robots.txt asks of an agent, where the project does not obey it."""
+        if self._config.obeys_pace or "pace" in site.told or not _SPEAKS.search(robots.body):
+            return
+        pace = pace_of_file(robots, agent, _AS_WRITTEN)
+        is_by_hand = self._config.delay_by_hand(site.name) is not None
+        if not pace.is_free and not is_by_hand and site.is_news("pace"):
+            self._tell(events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source)
 
     def learn_by_hand(self, site: CrawledSite) -> bool:
         """Have a site asked as the project has set, as long as no rules are known.

@@ -148,10 +148,10 @@ class Reports:
         if news is News.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
         elif news is News.SECTION_GIVEN_UP:
-            is_robots = section.refuses_robots
+            is_robots = section.robots
             event = events.REFUSES_ROBOTS_STILL if is_robots else events.SECTION_GIVEN_UP
         section.is_told = True
-        self._tell_of(event, site, section)
+        self.of_section(event, site, section)
 
     def slower(self, site: CrawledSite, route: str, pause: Pause) -> None:
         """Tell once of a limit that a site has, and how long what is queued takes at that."""
@@ -167,7 +167,8 @@ class Reports:
             time=_time_in_words(waiting / recovery.rate),
         )
 
-    def _tell_of(self, event: Event, site: CrawledSite, section: Section) -> None:
+    def of_section(self, event: Event, site: CrawledSite, section: Section) -> None:
+        """Tell what became of a section that is set aside."""
         pause = section.pause
         assert pause is not None  # noqa: S101 -- it is set aside
         self._tell(

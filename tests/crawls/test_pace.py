@@ -101,7 +101,14 @@ async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
     web = site(webs, "Crawl-delay: 60\nVisit-time: 0000-0000\n")
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
     assert len(result.items) == 6
-    assert not [name for name in result.stats if name.startswith("mandelbot/pace/")]
+    assert [name for name in result.stats if name.startswith("mandelbot/pace/")] == [
+        "mandelbot/pace/not_obeyed"
+    ]
+    (line,) = result.logged(web.url + " asks for")
+    assert line.startswith(f"{web.url} asks for 60 s between requests, Visit-time 0000-0000 (robot")
+    assert line.endswith("MANDELBOT_PACE = 'obey' keeps to it, this crawl does not")
+    (row,) = [one for one in result.messages if one.startswith("What happened at the sites")]
+    assert "not obeyed" in row
 
 
 @ensureDeferred

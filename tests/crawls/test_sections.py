@@ -58,6 +58,20 @@ async def test_a_dead_section_is_set_aside_and_all_others_arrive(webs, first):
 
 
 @ensureDeferred
+async def test_a_section_is_given_up_when_the_total_is_over(webs):
+    """As sites are; meanwhile the log says what waits, and the account of its end has each."""
+    web = shop(webs, 60)
+    settings = {"MANDELBOT_PAUSE_OPTIONS": {"total": 5}, "LOGSTATS_INTERVAL": 2}
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+    assert len(set(result.urls())) == 61
+    assert failed(result) == sorted(web.url + path for path in DEAD)
+    assert result.seconds < 60
+    assert result.logged("1 site with a section set aside, ")
+    (line,) = result.logged("Gave up /dead/ of ")
+    assert "MANDELBOT_PAUSE_OPTIONS['total'] is over" in line
+
+
+@ensureDeferred
 async def test_a_site_that_was_down_as_one_section_was_asked_is_told_to_have_none(webs):
     """The section answers as soon as the site does, and waits for nothing more."""
     web = shop(webs, 60)

@@ -101,7 +101,9 @@ def test_every_meta_key_is_in_the_table():
     scrapys = {
         "handle_httpstatus_list",
         "handle_httpstatus_all",
+        "dont_retry",
         "download_latency",
+        "max_retry_times",
         "download_slot",
         "is_start_request",
     }

@@ -12,6 +12,9 @@ from reports import AGENT, WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
+from scrapy_mandelbot.report.samples import PaceRecord
+from scrapy_mandelbot.report.site_record import PauseRecord
+from scrapy_mandelbot.report.summary import summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.rst"
 
@@ -76,11 +79,28 @@ def test_the_letter_tells_the_owner_what_happened():
         "- We fetched 50 pages.",
         "- Your rules forbade 1 URL (line 7, Disallow: /private): none was asked for.",
         "- You ask for 6 s between requests (robots.txt line 3).",
-        "- You refused 4 times (503: 4). We left you alone 1 time, for 120 s in all",
+        "- You refused 4 times (503: 4). We left you alone 1 time, for 120 s in all, and came ba",
         "- 1 refusal asked for a time, up to 30 s: the next request came after it 1 time",
         "- 4 of 70 answers had a status of 5xx; 0 of the first 20.",
     ):
         assert sentence in letter, letter
+
+
+def test_the_letter_of_a_site_that_was_given_up_says_so():
+    """It tells of no request that was not sent; a pace that is not kept to is told as such."""
+    record = CrawlRecord(NOW, lambda _: False)
+    one = record.of("https://down.example", NOW)
+    one.refusal("503", NOW, None)
+    one.pause(PauseRecord(one.site, "refused", NOW, NOW + 9, "503"))
+    one.give_up(one.site, "503", 9)
+    one.pace = PaceRecord(9.0, 0.0, "9 s between requests", "robots.txt line 2", is_obeyed=False)
+    report = a_report(record, ended=NOW + 60)
+    letter = report["sites"][0]["letter"]
+    assert "came back 0 times. We gave up then, and asked no more." in letter
+    assert "You ask for 9 s between requests (robots.txt line 2). This crawl was not" in letter
+    assert "Delay not obeyed" in page_of(report)
+    table = summary(record, NOW + 60, 20)
+    assert "not obeyed" in table
 
 
 def test_nothing_of_the_web_is_raw():

@@ -142,10 +142,19 @@ def test_the_logs_line_is_made_in_short_turns(made, looks):
     one.add(CrawlSummary).spider_opened()
     one.clock.turn(EVERY + 5)
     assert max(looks.values()) <= AT_A_TIME
-    assert sum(looks.values()) == SITES, "no other is looked at than the paused ones"
+    assert sum(looks.values()) == 3 * SITES, "each once"
     (line,) = one.told
-    at = "00:16:40 UTC"
-    assert line.startswith(f"{SITES:,} sites paused, {2 * SITES:,} requests wait, next at {at}: ")
+    found = f"{SITES:,} sites paused, {SITES:,} sites asked at a pace, {4 * SITES:,} requests wait"
+    assert line.startswith(f"{found}, next at 00:10:00 UTC: ")
+
+
+def test_without_trouble_no_site_is_looked_at(made, looks):
+    """The line costs nothing then."""
+    one = made(0)
+    looks.clock = one.clock
+    one.add(CrawlSummary).spider_opened()
+    one.clock.turn(EVERY + 5)
+    assert not looks
 
 
 def test_the_logs_line_is_not_said_twice(made):
@@ -157,8 +166,10 @@ def test_the_logs_line_is_not_said_twice(made):
     refuse(one.crawler, "https://2.open.example/")
     one.clock.turn(EVERY)
     first, second = one.told
-    assert first.startswith(f"{SITES // 3:,} sites paused, {2 * SITES // 3:,} ")
-    assert second.startswith(f"{SITES // 3 + 1:,} sites paused, {2 * SITES // 3 + 2:,} ")
+    third = SITES // 3
+    paced = f"{third:,} sites asked at a pace"
+    assert first.startswith(f"{third:,} sites paused, {paced}, {4 * third:,} ")
+    assert second.startswith(f"{third + 1:,} sites paused, {paced}, {4 * third + 2:,} ")
 
 
 @pytest.mark.parametrize("times", [1, 2, 4])

@@ -73,7 +73,12 @@ def _retry_after(asked: dict[str, Any] | None) -> Iterator[tuple[str, str, str]]
 
 
 def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    paced = [one for one in sites if one["pace"] and one["pace"]["asked"] and one["gaps"]]
+    asking = [one for one in sites if one["pace"] and one["pace"]["asked"]]
+    ignored = sum(1 for one in asking if not one["pace"]["is_obeyed"])
+    if ignored:
+        text = f"{counted(ignored, 'site')} that asked for one, as MANDELBOT_PACE is not 'obey'."
+        yield "warning", "Delay not obeyed", text
+    paced = [one for one in asking if one["pace"]["is_obeyed"] and one["gaps"]]
     if not paced:
         return
     short = [one for one in paced if one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL]

@@ -89,7 +89,7 @@
   function* factsOf(row, details) {
     yield ["Pages", `${number(row[PLACE.pages])}, ${number(details.others)} other answers`];
     const { pace, gaps, answers, retry_after: asked } = details;
-    yield ["Delay asked for", pace ? `${pace.words} (${pace.source})` : "none"];
+    yield ["Delay asked for", pace ? `${pace.words} (${pace.source})${pace.is_obeyed ? "" : ", not obeyed"}` : "none"];
     if (gaps) yield ["Gaps between requests", `least ${duration(gaps.least)}, median ${duration(gaps.median)}`];
     if (details.turns) yield ["Turns", `${number(details.turns)} requests waited, ${duration(details.turn_waits)} in all`];
     if (asked) {
