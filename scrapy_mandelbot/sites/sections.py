@@ -210,7 +210,7 @@ class Sections:
 
     def is_hopeless(self, path: str) -> bool:
         """Return whether a run does not end later for the section with this path."""
-        return self.is_over(path) or (path in self._aside and self._aside[path].refuses_robots)
+        return self.is_over(path) or (path in self._aside and self._aside[path].robots)
 
     def was_refused(self, fingerprint: bytes) -> bool:
         """Return whether the request was refused, and not answered well since."""

@@ -136,5 +136,4 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
     assert list(queue.lines()) == []
     assert len(queue) == 0
     assert len(queue._round_robin) == 0
-    assert not queue._waits_for_an_end
     assert crawler.stats.get_value("scheduler/enqueued") >= steps
