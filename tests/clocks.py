@@ -60,6 +60,10 @@ class TurnedClock:
             call, arguments = self.from_threads.pop(0)
             call(*arguments)
 
+    def shift(self, seconds: float) -> None:
+        """Be at another time without a timer's ringing, as a process that was stopped."""
+        self._now += seconds
+
     def turn(self, seconds: float) -> None:
         """Let so many seconds pass; whatever is due on the way is called on time, in order."""
         self.turn_to(self._now + seconds)

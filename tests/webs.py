@@ -58,7 +58,7 @@ class Web(Resource):
         self.refuse: Callable[[str], Answer | None] = lambda _path: None
         """Asked first of every request; what it returns is the answer."""
         self._port = None
-        self._open: WeakSet = WeakSet()
+        self.channels: WeakSet = WeakSet()
 
     def listen(self) -> Web:
         from twisted.internet import reactor
@@ -74,7 +74,7 @@ class Web(Resource):
         """Go down: refuse connections, and drop those that are open."""
         self._number = self._port.getHost().port
         self._port.stopListening()
-        for channel in list(self._open):
+        for channel in list(self.channels):
             channel._channel.transport.abortConnection()
 
     def listen_again(self) -> None:
@@ -89,7 +89,7 @@ class Web(Resource):
         class Remembering(HttpSite):
             def buildProtocol(self, addr):  # noqa: N802 -- Twisted's name
                 channel = super().buildProtocol(addr)
-                web._open.add(channel)
+                web.channels.add(channel)
                 return channel
 
         return Remembering(self, timeout=5)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from configparser import ConfigParser
 from configparser import Error as ConfigError
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import partial
 from glob import glob
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,16 +28,21 @@ from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.commands.call import Invocation
     from scrapy_mandelbot.commands.downloads import FetchedFile, FetchPlan
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
 
-FILE_NAME = ".robots-check.cfg"
 FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING}
-_SECTION = "check"
-_KEYS = ("select", "ignore", "fail-on")
+_SECTIONS = {
+    ".robots-check.cfg": "check",
+    "pyproject.toml": "tool.robots-check",
+    "setup.cfg": "robots-check",
+}
+"""Where a project's choices are: files of a folder, the first that has the section."""
+_OWN = "check"  # the section of a file that has nothing else
+_KEYS = ("select", "ignore", "fail-on", "per-file-ignores")
 _SEVERITIES = {str(severity): severity for severity in Severity}
 
 
@@ -45,10 +54,26 @@ class Choices(NamedTuple):
     ignore: frozenset[str] = frozenset()
     fail_on: Severity = Severity.WARNING
     """The least severity that is no success."""
+    by_file: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Patterns of paths, seen from `folder`, each with the codes that are left out of its files."""
+    folder: Path = Path()
 
     def takes(self, code: str) -> bool:
         """Whether findings with this code count."""
         return (self.select is None or code in self.select) and code not in self.ignore
+
+    def of(self, source: str) -> Choices:
+        """Return what counts of one file or URL."""
+        names = {source}
+        if not is_url(source):
+            with suppress(ValueError):
+                names.add(Path(source).resolve().relative_to(self.folder).as_posix())
+        left_out = [
+            codes
+            for pattern, codes in self.by_file
+            if any(fnmatchcase(name, pattern) for name in names)
+        ]
+        return self._replace(ignore=self.ignore.union(*left_out))
 
 
 ALL = Choices()
@@ -60,63 +85,120 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     Raises:
         CannotBeHadError: a choice is none, or the file named cannot be read.
     """
-    path = Path(opts.config) if opts.config else _nearest(folder)
-    chosen = dict(_read(path)) if path else {}
+    path, chosen = _nearest(folder)
+    if opts.config:
+        path = Path(opts.config)
+        chosen = _read(path, _SECTIONS.get(path.name, _OWN)) or {}
     where = dict.fromkeys(chosen, f"{path}: ")
-    for key in _KEYS:
+    for key in _KEYS[:3]:
         told = getattr(opts, key.replace("-", "_"))
         if told is not None:
-            chosen[key] = told if isinstance(told, str) else ",".join(told)
+            chosen[key] = told
             where[key] = "--"
     codes = {key: _codes(chosen[key], where[key] + key) for key in _KEYS[:2] if key in chosen}
-    fail_on = chosen.get("fail-on", str(ALL.fail_on)).strip()
+    fail_on = str(chosen.get("fail-on", ALL.fail_on)).strip()
     if fail_on not in FAIL_ON:
         raise CannotBeHadError(f"{where['fail-on']}fail-on: {shown(fail_on)} is not error, warning")
-    return Choices(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on])
+    return Choices(
+        *(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on]),
+        tuple(_by_file(chosen.get("per-file-ignores", {}), f"{path}: per-file-ignores")),
+        path.resolve().parent,
+    )
 
 
-def _nearest(folder: Path) -> Path | None:
+def _by_file(told: Any, where: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield patterns and codes: of a table, or of lines such as ``drafts/*: wildcard``."""
+    if isinstance(told, str):
+        lines = [line.rpartition(":") for line in told.splitlines() if line.strip()]
+        told = {pattern.strip(): codes for pattern, _, codes in lines}
+    if not isinstance(told, dict) or not all(told):
+        raise CannotBeHadError(f"{where}: it is a pattern of paths, a colon, codes")
+    for pattern, codes in told.items():
+        yield pattern, _codes(codes, where)
+
+
+def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the file that has a project's choices, and these; an empty path: there is none."""
     for one in (folder, *folder.parents):
-        if (one / FILE_NAME).is_file():
-            return one / FILE_NAME
+        for name, section in _SECTIONS.items():
+            if (one / name).is_file() and (found := _read(one / name, section)) is not None:
+                return one / name, found
         if (one / ".git").exists():
             break
-    return None
+    return Path(), {}
 
 
-def _read(path: Path) -> Mapping[str, str]:
-    parser = ConfigParser(interpolation=None, default_section="")
+def _read(path: Path, section: str) -> dict[str, Any] | None:
+    """Return the choices in a file; None: it has no section for them.
+
+    Raises:
+        CannotBeHadError: it cannot be read, or has keys that are none.
+    """
     try:
-        parser.read_string(read_source(str(path)).decode(), str(path))
-    except (ConfigError, UnicodeDecodeError) as error:
+        text = read_source(str(path)).decode()
+        if section != _OWN and "robots-check" not in text:
+            return None
+        found = _toml(text) if path.suffix == ".toml" else _ini(text, path, section)
+    except (ConfigError, ValueError, ImportError) as error:
         raise CannotBeHadError(f"{path}: {str(error).splitlines()[0]}") from None
-    unknown = [name for name in parser.sections() if name != _SECTION]
-    if unknown:
-        raise CannotBeHadError(f"{path}: there is no section {shown(unknown[0])}, only {_SECTION}")
-    found = dict(parser.items(_SECTION)) if parser.has_section(_SECTION) else {}
-    for key in found:
+    for key in found or ():
         if key not in _KEYS:
             raise CannotBeHadError(f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}")
     return found
 
 
-def _codes(text: str, where: str) -> frozenset[str]:
-    """Return the codes in a text: of a severity, all of its."""
+def _toml(text: str) -> dict[str, Any] | None:
+    try:
+        toml = import_module("tomllib")
+    except ImportError:  # Python 3.10
+        raise ImportError("Python 3.11 is needed to read it; .robots-check.cfg will do") from None
+    section: dict[str, Any] | None = toml.loads(text).get("tool", {}).get("robots-check")
+    return section
+
+
+def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
+    parser = ConfigParser(interpolation=None, default_section="")
+    parser.read_string(text, str(path))
+    unknown = [name for name in parser.sections() if name != section]
+    if unknown and section == _OWN:
+        raise ValueError(f"there is no section {shown(unknown[0])}, only {section}")
+    return dict(parser.items(section)) if parser.has_section(section) else None
+
+
+def _codes(told: Any, where: str) -> frozenset[str]:
+    """Return the codes in a text or a list: of a severity, all of its."""
     codes: set[str] = set()
+    text = told if isinstance(told, str) else " ".join(map(str, told))
     for word in text.replace(",", " ").split():
         if word in _SEVERITIES:
             codes.update(_of_severity(_SEVERITIES[word], FINDINGS))
-        elif word in FINDINGS:
-            codes.add(word)
         else:
-            like = get_close_matches(word, FINDINGS, 1)
-            hint = f": {like[0]} is meant, most likely" if like else ""
-            raise CannotBeHadError(f"{where}: there is no finding {shown(word)}{hint}")
+            codes.add(_code(word, f"{where}: "))
     return frozenset(codes)
+
+
+def _code(word: str, where: str = "") -> str:
+    """Return a code that there is.
+
+    Raises:
+        CannotBeHadError: there is none such.
+    """
+    if word not in FINDINGS:
+        like = get_close_matches(word, FINDINGS, 1)
+        hint = f": {like[0]} is meant, most likely" if like else ""
+        raise CannotBeHadError(f"{where}there is no finding {shown(word)}{hint}")
+    return word
 
 
 def _of_severity(severity: Severity, codes: Iterable[str]) -> Iterable[str]:
     return (code for code in codes if FINDINGS[code].severity is severity)
+
+
+def tell_rules(job: Invocation) -> Result:
+    """Say what findings are about; of none that is named, of all."""
+    codes = [_code(word) for word in job.args] or list(FINDINGS)
+    data = {"rules": [findings.rule_data(code) for code in codes]}
+    return Result(0, data, findings.rule_text(codes, job.terminal.paint))
 
 
 _NOT_FOUND = frozenset({404, 410})
@@ -127,7 +209,7 @@ _PATTERN = frozenset("*?[")
 def check(job: Invocation) -> Result:
     """Check files and sites. One that cannot be had does not keep the others from being checked."""
     choices = read_choices(job.opts, Path.cwd())
-    is_one = len(job.args) == 1 and not _is_pattern(job.args[0])
+    is_one = len(job.args) == 1 and not (_is_pattern(job.args[0]) or Path(job.args[0]).is_dir())
     if job.opts.format == "html" and not is_one:
         raise CannotBeHadError("a page is about one file")
     had = dict(_had(job, list(_expanded(job.args))))
@@ -138,7 +220,7 @@ def check(job: Invocation) -> Result:
                 raise rules
             reports.append(findings.not_had(source, str(rules)))
         else:
-            reports.append(findings.check_rules(rules, job.max_bytes, choices))
+            reports.append(findings.check_rules(rules, job.max_bytes, choices.of(source)))
     page = partial(_page, job, had, reports)
     data = reports[0] if is_one else findings.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
@@ -154,8 +236,14 @@ def _text(job: Invocation, reports: list[dict[str, Any]], choices: Choices, *, i
         return github.github_text(reports)
     if job.opts.format == "sarif":
         return sarif.sarif_text(reports, choices.takes)
-    text = "\n".join(findings.text(one, job.terminal.paint) for one in reports)
-    return text if is_one else f"{text}\n{findings.total_text(reports, job.terminal.paint)}"
+    paint = job.terminal.paint
+    if job.opts.statistics:
+        return findings.statistics_text(reports, paint)
+    texts = [findings.text(one, paint, in_full=job.opts.full) for one in reports]
+    if is_one:
+        return texts[0]
+    told = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
+    return f"{told}{findings.total_text(reports, paint)}"
 
 
 def _page(
@@ -173,12 +261,18 @@ def _is_pattern(source: str) -> bool:
 
 
 def _expanded(sources: list[str]) -> Iterator[str]:
-    """Yield what is meant: of a pattern, the files that it matches.
+    """Yield what is meant: of a pattern, the files that it matches; of a folder, its robots.txt.
 
     Raises:
-        CannotBeHadError: it matches none.
+        CannotBeHadError: there are none.
     """
     for source in sources:
+        if source != "-" and Path(source).is_dir():
+            found = sorted(map(str, _in_folder(Path(source))))
+            if not found:
+                raise CannotBeHadError(f"{source}: there is no robots.txt in it")
+            yield from found
+            continue
         if not _is_pattern(source):
             yield source
             continue
@@ -188,6 +282,13 @@ def _expanded(sources: list[str]) -> Iterator[str]:
         if not found:
             raise CannotBeHadError(f"{source}: no file has such a name")
         yield from found
+
+
+def _in_folder(folder: Path) -> Iterator[Path]:
+    """Yield the robots.txt files of a folder and those in it, but those that are hidden."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(here, name) for name in names if name.lower() == "robots.txt")
 
 
 def _had(job: Invocation, sources: list[str]) -> Iterator[tuple[str, Rules | CannotBeHadError]]:

@@ -17,7 +17,12 @@ from scrapy import Spider
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.robots.outcome import Answer, Failure
 from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.rules.download_limits import BrokenOffError, DownloadLimits, breaks_off
+from scrapy_mandelbot.rules.download_limits import (
+    BrokenOffError,
+    DownloadLimits,
+    UnreadableBodyError,
+    breaks_off,
+)
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.own_requests import REDIRECTS, follow, in_words, own_request
 
@@ -58,6 +63,7 @@ class FetchedFile:
     body: bytes = b""
     content_type: str = ""
     content_encoding: str = ""
+    """The header's value; of a failure: by which the body cannot be decoded."""
     failure: Failure | None = None
     detail: str = ""
     is_incomplete: bool = False
@@ -167,10 +173,12 @@ async def _get(
             error = None
     if response is None or error is not None:
         error = error or RuntimeError("no response")
+        packed = error.packed if isinstance(error, UnreadableBodyError) else None
         return FetchedFile(
             *(wanted, trail.url, redirects, seconds),
             failure=failure_of(error),
             detail=in_words(error),
+            content_encoding="" if packed is None else _header(packed, "Content-Encoding"),
         )
     if trail.response is not None and trail.download is not None:
         is_incomplete = breaks_off(trail.response, trail.download)
@@ -178,14 +186,18 @@ async def _get(
             seconds = max(seconds, wanted.timeout)
     return FetchedFile(
         *(wanted, trail.url, redirects, seconds, response.status, body),
-        (response.headers.get("Content-Type") or b"").decode("latin-1"),
-        (response.headers.get("Content-Encoding") or b"").decode("latin-1"),
+        _header(response, "Content-Type"),
+        _header(response, "Content-Encoding"),
         is_incomplete=is_incomplete,
         headers={
             name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
             for name, values in response.headers.items()
         },
     )
+
+
+def _header(response: Response, name: str) -> str:
+    return (response.headers.get(name) or b"").decode("latin-1")
 
 
 def _why_it_did_not_start(crawling: Any) -> str:

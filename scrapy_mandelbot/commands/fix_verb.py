@@ -27,7 +27,9 @@ def fix(job: Invocation) -> Result:
         rules = rules_on_disk(source)
     job.terminal.progress(f"correcting {rules.source}")
     report = correction.fix(
-        rules.source, rules.body, job.dialect, job.max_bytes, alone=bool(job.opts.only)
+        *(rules.source, rules.body, job.dialect, job.max_bytes),
+        alone=bool(job.opts.only),
+        unsafe=job.opts.unsafe,
     )
     code = correction.exit_code(report)
     remarks = correction.remarks(report)

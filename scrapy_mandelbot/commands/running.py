@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 VERBS = {
     "check": "check_verb.check",
+    "rule": "check_verb.tell_rules",
     "fix": "fix_verb.fix",
     "explain": "url_verbs.explain",
     "compare": "url_verbs.compare",

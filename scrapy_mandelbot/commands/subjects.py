@@ -95,6 +95,13 @@ def delivery_of(fetched: FetchedFile) -> Delivery:
     if fetched.failure is Failure.TIMED_OUT and fetched.wanted.timeout >= _NOBODY_WAITS:
         seconds = max(seconds, fetched.wanted.timeout)
         return Delivery(url=fetched.wanted.url, redirects=fetched.redirects, seconds=seconds)
+    if fetched.failure is not None and fetched.content_encoding:
+        return Delivery(
+            url=fetched.wanted.url,
+            redirects=fetched.redirects,
+            content_encoding=fetched.content_encoding,
+            encoded=False,
+        )
     if fetched.failure is not None:
         raise CannotBeHadError(fetched.trouble)
     is_success = fetched.status in SUCCESS

@@ -25,14 +25,17 @@ from scrapy_mandelbot.robots.reports.rules_in_force import (
     unknown_names,
 )
 from scrapy_mandelbot.robots.reports.terminal_text import json_lines
+from scrapy_mandelbot.robots.robotstxt import DIALECTS
+from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from scrapy_mandelbot.commands.call import Invocation
     from scrapy_mandelbot.commands.downloads import FetchedFile
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
+    from scrapy_mandelbot.robots.robotstxt import Dialect
 
 _STEPS = 100  # of what is shown while it is done
 
@@ -40,10 +43,18 @@ _STEPS = 100  # of what is shown while it is done
 def explain(job: Invocation) -> Result:
     """Say of each URL whether it may be fetched, and by which line."""
     questions = _questions(job)
-    dialect, with_changes = job.dialect, job.opts.changes or len(questions) == 1
+    with_changes = job.opts.changes or len(questions) == 1
+    purposes, of_project = job.opts.purpose or (), job.dialect
+    is_named = bool(job.opts.dialect)
+
+    def dialect(agent: str | Sequence[str]) -> Dialect:
+        """Return the robot's own, where it is known and the call names none."""
+        own = None if is_named or not isinstance(agent, str) else dialect_of(agent)
+        return DIALECTS[own] if own else of_project
+
     reports = [
         explanation.explain(
-            one, dialect, job.max_bytes, with_changes=with_changes, purposes=job.opts.purpose or ()
+            *(one, dialect(one.agent), job.max_bytes), with_changes=with_changes, purposes=purposes
         )
         for one in _counted(job, questions)
     ]

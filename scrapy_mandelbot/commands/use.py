@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.exceptions import UsageError
 
+from scrapy_mandelbot.commands import CHOICES, OPTIONS, add_options
+
 if TYPE_CHECKING:
     from argparse import Namespace
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 class Verb(NamedTuple):
     """How one of the things that the command does is called."""
 
+    does: str
     takes: str
     least: int
     most: int | None
@@ -21,40 +24,123 @@ class Verb(NamedTuple):
     options: frozenset[str]
     """Those that mean something to it, but --format."""
     formats: tuple[str, ...]
+    exits: str
+    """What exit codes mean, but 2: wrong use, or it cannot be had."""
+    examples: tuple[str, str]
+    """What may follow the verb."""
 
 
 _LIST = ("text", "table", "csv", "json", "jsonl", "html")
+_PLAIN = ("text", "json")
 _OF_URLS = frozenset({"agent", "file", "urls", "robots"})
 _SECONDS = ("delay", "retry-after", "ttl")
 _OF_LOGS = frozenset({"address", "log-format", "robots-txt", *_SECONDS})
+_DONE = "0: done"
 
 VERBS = {
     "check": Verb(
-        *("FILE|URL|-...", 1, None, frozenset({"select", "ignore", "fail-on", "config"})),
+        "what is wrong with a file, or with how a site delivers it, and to which robots that"
+        " matters",
+        *("FILE|FOLDER|URL|-...", 1, None, CHOICES),
         ("text", "csv", "json", "html", "sarif", "github"),
+        "0: nothing but notes; 1: warnings; 3: errors",
+        ("robots.txt --full", "sites/ https://example.com --ignore note --fail-on error"),
+    ),
+    "rule": Verb(
+        "what a finding is about, and to which robots it matters",
+        *("[CODE...]", 0, None, frozenset(), _PLAIN, _DONE),
+        ("star-before-robots", "--format json"),
     ),
     "fix": Verb(
-        *("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect", "only"})),
+        "the corrected file, and the proof that it decides as the original does",
+        *("FILE|URL|-", 1, 1, frozenset({"diff", "output", "dialect", "only", "unsafe"})),
         ("text", "json", "html"),
+        "0: proved; 3: not proved",
+        ("robots.txt --diff", "robots.txt --output robots.txt"),
     ),
-    "explain": Verb("URL...", 1, None, _OF_URLS | {"dialect", "changes", "purpose"}, _LIST),
-    "compare": Verb("URL...", 1, None, _OF_URLS, _LIST),
-    "sitemaps": Verb("FILE|URL|-", 1, 1, frozenset({"read"}), ("text", "json")),
-    "cache": Verb("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), ("text", "json")),
-    "job": Verb("JOBDIR|URL#NAME [requeue [SITE]]", 1, 3, frozenset(), ("text", "json")),
-    "ledger": Verb("why URL|verify [HEAD]", 1, 2, frozenset({"file"}), ("text", "json")),
+    "explain": Verb(
+        "whether URLs may be crawled, by which line, and what would change that",
+        *("URL...", 1, None, _OF_URLS | {"dialect", "changes", "purpose"}, _LIST),
+        "0: all are allowed; 1: one is forbidden, or the use asked about is refused",
+        (
+            "https://example.com/a --agent Googlebot",
+            "--urls list.txt --file robots.txt --format csv",
+        ),
+    ),
+    "compare": Verb(
+        "how the robots of six dialects decide",
+        *("URL...", 1, None, _OF_URLS, _LIST, "0: all alike; 1: dialects differ"),
+        ("https://example.com/a --agent Googlebot", "/a /b --file robots.txt --robots"),
+    ),
+    "sitemaps": Verb(
+        "which a file cites, and with --read what is in them",
+        *("FILE|URL|-", 1, 1, frozenset({"read"}), _PLAIN),
+        "0: read without problems; 1: something is wrong with one; 3: one cannot be had",
+        ("robots.txt", "https://example.com --read"),
+    ),
+    "cache": Verb(
+        "the copies of robots.txt files that the project keeps",
+        *("list|show URL|drop URL|drop --all", 1, 2, frozenset({"all"}), _PLAIN),
+        "0: done; 1: there is no such copy",
+        ("list", "drop https://example.com"),
+    ),
+    "job": Verb(
+        "what waits in a job, by site and why; requeue: have paused sites asked again",
+        *("JOBDIR|URL#NAME [requeue [SITE]]", 1, 3, frozenset(), _PLAIN),
+        "0: done; 1: there is nothing to requeue",
+        ("crawls/shop-1", "crawls/shop-1 requeue https://shop.example"),
+    ),
+    "ledger": Verb(
+        "why a page was fetched; verify: whether each line is as it was written, and is decided"
+        " alike again",
+        *("why URL|verify [HEAD]", 1, 2, frozenset({"file"}), _PLAIN),
+        "0: all agree; 1: there is no such line; 3: a line does not agree",
+        ("why https://example.com/a", "verify --file ledger.jsonl"),
+    ),
     "identity": Verb(
+        "a key to sign requests with, the directory and the page by which sites know the robot",
         *("new KEY|directory KEY... --host HOST|check URL|page", 1, None),
-        *(frozenset({"host", "output", "address"}), ("text", "json")),
+        *(frozenset({"host", "output", "address"}), _PLAIN),
+        "0: done; 1: a directory has warnings; 3: errors",
+        ("new robot.pem", "directory robot.pem --host example.com"),
     ),
     "audit": Verb(
-        "ACCESS_LOG|-... --agent NAME",
-        *(1, None, _OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json", "html")),
+        "whether a robot was polite, as a server's access log has it",
+        *("ACCESS_LOG|-... --agent NAME", 1, None),
+        *(_OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json", "html")),
+        "0: it was; 1: warnings, or nothing of the robot; 3: it asked for what is forbidden, or in"
+        " a pause",
+        (
+            "access.log --agent Examplebot --robots-txt robots.txt",
+            "access.log.gz --agent '*' --format html",
+        ),
     ),
-    "settings": Verb("", 0, 0, frozenset(), ("text", "json")),
+    "settings": Verb(
+        "what is in force in the project, and from where",
+        *("", 0, 0, frozenset(), _PLAIN, _DONE, ("", "--format json")),
+    ),
 }
 FORMATS = tuple(dict.fromkeys(form for verb in VERBS.values() for form in verb.formats))
-OPTIONS = sorted({option for verb in VERBS.values() for option in verb.options})
+
+
+def help_of(name: str) -> str:
+    """Return what a verb does, its own options, two examples, and its exit codes."""
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter  # noqa: PLC0415 - when asked
+    from textwrap import fill  # noqa: PLC0415
+
+    verb = VERBS[name]
+    call = f"scrapy robots {name}"
+    examples = "\n".join(f"  {call} {one}".rstrip() for one in verb.examples)
+    exits = f"exit codes:\n  {verb.exits};\n  2: wrong use, or it cannot be had"
+    parser = ArgumentParser(
+        usage=f"{call} {verb.takes} [options]".replace("  ", " "),
+        description=fill(f"{verb.does[0].upper()}{verb.does[1:]}. - is standard input."),
+        epilog=f"examples:\n{examples}\n\n{exits}",
+        formatter_class=RawDescriptionHelpFormatter,
+        add_help=False,
+    )
+    add_options(parser, verb.options, verb.formats)
+    return parser.format_help()
 
 
 def check_use(args: list[str], opts: Namespace) -> None:
@@ -107,6 +193,8 @@ def _check_options(name: str, verb: Verb, opts: Namespace) -> None:
         value = getattr(opts, option.replace("-", "_"))
         if value is not None and not 0 <= value < inf:
             raise UsageError(f"--{option} takes seconds")
+    if opts.only and opts.unsafe:
+        raise UsageError("--only and --unsafe are two ways to correct a file")
     if opts.only and opts.dialect not in {None, opts.only}:
         raise UsageError("--only and --dialect name two dialects")
     if opts.robots and opts.agent:
@@ -133,7 +221,7 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
         return not opts.file
     if args[0] == "audit":
         return any("://" in one for one in opts.robots_txt or ())
-    if args[0] in {"cache", "job", "ledger", "settings"}:
+    if args[0] in {"cache", "job", "ledger", "rule", "settings"}:
         return False
     from scrapy_mandelbot.robots.reports.terminal_text import (  # noqa: PLC0415 - not cheap enough
         is_url,

@@ -43,7 +43,7 @@ class SqliteJob:
     def __init__(self, path: Path, *, is_synced: bool = False) -> None:
         self.path = path
         self._pending = Pending()
-        self._lines: dict[str, LineIndex] = {}
+        self.lines: dict[str, LineIndex] = {}
         self._claimed: dict[int, LineIndex] = {}
         self._unwritten: dict[int, LineIndex] = {}
         """By number, the lines of the rows that are pending."""
@@ -52,12 +52,12 @@ class SqliteJob:
         are not any more as the file has them."""
         self._parents: set[int] = set()
         """Those of which children are counted, in this run."""
-        self._database = connect(path, is_synced=is_synced)
+        self.database = connect(path, is_synced=is_synced)
         try:
             with as_ours():
                 self._load()
         except BaseException:
-            self._database.close()
+            self.database.close()
             raise
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class SqliteJob:
 
     def lengths(self) -> dict[str, int]:
         """Return how many requests wait in each line, of those that have any."""
-        return {line.name: line.waiting for line in self._lines.values() if line.waiting}
+        return {line.name: line.waiting for line in self.lines.values() if line.waiting}
 
     @property
     def uncommitted(self) -> int:
@@ -108,12 +108,12 @@ class SqliteJob:
         Raises:
             CannotKeepError: the file cannot be read.
         """
-        its = self._lines.get(line)
+        its = self.lines.get(line)
         if its is None or not its.waiting:
             return None
         fresh = its.first_fresh()
         with as_ours():
-            kept = its.first_in_file(self._database)
+            kept = its.first_in_file(self.database)
             if fresh is not None and (kept is None or fresh < kept):
                 row = self._pending.rows[fresh[1]]
                 its.take_fresh()
@@ -138,7 +138,7 @@ class SqliteJob:
         """
         query = "SELECT body, checksum FROM requests WHERE number = ?"
         with as_ours():
-            row = self._database.execute(query, (number,)).fetchone()
+            row = self.database.execute(query, (number,)).fetchone()
         body, expected = row or (None, None)  # an index may name one that is not there
         if not isinstance(body, bytes) or expected not in {None, crc32(body, number)}:
             return b""
@@ -154,7 +154,7 @@ class SqliteJob:
             "SELECT name FROM requests JOIN lines ON lines.line = requests.line WHERE number = ?"
         )
         with as_ours():
-            row = self._database.execute(query, (number,)).fetchone()
+            row = self.database.execute(query, (number,)).fetchone()
         return None if row is None else str(row[0])
 
     def withhold(self, number: int) -> str | None:
@@ -165,7 +165,7 @@ class SqliteJob:
         """
         line = self.line_of(number)
         if line is not None:
-            its = self._lines[line]
+            its = self.lines[line]
             its.take_in_file(number)
             self._claimed[number] = self._out[number] = its
             if len(its.hidden) > MOST_HIDDEN:
@@ -207,7 +207,7 @@ class SqliteJob:
         Raises:
             CannotKeepError: none of them is kept.
         """
-        with as_ours(), transaction(self._database):
+        with as_ours(), transaction(self.database):
             self._seen.write_all(fingerprints)
 
     def children_left(self, parent: int) -> ChildrenLeft:
@@ -220,7 +220,7 @@ class SqliteJob:
             return ChildrenLeft()
         query = "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY fingerprint"
         with as_ours():
-            return ChildrenLeft(self._database.execute(query, (parent,)))
+            return ChildrenLeft(self.database.execute(query, (parent,)))
 
     def forget_children(self, parent: int) -> None:
         """Forget what was counted of a parent's children."""
@@ -239,7 +239,7 @@ class SqliteJob:
             return self._pending.state[name]
         with as_ours():
             query = "SELECT value FROM state WHERE name = ?"
-            row = self._database.execute(query, (name,)).fetchone()
+            row = self.database.execute(query, (name,)).fetchone()
         return None if row is None else bytes(row[0])
 
     def get_states(self, prefix: str) -> dict[str, bytes]:
@@ -249,7 +249,7 @@ class SqliteJob:
             CannotKeepError: the file cannot be read.
         """
         with as_ours():
-            kept = read_states(self._database, prefix)
+            kept = read_states(self.database, prefix)
         for name, value in self._pending.state.items():
             if not name.startswith(prefix):
                 continue
@@ -277,8 +277,8 @@ class SqliteJob:
             return
         if self._pending.rows:
             self._pending.put_state(_COUNT, str(self._count).encode())
-        with as_ours(), transaction(self._database):
-            self._pending.write(self._database)
+        with as_ours(), transaction(self.database):
+            self._pending.write(self.database)
             self._seen.write()
         self._seen.committed()
         self._written()
@@ -286,12 +286,12 @@ class SqliteJob:
     def close(self) -> None:
         """Close the file. What was not committed is lost."""
         with suppress(sqlite3.Error):
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with suppress(sqlite3.Error):
-            self._database.close()
+            self.database.close()
 
     def _load(self) -> None:
-        database = self._database
+        database = self.database
         if database.execute("SELECT 1 FROM requests WHERE line < 0 LIMIT 1").fetchone():
             with transaction(database):  # a run ended that had claimed them
                 database.execute("UPDATE requests SET line = -line WHERE line < 0")
@@ -300,7 +300,7 @@ class SqliteJob:
             if number not in names:
                 raise CorruptError(f"{self.path}: {count} requests are in no line")
             name = names.pop(number)
-            self._lines[name] = LineIndex(number, name, count)
+            self.lines[name] = LineIndex(number, name, count)
         self._pending.lines_gone.update(names)
         (self._last_line,) = database.execute("SELECT coalesce(max(line), 0) FROM lines").fetchone()
         (greatest,) = database.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
@@ -309,7 +309,7 @@ class SqliteJob:
         self._seen = Fingerprints(database)
 
     def _wait(self, number: int, line: str, place: Place, body: bytes) -> None:
-        its = self._lines.get(line)
+        its = self.lines.get(line)
         if its is None:
             its = self._add_line(line)
         position = -self._count if place.is_last_first else self._count
@@ -322,7 +322,7 @@ class SqliteJob:
 
     def _add_line(self, name: str) -> LineIndex:
         self._last_line += 1
-        line = self._lines[name] = LineIndex(self._last_line, name)
+        line = self.lines[name] = LineIndex(self._last_line, name)
         written = name.encode("utf-8", "backslashreplace").decode()
         self._pending.lines[self._last_line] = written
         return line
@@ -342,7 +342,7 @@ class SqliteJob:
         """Forget a line that has no rows: a crawl may come by a million sites."""
         if line.rows:
             return
-        del self._lines[line.name]
+        del self.lines[line.name]
         if self._pending.lines.pop(line.number, None) is None:
             self._pending.lines_gone.add(line.number)
 

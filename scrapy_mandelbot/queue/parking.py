@@ -32,13 +32,13 @@ They are in memory: a process that dies takes them along. More go back, behind a
 MOST_PARKED = 1_000
 """As many are held where none can go back behind others. Then other sites have to wait as well."""
 
-_TAKEN_AT_ONCE = 50
+TAKEN_AT_ONCE = 50
 """Requests that are taken and have to wait in a turn of the loop: each may be a round trip."""
 _FAILURES = 3
 """In a row, when requests are given back: a server that is gone may take half a minute for each."""
 _NAMED = 10  # of the requests that are lost
 
-_AROUND = 10  # requests in a row that went back before; then there are no others, it seems
+AROUND = 10  # requests in a row that went back before; then there are no others, it seems
 _LOOK_AGAIN = 1.0  # seconds
 _BEHIND = 1_000_000_000  # of priority; more each time, so that the others of their kind get by
 
@@ -63,8 +63,8 @@ class ParkingScheduler(BaseScheduler):
         self._crawler = crawler
         self._in_flight = Crawl.of(crawler).throttle.in_flight
         self._now = Crawl.of(crawler).now
-        self._parked = SiteQueue.over(crawler, ParkedRequests())
-        self._lets_pass = True
+        self.parked = SiteQueue.over(crawler, ParkedRequests())
+        self.lets_pass = True
         """Whether what goes back to the project's scheduler lets others pass."""
         self._went_last = ""
         self._around = 0
@@ -86,7 +86,7 @@ class ParkingScheduler(BaseScheduler):
         # One that cannot count them says whether there are any.
         has_length = hasattr(self.inner, "__len__")
         left = len(self.inner) if has_length else bool(self.inner.has_pending_requests())
-        return len(self._parked) + left
+        return len(self.parked) + left
 
     def __getattr__(self, name: str) -> Any:
         """Be as the project's scheduler in all else: its own components may ask for it."""
@@ -115,12 +115,12 @@ class ParkingScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Return whether anything is left to do."""
-        return bool(len(self._parked)) or bool(self.inner.has_pending_requests())
+        return bool(len(self.parked)) or bool(self.inner.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
         """Park a request that comes back; hand the others to the project's scheduler."""
         if self._in_flight.is_coming_back(request):
-            self._parked.push(request)
+            self.parked.push(request)
             return True
         self._rests_until = -inf
         return bool(self.inner.enqueue_request(request))
@@ -128,7 +128,7 @@ class ParkingScheduler(BaseScheduler):
     @property
     def only_waits(self) -> bool:
         """Whether all that it gets from the project's scheduler has gone back before, and waits."""
-        return self._around >= _AROUND
+        return self._around >= AROUND
 
     def next_request(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None.
@@ -136,8 +136,8 @@ class ParkingScheduler(BaseScheduler):
         Raises:
             Exception: what the project's scheduler raises, as without this one; nothing is lost.
         """
-        request = self._parked.pop()
-        left = _TAKEN_AT_ONCE
+        request = self.parked.pop()
+        left = TAKEN_AT_ONCE
         while request is None and self._may_take():
             if not left:
                 engine.wake(self._crawler)
@@ -151,13 +151,13 @@ class ParkingScheduler(BaseScheduler):
                 if not times:
                     continue
                 self._around += 1
-                if self._around % _AROUND == 0:
+                if self._around % AROUND == 0:
                     self._rests_until = self._now() + _LOOK_AGAIN
                     return None
             else:
                 self._around = 0
-                self._parked.push(taken)
-                request = self._parked.pop()
+                self.parked.push(taken)
+                request = self.parked.pop()
         return request
 
     def _may_take(self) -> bool:
@@ -165,21 +165,21 @@ class ParkingScheduler(BaseScheduler):
 
         Those would be in the downloader without this scheduler, and no more with them.
         """
-        held = len(self._parked)
+        held = len(self.parked)
         if held >= MOST_PARKED or self._now() < self._rests_until:
             return False
         room = engine.room(self._crawler)
-        return held < room or self._parked.count_ready() < room
+        return held < room or self.parked.count_ready() < room
 
     def _goes_back(self, request: Request, times: int) -> bool:
         """Give a request back behind all others, if enough are held that have to wait as well."""
-        if not (self._lets_pass and len(self._parked) >= PARKED):
+        if not (self.lets_pass and len(self.parked) >= PARKED):
             return False
-        if not self._parked.holds_back(request):
+        if not self.parked.holds_back(request):
             return False
         if times and request.url == self._went_last:  # it came straight out again
             if self.inner.has_pending_requests():  # the last in is the first out, it seems
-                self._lets_pass = False
+                self.lets_pass = False
             return False
         own = request.priority
         request.meta[_WENT_BACK] = [own, times + 1]
@@ -187,7 +187,7 @@ class ParkingScheduler(BaseScheduler):
         if self._give_back(request):
             self._went_last = request.url
             return True
-        self._lets_pass = False
+        self.lets_pass = False
         _as_it_was(request)
         return False
 
@@ -205,7 +205,7 @@ class ParkingScheduler(BaseScheduler):
     def _give_all_back(self) -> list[Request]:
         """Hand what is parked to the project's scheduler; return what it does not take."""
         lost, failures = [], 0
-        for request in self._parked.drain():
+        for request in self.parked.drain():
             if failures == _FAILURES:
                 lost.append(request)
                 continue

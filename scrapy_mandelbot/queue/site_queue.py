@@ -108,7 +108,7 @@ class SiteQueue:
         self._lines = Lines()
         self._names_left = frozenset(startprios or ())
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
-        self._dormant = deque(self._storage)
+        self.dormant = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
         # Scrapy does not close the one in memory.
@@ -158,7 +158,7 @@ class SiteQueue:
 
     def pop(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
-        if self._dormant:
+        if self.dormant:
             self._rouse(_ROUSED)
         while (line := self._next_line()) is not None:
             if line.is_sharing:
@@ -190,7 +190,7 @@ class SiteQueue:
     def drain(self) -> Iterator[Request]:
         """Take out all requests, whatever is known of their sites."""
         self._end_delays()
-        self._rouse(len(self._dormant))
+        self._rouse(len(self.dormant))
         for line in list(self._lines.values()):
             while line.name in self._storage:
                 request = self._storage.pop(line.name)
@@ -235,11 +235,11 @@ class SiteQueue:
     def rouse_some(self, most: int) -> bool:
         """Let so much of what a former run has left take part; return whether there is more."""
         self._rouse(most)
-        return bool(self._dormant)
+        return bool(self.dormant)
 
     def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
         """Yield site, route, section if they are kept by it, and number: see `QueueListener`."""
-        self._rouse(len(self._dormant))
+        self._rouse(len(self.dormant))
         for line in tuple(self._lines.values()):
             yield line.site, line.route, line.section, self._length(line)
 
@@ -304,8 +304,8 @@ class SiteQueue:
 
     def _rouse(self, most: int) -> None:
         """Let so many queues take part that a former run has left: all at once take a while."""
-        for _ in range(min(most, len(self._dormant))):
-            name = self._dormant.popleft()
+        for _ in range(min(most, len(self.dormant))):
+            name = self.dormant.popleft()
             if name in self._storage:
                 line = self._line_named(name)
                 if not line.has_joined:
@@ -386,7 +386,7 @@ class SiteQueue:
         while True:
             line = round_robin.first()
             if line is None:
-                if self._dormant:
+                if self.dormant:
                     self._rouse(_ROUSED)
                 elif not round_robin.look_again(self._crawl.now()):
                     return None

@@ -202,8 +202,8 @@ class Storage(RequestStorage):
         self._open_queue = open_queue
         self._directory = directory
         self._most_open = most_open if directory else 0
-        self._open: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
-        self._in_memory = {} if self._most_open else self._open
+        self.opened: dict[str, ScrapyPriorityQueue] = {}  # used longest ago first
+        self._in_memory = {} if self._most_open else self.opened
         self._closed: dict[str, list[int]] = {}  # priorities
         for name, priorities in (left or {}).items():
             self._closed[name] = list(priorities)
@@ -260,8 +260,8 @@ class Storage(RequestStorage):
 
     def close(self) -> dict[str, list[int]]:
         """Close all; return their priorities by name, for the next run."""
-        state = {name: queue.close() for name, queue in self._open.items()} | self._closed
-        self._open.clear()
+        state = {name: queue.close() for name, queue in self.opened.items()} | self._closed
+        self.opened.clear()
         self._closed.clear()
         return super().close() | state
 
@@ -273,25 +273,25 @@ class Storage(RequestStorage):
         return request
 
     def _reach(self, name: str) -> ScrapyPriorityQueue:
-        if not self._most_open and name in self._open:
-            return self._open[name]
-        queue = self._open.pop(name, None)
+        if not self._most_open and name in self.opened:
+            return self.opened[name]
+        queue = self.opened.pop(name, None)
         if queue is None:
-            if self._most_open and len(self._open) >= self._most_open:
-                longest_ago = next(iter(self._open))
-                self._closed[longest_ago] = self._open.pop(longest_ago).close()
+            if self._most_open and len(self.opened) >= self._most_open:
+                longest_ago = next(iter(self.opened))
+                self._closed[longest_ago] = self.opened.pop(longest_ago).close()
             queue = self._open_queue(self._directory_of(name), self._closed.pop(name, ()))
-        self._open[name] = queue
+        self.opened[name] = queue
         return queue
 
     def _put_away_if_empty(self, name: str) -> None:
         if self.lengths[name]:
             return
         del self.lengths[name]
-        if name not in self._open and name not in self._closed:  # all it had was at hand
+        if name not in self.opened and name not in self._closed:  # all it had was at hand
             return
         self._reach(name)
-        self._open.pop(name).close()
+        self.opened.pop(name).close()
         if self._directory:
             with suppress(OSError):  # a queue class may leave files of its own there
                 Path(self._directory_of(name)).rmdir()

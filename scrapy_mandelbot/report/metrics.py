@@ -168,7 +168,7 @@ class _Exported:
         return observe
 
 
-_at_addresses: dict[str, _Exported] = {}
+at_addresses: dict[str, _Exported] = {}
 """Those that are there in this process."""
 
 
@@ -178,10 +178,10 @@ def _exported_at(address: str) -> _Exported:
     Raises:
         OSError: nothing can be served there.
     """
-    if address not in _at_addresses:
+    if address not in at_addresses:
         of_project = address == METRICS_API
-        _at_addresses[address] = _for_project() if of_project else _served(address)
-    return _at_addresses[address]
+        at_addresses[address] = _for_project() if of_project else _served(address)
+    return at_addresses[address]
 
 
 def _for_project() -> _Exported:
@@ -206,7 +206,7 @@ def _served(address: str) -> _Exported:
     provider = MeterProvider([reader], shutdown_on_exit=False)
 
     def close() -> None:
-        del _at_addresses[address]
+        del at_addresses[address]
         server.shutdown()  # within half a second
         server.server_close()
         thread.join()

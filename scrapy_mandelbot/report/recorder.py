@@ -101,7 +101,7 @@ class CrawlRecord:
         record = self._sites.get(site)
         if record is None:
             if len(self._sites) >= self._sweep_at:
-                self._sweep(now)
+                self.sweep(now)
             record = self._sites[site] = SiteRecord(site, now)
             record.number = self.made
             self.made += 1
@@ -127,7 +127,7 @@ class CrawlRecord:
         """Return the sums of all sites."""
         return self.folded(self._sites.values(), now)
 
-    def _sweep(self, now: float) -> None:
+    def sweep(self, now: float) -> None:
         """Fold those that nothing more is heard of, beyond the number; thin out the others."""
         ranked = self.in_order()
         for record in ranked[: self._most_sites]:

@@ -198,7 +198,7 @@ class Outcome:
 
 def outcome_of(answer: Answer, known: Known, law: OutcomeLaw) -> Outcome:
     """Return what the answer means, given what is known of the site."""
-    row = next(row for row in _TABLE if row.takes(answer, known, law))
+    row = next(row for row in TABLE if row.takes(answer, known, law))
     kind = row.kind
     if kind is None:
         kind = kept_outcome(known.copy_status or 404, law).kind
@@ -319,7 +319,7 @@ class _OutcomeRow(NamedTuple):
     meaning: str
 
 
-_TABLE = (
+TABLE = (
     # As with Scrapy's own middleware: someone else's component did not want it asked.
     _OutcomeRow("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
     # A loop, more hops than anyone means, a target that cannot be asked: as 404.

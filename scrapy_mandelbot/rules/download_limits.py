@@ -38,6 +38,9 @@ _MOST_CODINGS = 4  # one upon the other; nobody means more
 class UnreadableBodyError(ConnectionError):
     """An answer has come that cannot be read: as if the connection had been lost."""
 
+    packed: Response | None = None
+    """The answer, where its body is not encoded as it says."""
+
 
 class UnknownCodingError(UnreadableBodyError):
     """What it is encoded as is not known here; Scrapy may know, or leaves it as it came."""
@@ -350,6 +353,7 @@ def _what_packed_means(error: Exception, packed: Response, most: int) -> Excepti
     except UnknownCodingError:
         return None
     except UnreadableBodyError as unreadable:
+        unreadable.packed = packed
         return unreadable
     return None if found.is_whole else BrokenOffError(found.body[:most], error)
 

@@ -99,11 +99,11 @@ class OncePerSite:
         self._config = config
         self._events = events
         self._agents = Agents(crawler, config)
-        self._known: Recent[bool] = Recent(_KNOWN_LIMIT)
+        self.known: Recent[bool] = Recent(_KNOWN_LIMIT)
 
     def is_new(self, site: str) -> bool:
         """Return whether the site's rules have not been told of in this run."""
-        return self._known.get(site) is None
+        return self.known.get(site) is None
 
     async def tell(self, site: str, request: Request, rules: SiteRules) -> None:
         """Tell that the rules of a site are known, whether they were fetched or kept.
@@ -114,7 +114,7 @@ class OncePerSite:
         if rules.parser is None:
             return
         is_new = self.is_new(site)
-        self._remember(site)
+        self.remember(site)
         if is_new:
             self._tell_comments(site, request, rules)
         robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
@@ -122,13 +122,12 @@ class OncePerSite:
             await self._crawler.signals.send_catch_log_async(
                 signal=robots_parsed, robotparser=rules.parser, request=request
             )
-        if is_new and self._config.sitemaps != "off":
-            urls = rules.sitemaps
-            if urls:
-                self._events.tell(SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+        if is_new and self._config.sitemaps != "off" and (urls := rules.sitemaps):
+            self._events.tell(SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
-    def _remember(self, site: str) -> None:
-        self._known.put(site, value=True, size=_KNOWN_SIZE + len(site))
+    def remember(self, site: str) -> None:
+        """Note that a site was told of."""
+        self.known.put(site, value=True, size=_KNOWN_SIZE + len(site))
 
     def _tell_comments(self, site: str, request: Request, rules: SiteRules) -> None:
         """Tell what the owner wants the robot's people to be told.
@@ -223,7 +222,7 @@ class RobotsFetcher:
         build_from_crawler(self._parser_class, crawler, b"")
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         self._under_way: dict[str, list[Deferred[SiteRules | None]]] = {}
-        self._troubles: Recent[_Trouble] = Recent(_TROUBLES_LIMIT)
+        self.troubles: Recent[_Trouble] = Recent(_TROUBLES_LIMIT)
 
     def known(self, site: str) -> SiteRules | None:
         """Return the site's rules, from memory or its copy, if they need not be fetched now."""
@@ -283,7 +282,7 @@ class RobotsFetcher:
 
     def _serves_until(self, site: str, copy: Copy) -> float | None:
         now = self._now()
-        trouble = self._troubles.get(site)
+        trouble = self.troubles.get(site)
         if trouble is not None and now < trouble.ask_again_at:
             return trouble.ask_again_at
         if is_fresh(now, copy.fetched_at, self._config.fresh_for):
@@ -356,7 +355,7 @@ class RobotsFetcher:
     ) -> SiteRules:
         copy = self._store.get_copy(site)
         asked = await self._asker.ask(site, request, priority, copy)
-        trouble = self._count(site, asked)
+        trouble = self.count_trouble(site, asked)
         if asked.answer.broken_off and trouble.times_apart >= ENOUGH_BROKEN_OFF:
             asked = await self._asker.with_status(asked, request, priority)
         known = Known(
@@ -388,14 +387,14 @@ class RobotsFetcher:
             known = replace(known, misreports=proof)
         return outcome_of(answer, known, self._law)
 
-    def _count(self, site: str, asked: Asked) -> _Trouble:
+    def count_trouble(self, site: str, asked: Asked) -> _Trouble:
         """Return how often running the site has answered so, this time included, and what else."""
-        trouble = self._troubles.get(site)
+        trouble = self.troubles.get(site)
         key = counted_as(asked.answer)
         if trouble is None or trouble.answer != key:
             was = trouble or _Trouble(key)
             trouble = _Trouble(key, is_told=was.is_told, has_answered=was.has_answered)
-            self._troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
+            self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
         trouble.times += 1
         now = self._now()
         if not trouble.times_apart or now - trouble.counted_at >= BROKEN_OFF_APART:
@@ -418,7 +417,7 @@ class RobotsFetcher:
             self._parsed.put(site, rules, _FAILED_SIZE + len(site))
             return rules
         if outcome.case == "stale_used" and copy is not None:
-            trouble = self._troubles.get(site) or _Trouble((asked.answer.status, None), 1)
+            trouble = self.troubles.get(site) or _Trouble((asked.answer.status, None), 1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
             wait = self._config.pause_law.pause(trouble.times, refusal)
             trouble.ask_again_at = now + wait
@@ -437,7 +436,7 @@ class RobotsFetcher:
             return self._remember(site, outcome, b"", now + _ASK_ANEW)
         if outcome.serves_for is not None:  # no copy, which would serve for longer
             return self._remember(site, outcome, asked.body, now + outcome.serves_for)
-        self._troubles.discard(site)
+        self.troubles.discard(site)
         if outcome.is_new or copy is None:
             body = asked.body if outcome.kind is OutcomeKind.RULES else b""
             etag, last_modified = asked.validator("ETag"), asked.validator("Last-Modified")

@@ -94,13 +94,12 @@ class SqliteStore(LiveStore):
         self._held: set[str] = set()
         """Names of the leases that this crawl was given and has not given back."""
         self._news: ChangeFeed | None = None
-        self._look_timer: Timer | None = None
+        self.look_timer: Timer | None = None
         self._forgets_at = -inf
         self._locked_since = inf
         self._alone_until = -inf  # when the file is asked again, where it could not be asked
-        self._database: sqlite3.Connection | None = None
-        self._is_usable = True
-        self._is_readable = True
+        self.database: sqlite3.Connection | None = None
+        self._is_usable = self._is_readable = True
         self._is_closed = False
         self._is_complained_of = False
 
@@ -250,7 +249,7 @@ class SqliteStore(LiveStore):
         if self._later is None:
             return
         self._news = ChangeFeed(listener, self._token, self._read_all)
-        self._look()
+        self.look()
 
     # Runs.
 
@@ -291,9 +290,9 @@ class SqliteStore(LiveStore):
     def close(self) -> None:
         """Save what is not saved, and close the file."""
         self._is_closed = True
-        for timer in filter(None, (self._save_timer, self._ask_timer, self._look_timer)):
+        for timer in filter(None, (self._save_timer, self._ask_timer, self.look_timer)):
             timer.cancel()
-        self._save_timer = self._ask_timer = self._look_timer = None
+        self._save_timer = self._ask_timer = self.look_timer = None
         self._questions.clear()
         if self._unsaved:
             self.save()
@@ -395,14 +394,15 @@ class SqliteStore(LiveStore):
             is_soon = is_locked_now and self._locked_since < inf
             self._save_within(_ASK_AGAIN_AFTER if is_soon else _TRY_AGAIN_AFTER)
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Read what other crawls have written, and again a quarter of a second later."""
         if self._later is None or not self._is_usable:
             return
-        self._look_timer = self._later(_LOOK_AFTER, self._look)
-        if self._news is None or self._database is None:
-            return  # a file that cannot be opened is not opened for this
+        self.look_timer = self._later(_LOOK_AFTER, self.look)
+        if not (self._news and self.database):  # no file is opened for this
+            return
         try:
-            self._news.read(self._database)
+            self._news.read(self.database)
         except sqlite3.Error as error:
             self._complain(error)
 
@@ -424,15 +424,15 @@ class SqliteStore(LiveStore):
         Raises:
             sqlite3.Error: it cannot be opened now.
         """
-        if self._database is None and self._is_usable:
-            self._database = connect(self._path)
-        return self._database
+        if self.database is None and self._is_usable:
+            self.database = connect(self._path)
+        return self.database
 
     def _let_go(self) -> None:
-        if self._database is not None:
+        if self.database is not None:
             with suppress(sqlite3.Error):
-                self._database.close()
-            self._database = None
+                self.database.close()
+            self.database = None
 
     def _complain(self, error: sqlite3.Error) -> None:
         """Say once what is wrong; let go of a file that time will not mend."""

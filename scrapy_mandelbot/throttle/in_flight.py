@@ -19,7 +19,7 @@ from scrapy_mandelbot.sites.flight import End, Flight
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -233,7 +233,7 @@ class InFlight:
         """Return how many requests were handed out to the slot and are not back or done."""
         return len(self._in_slots.get(slot, ()))
 
-    def slots(self) -> Iterable[str]:
+    def slots(self) -> Collection[str]:
         """Return the download slots that have any."""
         return self._in_slots.keys()
 

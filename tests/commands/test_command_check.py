@@ -34,14 +34,11 @@ def test_the_exit_code_is_of_the_worst_finding(robots, code, body, says):
 
 
 def test_each_finding_is_told_with_its_line(robots, tmp_path):
-    """Line, severity, what is wrong, the line's text, and why it matters to whom."""
+    """Line, severity, what is wrong; of errors the line's text, and why it matters to whom."""
     (tmp_path / "robots.txt").write_bytes(b"User-agent: googlebot\nDisallow /\n")
     run = robots("check", "robots.txt")
     assert run.stdout.decode() == (
         '    1  warning   The group for "googlebot" has no rules. [group-without-rules]\n'
-        "                 User-agent: googlebot\n"
-        "                 To Mandelbot and Google it allows everything; some robots take\n"
-        "                 it for part of the next group, or ignore it.\n"
         "    2  error     There is no colon after Disallow. [missing-colon]\n"
         "                 Disallow /\n"
         "                 Only Google's robots read such a line; to all others it does\n"
@@ -67,8 +64,11 @@ async def test_a_site_is_asked_as_the_project_asks(webs, robots_later, project):
     web = webs()
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", headers=TEXT)
     run = await robots_later("check", web.url)
-    assert (run.returncode, run.stderr) == (0, b"")
-    assert run.stdout.decode() == f"{web.url}/robots.txt: nothing is wrong\n"
+    assert (run.returncode, run.stderr) == (1, b"")
+    assert run.stdout.decode() == (
+        "    2  warning   No robot may fetch anything. [closed-to-all]\n"
+        f"{web.url}/robots.txt: 1 warning\n"
+    )
     assert [hit.path for hit in web.hits] == ["/robots.txt"]
     assert web.hits[0].headers["user-agent"].startswith("Examplebot/1.0")
 
@@ -137,6 +137,17 @@ async def test_scrapys_log_is_there_for_who_asks(webs, robots_later):
     run = await robots_later("check", web.url, "-L", "DEBUG")
     assert run.stdout.decode() == f"{web.url}/robots.txt: nothing is wrong\n"
     assert f"Crawled (200) <GET {web.url}/robots.txt>" in run.stderr.decode()
+
+
+@ensureDeferred
+async def test_a_plain_file_that_says_it_is_packed_is_an_error(webs, robots_later):
+    """No lost connection: what robots make of it is said."""
+    web = webs()
+    web.pages["/robots.txt"] = Answer(RULES, headers={**TEXT, "Content-Encoding": "gzip"})
+    run = await robots_later("check", web.url, "--format", "json")
+    assert (run.returncode, run.stderr) == (3, b"")
+    assert codes(run) == ["not-encoded"]
+    assert 'The Content-Encoding is \\"gzip\\"' in run.stdout.decode()
 
 
 def started(folder, *arguments):

@@ -12,7 +12,10 @@ from webs import Answer
 BODY = b"User-agent: *\nDisallow: /a # drafts\nAllow: /a/b\n"
 FIXED = b"User-agent: *\n# drafts\nDisallow: /a\nAllow: /a/b\n"
 ALLOW_FIRST = b"User-agent: *\nAllow: /a/b\n# drafts\nDisallow: /a\n"
-STAYS = "scrapy robots: Allow stays behind Disallow in the group for *: some robots decide by it.\n"
+STAYS = (
+    "scrapy robots: Allow stays behind Disallow in the group for *: some robots decide by it"
+    " (--only mandelbot moves it).\n"
+)
 
 
 def lets_in(url: str, *lines: str) -> bool:

@@ -21,8 +21,8 @@ from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
 CLEAN = "User-agent: *\nDisallow: /private/\n"
-WARNS = "User-agent: *\nUser-agent: a\n\nDisallow: /\n"
-WRONG = "User-agent: *\nDisalow: /\nDisallow: /*\n"
+WARNS = "User-agent: *\nUser-agent: a\n\nDisallow: /b\n"
+WRONG = "User-agent: *\nDisalow: /\nDisallow: /a*\n"
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_what_cannot_be_had_keeps_no_other_from_being_checked(robots, files):
 @pytest.mark.parametrize(
     ("choices", "found"),
     [
-        ([], ["misspelt-field", "redundant-star", "wildcard"]),
+        ([], ["misspelt-field", "wildcard", "redundant-star"]),
         (["--ignore", "wildcard"], ["misspelt-field", "redundant-star"]),
         (["--ignore", "wildcard,misspelt-field"], ["redundant-star"]),
         (["--ignore", "note"], ["misspelt-field"]),
@@ -135,7 +135,7 @@ def test_a_projects_choices_are_in_its_file(robots, files, tmp_path):
     assert robots("check", files[1]).returncode == 0
     assert robots("check", files[1], "--fail-on", "warning").returncode == 1
     run = robots("check", files[2], "--format", "json", "--ignore", "misspelt-field")
-    assert codes(run) == ["redundant-star", "wildcard"]
+    assert codes(run) == ["wildcard", "redundant-star"]
     (tmp_path / "other.cfg").write_text("[check]\nselect = wildcard\n")
     run = robots("check", files[2], "--format", "json", "--config", "other.cfg")
     assert codes(run) == ["wildcard"]
@@ -167,6 +167,87 @@ def test_a_choice_that_is_none_is_told(robots, files, tmp_path, text, said):
     assert (run.returncode, run.stdout) == (2, b"")
     assert said in run.stderr.decode()
     assert ".robots-check.cfg" in run.stderr.decode()
+
+
+CHOICES = {
+    "pyproject.toml": '[tool.robots-check]\nignore = ["note"]\nfail-on = "error"\n'
+    '[tool.robots-check.per-file-ignores]\n"wrong/*" = ["error"]\n',
+    "setup.cfg": "[metadata]\nname = x\n[robots-check]\nignore = note\nfail-on = error\n"
+    "per-file-ignores =\n    wrong/*: error\n",
+    ".robots-check.cfg": "[check]\nignore = note\nfail-on = error\n"
+    "per-file-ignores = wrong/*: error",
+}
+needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 reads no TOML")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=needs_toml if "toml" in name else ()) for name in CHOICES]
+)
+def test_a_projects_choices_stand_where_those_of_linters_do(forked, files, tmp_path, name):
+    """For all files, and for those of a pattern, seen from where the choices are."""
+    (tmp_path / name).write_text(CHOICES[name])
+    run = forked.run(tmp_path, "check", *files, "--format", "json")
+    assert codes(run) == ["blank-line-in-group"]
+    assert run.returncode == 0
+    assert codes(forked.run(tmp_path / "wrong", "check", "robots.txt", "--format", "json")) == []
+
+
+@needs_toml
+def test_a_projects_file_without_choices_is_passed_over(robots, files, tmp_path):
+    """Also one that cannot be read; a slip in the choices is told."""
+    (tmp_path / "pyproject.toml").write_text("[project\n")
+    assert robots("check", files[0]).returncode == 0
+    (tmp_path / "pyproject.toml").write_text("[tool.robots-check]\nignore = ['wildcrad']\n")
+    said = robots("check", files[0]).stderr.decode()
+    assert "pyproject.toml: ignore: there is no finding wildcrad: wildcard is meant" in said
+
+
+def test_a_file_says_what_need_not_be_told_of_it(robots, tmp_path):
+    """In a line of its own of the whole file, at the end of a line of that line."""
+    slips = "Disalow: /a{}\nDisalow: /b\n"
+    (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{slips.format('')}")
+    assert codes(robots("check", "robots.txt", "--format", "json")) == ["misspelt-field"] * 2
+    one = slips.format(" # robots: ignore misspelt-field")
+    (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{one}")
+    report = json.loads(robots("check", "robots.txt", "--format", "json").stdout)
+    assert [(found["code"], found["line"]) for found in report["findings"]] == [
+        ("misspelt-field", 4)
+    ]
+    every = "# robots: ignore wildcard, misspelt-field\n" + slips.format("")
+    (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{every}")
+    assert robots("check", "robots.txt").stdout == b"robots.txt: nothing is wrong (2 not wanted)\n"
+
+
+def test_a_folder_stands_for_all_in_it(robots, files, tmp_path):
+    """But what is hidden; and it is told how often each finding is there."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "robots.txt").write_text(WRONG)
+    (tmp_path / "wrong" / "other.txt").write_text(WRONG)
+    report = json.loads(robots("check", ".", "--format", "json").stdout)
+    assert [one["source"] for one in report["files"]] == files
+    (tmp_path / "clean" / "robots.txt").write_text(WRONG + "Disallow: /c*\n")
+    run = robots("check", ".", "--statistics")
+    assert run.returncode == 3
+    assert [line.split() for line in run.stdout.decode().splitlines()] == [
+        ["times", "files", "severity", "code"],
+        ["1", "1", "warning", "blank-line-in-group"],
+        ["2", "2", "error", "misspelt-field"],
+        ["3", "2", "note", "wildcard"],
+        ["3", "2", "note", "redundant-star"],
+    ]
+
+
+def test_what_a_finding_is_about_is_told(robots):
+    """Of those named, or of all; a slip is told with what is meant."""
+    run = robots("rule", "misspelt-field")
+    assert run.stdout.decode().startswith(
+        "misspelt-field (error, is unread)\n  A field is misspelt."
+    )
+    rules = json.loads(robots("rule", "--format", "json").stdout)["rules"]
+    assert [rule["code"] for rule in rules] == list(FINDINGS)
+    run = robots("rule", "misspelled-field")
+    assert (run.returncode, run.stdout) == (2, b"")
+    assert b"there is no finding misspelled-field: misspelt-field is meant" in run.stderr
 
 
 def test_sarif_holds_what_services_need(robots, files):
@@ -245,7 +326,7 @@ def test_colours_and_columns_are_as_asked_for(robots, files):
     assert robots("check", files[2], FORCE_COLOR="1", NO_COLOR="1").stdout == plain
     assert robots("check", files[2], FORCE_COLOR="0").stdout == plain
     for columns in ("50", "120"):
-        text = robots("check", files[2], COLUMNS=columns).stdout.decode()
+        text = robots("check", files[2], "--full", COLUMNS=columns).stdout.decode()
         widest = max(map(len, text.splitlines()))
         assert int(columns) - 20 < widest <= int(columns)
     assert robots("check", files[2], COLUMNS="wide").stdout == plain

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import configparser
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from scrapy_mandelbot import commands
 from scrapy_mandelbot.commands import robots as command
 from scrapy_mandelbot.commands import use
 from scrapy_mandelbot.commands.running import VERBS
@@ -48,7 +51,7 @@ def test_loading_it_costs_nothing():
 def test_what_it_declares_is_what_there_is():
     """Verbs and dialects are written down twice, as the command must not import them."""
     assert list(use.VERBS) == list(VERBS)
-    assert list(command._DIALECTS) == list(DIALECTS)
+    assert list(commands.DIALECTS) == list(DIALECTS)
 
 
 def test_scrapy_lists_it(tmp_path):
@@ -77,14 +80,36 @@ def test_the_help_names_verbs_and_exit_codes(robots):
     assert run.returncode == 0
     assert all(f"{verb}:" in text for verb in VERBS)
     assert "Exit code 0: clean, proved, allowed, alike; 1: warnings" in text
-    assert "fix, explain: how the file is read" in text  # Scrapy takes a colon for a heading
+    assert "scrapy robots check --help" in text
+    assert "--fail-on" not in text
+
+
+@pytest.mark.parametrize("verb", use.VERBS)
+def test_each_verb_has_a_help_of_its_own(robots, verb):
+    """Its own options, all of them, two examples that it takes, and its exit codes."""
+    for arguments in ((verb, "--help"), ("--help", verb), (verb, "x", "-h")):
+        run = robots(*arguments)
+        assert (run.returncode, run.stderr) == (0, b"")
+    text = run.stdout.decode()
+    assert set(re.findall(r"^  --([\w-]+)", text, re.MULTILINE)) == {
+        *use.VERBS[verb].options,
+        "format",
+    }
+    examples = re.findall(
+        rf"^  scrapy robots {verb}(.*)$", text.partition("\nexamples:")[2], re.MULTILINE
+    )
+    assert len(examples) == 2
+    for example in examples:
+        said = robots(verb, *shlex.split(example)).stderr.decode()
+        assert "error: " not in said, said
+    assert "exit codes:\n  0: " in text
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["chekc", "x"], "there is no 'chekc': check is meant"),
-        (["check"], "it is: scrapy robots check FILE|URL|-"),
+        (["check"], "it is: scrapy robots check FILE|FOLDER|URL|-"),
         (["fix", "a", "b"], "it is: scrapy robots fix FILE|URL|-"),
         (["check", "a", "--robots"], "check takes no --robots"),
         (["check", "a", "--changes"], "check takes no --changes"),
@@ -133,7 +158,7 @@ def test_no_arguments_get_the_help(robots):
             ["check", "example.com"],
             "example.com: no such file or directory (a URL begins with https:// or http://)",
         ),
-        (["check", "."], ".: is a directory"),
+        (["check", "."], ".: there is no robots.txt in it"),
         (["fix", "x" * 300], f"{'x' * 300}: file name too long"),
         (["explain", "/a", "--file", "nowhere"], "nowhere: no such file or directory"),
         (["explain", "/a"], "/a: this is no URL with a site, as https://example.com/page"),

@@ -307,7 +307,7 @@ class CannotWrite(Noting):
 
     def parse(self, response):
         yield from super().parse(response)
-        database = Job.of(self.crawler).store._database
+        database = Job.of(self.crawler).store.database
         if len(self.called) == 5:
             database.execute("PRAGMA query_only = 1")
         elif len(self.called) == 5 + self.better_after:
@@ -403,7 +403,7 @@ class Breaks(Noting):
         if response.url.endswith("/"):
             job = Job.of(self.crawler)
             job.commits.now()
-            job.store._database.execute("DROP TABLE requests")
+            job.store.database.execute("DROP TABLE requests")
 
 
 @ensureDeferred

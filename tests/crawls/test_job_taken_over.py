@@ -30,7 +30,7 @@ def leave(make_crawler, folder, *, is_killed=False, **settings) -> None:
     taken = scheduler.next_request()
     assert taken is not None
     if is_killed:
-        for queue in scheduler.dqs._storage._open.values():
+        for queue in scheduler.dqs._storage.opened.values():
             for each in queue.queues.values():
                 each.f.flush()
         scheduler.df.file.flush()

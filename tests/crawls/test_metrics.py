@@ -36,7 +36,7 @@ class Scraping(LinksSpider):
         Crawl.of(self.crawler).clock.call_later(0, self.scrape)
 
     def scrape(self):
-        (exported,) = metrics._at_addresses.values()
+        (exported,) = metrics.at_addresses.values()
         with urllib.request.urlopen(exported.url, timeout=10) as answer:
             text = answer.read().decode()
         self.scraped.append(
@@ -69,7 +69,7 @@ async def test_prometheus_scrapes_a_paused_crawl(webs):
     answers = "mandelbot_robots_txt_answers_total", ("case", "rules"), spider
     assert paused[answers] == 1
     assert paused["mandelbot_gap_seconds", ("quantile", "0"), of_site, spider] >= 0
-    assert metrics._at_addresses == {}, "it is served no longer than the crawl takes"
+    assert metrics.at_addresses == {}, "it is served no longer than the crawl takes"
     (line,) = result.logged("Metrics for Prometheus are at http://127.0.0.1:")
     assert line.endswith("/metrics")
     assert len(result.items) == 21

@@ -108,7 +108,7 @@ async def test_parking_is_bounded(webs, own_scheduler, monkeypatch):
 
     class Spider(LinksSpider):
         def site_resumed(self, site, paused_for):
-            most.append(len(self.crawler.engine._slot.scheduler._parked))
+            most.append(len(self.crawler.engine._slot.scheduler.parked))
 
     result = await crawl(Spider, {"SCHEDULER": own_scheduler}, start_urls=[web.url + "/"])
     assert len(result.items) == 31

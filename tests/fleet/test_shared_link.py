@@ -90,7 +90,7 @@ def test_a_lease_is_renewed_while_the_crawl_is_silent(link):
 
 def refused(site: CrawledSite, now: float, retry_after: float | None = None) -> None:
     flight = RequestInFlight(None, site)
-    flight.request = type("Page", (), {"url": f"{site.name}/page"})()
+    flight.request = type("Page", (), {"url": f"{site.name}/page", "method": "GET"})()
     site.hand_out(flight, now, as_scout=False)
     site.refused(flight, b"page", Refusal(now, "503", retry_after, 0.0))
 

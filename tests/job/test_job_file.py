@@ -42,7 +42,7 @@ def test_what_was_committed_is_there_again(path):
     job.commit()
     job.acknowledge(claimed[0].number)
     job.push(LINE, LIFO, b"after the commit")
-    job._database.close()  # as a kill does
+    job.database.close()  # as a kill does
 
     job = SqliteJob(path)
     assert job.lengths() == {LINE: 100}
@@ -62,7 +62,7 @@ def test_claimed_rows_that_stood_aside_wait_again(path):
     for _ in range(200):
         claimed.append(job.claim(LINE))
         job.commit()
-    assert all(len(line.hidden) < 100 for line in job._lines.values())
+    assert all(len(line.hidden) < 100 for line in job.lines.values())
     job.acknowledge(claimed[0].number)
     job.commit()
     job.close()
@@ -126,8 +126,8 @@ def test_a_full_disk_loses_nothing(path):
         job.push(LINE, LIFO, b"%d" % n)
     job.see(1)
     job.commit()
-    (pages,) = job._database.execute("PRAGMA page_count").fetchone()
-    job._database.execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = job.database.execute("PRAGMA page_count").fetchone()
+    job.database.execute(f"PRAGMA max_page_count = {pages}")
     done = job.claim(LINE)
     job.acknowledge(done.number)
     for n in range(50):
@@ -141,7 +141,7 @@ def test_a_full_disk_loses_nothing(path):
     assert job.claim(LINE).body.startswith(b"49x")
     assert job.uncommitted > 50
     assert job.uncommitted_bytes > 50_000
-    job._database.execute("PRAGMA max_page_count = 1073741823")
+    job.database.execute("PRAGMA max_page_count = 1073741823")
     job.commit()
     assert job.uncommitted == 0
     job.close()
@@ -160,9 +160,9 @@ def test_lines_without_requests_leave_nothing(path):
             job.commit()
         job.acknowledge(job.claim(f"http://site{n}").number)
         job.commit()
-    assert not job._lines
-    assert job._database.execute("SELECT count(*) FROM lines").fetchone() == (0,)
-    assert job._database.execute("SELECT count(*) FROM requests").fetchone() == (0,)
+    assert not job.lines
+    assert job.database.execute("SELECT count(*) FROM lines").fetchone() == (0,)
+    assert job.database.execute("SELECT count(*) FROM requests").fetchone() == (0,)
     job.close()
 
 
@@ -187,13 +187,13 @@ def test_merging_fingerprints_forgets_none(path):
             known.add(fingerprint)
         job.commit()
         if not chance.randrange(80):
-            job._database.close()
+            job.database.close()
             job = SqliteJob(path)
         assert not known or job.has_seen(chance.choice(sorted(known)))
     assert all(map(job.has_seen, known))
     assert not any(job.has_seen(chance.randrange(-(2**63), 2**63)) for _ in range(1000))
-    (merged,) = job._database.execute("SELECT count(*) FROM seen").fetchone()
-    (logged,) = job._database.execute("SELECT count(*) FROM fresh").fetchone()
+    (merged,) = job.database.execute("SELECT count(*) FROM seen").fetchone()
+    (logged,) = job.database.execute("SELECT count(*) FROM fresh").fetchone()
     assert merged >= len(known) / 2
     assert logged < len(known)
     job.close()
@@ -250,7 +250,7 @@ def test_a_corrupt_file_is_an_error(path):
         SqliteJob(path)
     path.unlink()
     job = SqliteJob(path)
-    job._database.execute("PRAGMA user_version = 99")
+    job.database.execute("PRAGMA user_version = 99")
     job.close()
     with pytest.raises(CannotKeepError, match="later version") as error:
         SqliteJob(path)

@@ -43,9 +43,9 @@ def test_of_a_long_file_the_whole_lines_within_count():
 def test_a_file_keeps_the_rules_of_so_many_agents():
     """Whoever invents agents gets right answers, and fills no memory."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n")
-    for number in range(3 * robots_module._AGENTS_KEPT):
+    for number in range(3 * robots_module.AGENTS_KEPT):
         assert not robots.allowed("/a", f"bot{number}")
-        assert len(robots._deciders) <= robots_module._AGENTS_KEPT + 1
+        assert len(robots._deciders) <= robots_module.AGENTS_KEPT + 1
 
 
 def test_so_many_sitemap_lines_are_read():
@@ -91,7 +91,7 @@ def test_a_long_entry_is_left_out_alone():
 
 def test_an_entry_of_many_tags_is_left_out():
     """One with as many as there may be is not."""
-    few, many = "<a/>" * 1_000, "<a/>" * (entries._MOST_TAGS + 1)
+    few, many = "<a/>" * 1_000, "<a/>" * (entries.MOST_TAGS + 1)
     found, problems = read(ENTRY.format(1, few), ENTRY.format(2, many))
     assert [entry.loc[-1] for entry in found] == ["1"]
     assert problems == {"many-tags"}
@@ -100,7 +100,7 @@ def test_an_entry_of_many_tags_is_left_out():
 def test_gzip_is_unpacked_so_many_times():
     """What is packed once more is not read."""
     body = f"<urlset>{ENTRY.format(1, '')}</urlset>".encode()
-    for _ in range(unpacking._MOST_LAYERS):
+    for _ in range(unpacking.MOST_LAYERS):
         body = gzip.compress(body)
     assert len(read_bytes(body)[0]) == 1
     assert read_bytes(gzip.compress(body)) == ([], {"gzip-nested", "empty"})

@@ -53,7 +53,7 @@ NO_LIMITS = {
     "store.redis.wire._MOST_AT_A_TIME": "of commands that go out together; the others follow",
     "robots.tags.directives.NO_LIMIT": "what max-snippet:-1 says",
     "robots.tags.directives._LONGEST_DATE": "what a date can be",
-    "robots.tags.head._patterns": "agents are the project's",
+    "robots.tags.head.patterns_for": "agents are the project's",
     "robots.tags.reading._names": "agents are the project's",
     "robots.tags.head._MOST_ESCAPED": "what a reference can be",
     "robots.tags.head._MOST_SPACE": "what a tag can be",

@@ -162,7 +162,7 @@ def test_paused_sites_are_passed_by(worker):
     one.shared.fill(PAUSED, 90)
     one.shared.fill(HEALTHY, 600)
     assert len(one.take_all_turns()) == 8
-    assert len(one.scheduler._parked) == 90 + 8
+    assert len(one.scheduler.parked) == 90 + 8
     assert len(one.shared.requests) == 600 - 16
 
 
@@ -180,7 +180,7 @@ def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(worker, in
         one.take_all_turns()
         clock.turn(0.2)
     assert len(one.sent) == 200
-    assert len(one.scheduler._parked) == schedulers.PARKED
+    assert len(one.scheduler.parked) == schedulers.PARKED
     assert len(one.shared.requests) == 400
     assert one.scheduler.only_waits
 
@@ -212,7 +212,7 @@ def test_where_all_has_gone_back_it_rests_until_something_is_new(worker, clock):
     assert asked == []
     clock.turn(1.1)
     assert one.take_all_turns() == []
-    assert len(asked) == schedulers._AROUND
+    assert len(asked) == schedulers.AROUND
     one.scheduler.enqueue_request(Request(HEALTHY + "/new"))
     assert one.take_all_turns() == [HEALTHY + "/new"]
 
@@ -242,8 +242,8 @@ def test_of_a_stack_all_that_fit_are_held(worker):
     one.shared.fill(HEALTHY, 3)
     one.shared.fill(PAUSED, 900)
     assert len(one.take_all_turns()) == 3
-    assert len(one.scheduler._parked) == 900
-    assert {request.priority for request in one.scheduler._parked.drain()} == {0}
+    assert len(one.scheduler.parked) == 900
+    assert {request.priority for request in one.scheduler.parked.drain()} == {0}
 
 
 def test_what_the_scheduler_does_not_take_back_is_held(worker, caplog):
@@ -261,8 +261,8 @@ def test_what_the_scheduler_does_not_take_back_is_held(worker, caplog):
     one.shared.enqueue_request = enqueue_request
     assert len(one.take_all_turns()) == 3
     assert len(asked) == 1
-    assert len(one.scheduler._parked) == 300
-    held = list(one.scheduler._parked.drain())
+    assert len(one.scheduler.parked) == 300
+    held = list(one.scheduler.parked.drain())
     assert {(request.priority, request.dont_filter) for request in held} == {(0, False)}
     assert {len(request.meta) for request in held} == {0}
 
@@ -274,7 +274,7 @@ def test_a_turn_of_the_loop_takes_a_few(worker):
     one.is_woken = False
     one.shared.fill(PAUSED, 1_000)
     assert one.scheduler.next_request() is None
-    assert len(one.scheduler._parked) == schedulers._TAKEN_AT_ONCE
+    assert len(one.scheduler.parked) == schedulers.TAKEN_AT_ONCE
     assert one.is_woken
 
 
@@ -286,21 +286,21 @@ def test_a_thousand_paused_sites_are_passed_by(worker):
         one.shared.fill(f"https://{number}.example", 1)
     one.shared.fill(HEALTHY, 1)
     assert one.take_all_turns() == [f"{HEALTHY}/0"]
-    assert len(one.scheduler._parked) == schedulers.PARKED
+    assert len(one.scheduler.parked) == schedulers.PARKED
     assert len(one.shared.requests) == 1_100
 
 
 def test_a_thousand_paused_sites_are_held_where_none_can_go_back(worker):
     """Parking is bounded; what the bound keeps in the scheduler comes when some have gone."""
     one = worker()
-    one.scheduler._lets_pass = False
+    one.scheduler.lets_pass = False
     sites = [f"https://{number}.example" for number in range(1_200)]
     for site in sites:
         refuse(one.crawler, site + "/x")
         one.shared.fill(site, 1)
     one.shared.fill(HEALTHY, 1)
     assert one.take_all_turns() == []
-    assert len(one.scheduler._parked) == schedulers.MOST_PARKED
+    assert len(one.scheduler.parked) == schedulers.MOST_PARKED
     assert len(one.shared.requests) == 201
     Crawl.of(one.crawler).operator.end_hold(sites[0])
     for site in sites[1:300]:

@@ -38,7 +38,7 @@ def test_few_are_open_and_none_is_lost(crawler, tmp_path):
     storage = make_storage(crawler, str(tmp_path))
     fill(storage, names=20)
     assert len(storage) == 40
-    assert len(storage._open) == 3
+    assert len(storage.opened) == 3
     for name in list(storage):
         assert storage.length(name) == 2
         assert storage.peek(name).url == f"http://{name}/1"
@@ -58,7 +58,7 @@ def test_a_restart_finds_all_of_it(crawler, tmp_path):
 
     again = make_storage(crawler, str(tmp_path), left=state)
     assert len(again) == 19
-    assert len(again._open) == 3
+    assert len(again.opened) == 3
     assert again.pop("site4").url == "http://site4/0"
     again.close()
 
@@ -67,7 +67,7 @@ def test_queues_in_memory_stay_open(crawler):
     """They hold no file, and would lose what they hold."""
     storage = make_storage(crawler, "")
     fill(storage, names=20)
-    assert len(storage._open) == 20
+    assert len(storage.opened) == 20
     assert sum(1 for name in list(storage) for _ in range(2) if storage.pop(name)) == 40
 
 
@@ -78,4 +78,4 @@ def test_a_request_that_cannot_be_written_changes_nothing(crawler, tmp_path):
         storage.push("site", Request("http://site/", callback=lambda _: None))
     assert "site" not in storage
     assert len(storage) == 0
-    assert not storage._open
+    assert not storage.opened

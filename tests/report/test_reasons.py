@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from math import inf
-from types import SimpleNamespace
 
 import pytest
 from clocks import MIDNIGHT as NOW
+from scrapy import Request
 
 from scrapy_mandelbot.report.status import Reason, Why, details_of, held
 from scrapy_mandelbot.robots.pace import Pace
@@ -24,7 +24,7 @@ def site() -> SiteState:
 
 
 def flight(site: SiteState, path: str = "/a", *, scout: bool = False) -> Flight:
-    one = Flight(SimpleNamespace(url=SITE + path), site)
+    one = Flight(Request(url=SITE + path), site)
     site.hand_out(one, NOW, as_scout=scout)
     return one
 
@@ -61,7 +61,7 @@ def test_probed(site):
     """When the time is over one request asks; until it is answered there is no time."""
     refuse(site)
     assert reason(site, NOW + 61) == (Reason.PROBED, NOW + 60)
-    probe = Flight(SimpleNamespace(url=f"{SITE}/b"), site)
+    probe = Flight(Request(url=f"{SITE}/b"), site)
     site.hand_out(probe, NOW + 61, as_scout=False)
     assert reason(site, NOW + 61) == (Reason.PROBED, None)
 
@@ -69,10 +69,10 @@ def test_probed(site):
 def test_recovering(site):
     """After a good probe it is asked at a rate: the next turn is told."""
     refuse(site)
-    probe = Flight(SimpleNamespace(url=f"{SITE}/b"), site)
+    probe = Flight(Request(url=f"{SITE}/b"), site)
     site.hand_out(probe, NOW + 61, as_scout=False)
     site.answered(probe, NOW + 61, b"b")
-    after = Flight(SimpleNamespace(url=f"{SITE}/c"), site)
+    after = Flight(Request(url=f"{SITE}/c"), site)
     site.hand_out(after, NOW + 61, as_scout=False)
     found = why(site, NOW + 61)
     assert found.reason is Reason.RECOVERING
@@ -127,7 +127,7 @@ def test_a_recovery_does_not_hide_a_pace(site):
     """A site that recovers, and may be asked as far as that goes, may have a pace."""
     site.keep_to(Pace(500.0, source="set by hand"), inf, NOW)
     refuse(site)
-    probe = Flight(SimpleNamespace(url=f"{SITE}/b"), site)
+    probe = Flight(Request(url=f"{SITE}/b"), site)
     site.hand_out(probe, NOW + 61, as_scout=False)
     site.sent(probe, NOW + 61)
     site.answered(probe, NOW + 61, b"b")

@@ -250,6 +250,6 @@ def test_a_site_that_is_still_asked_is_not_folded():
     sites = [crawl.of(f"https://{number}.example", NOW) for number in range(100)]
     for number, record in enumerate(sites):
         record.pages = number
-    crawl._sweep(NOW)
+    crawl.sweep(NOW)
     assert len(crawl) == 100
     assert [one.timeline is not None for one in crawl.in_order()] == [True] * 10 + [False] * 90

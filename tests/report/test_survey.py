@@ -228,9 +228,9 @@ def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path
     first.end_run()
     one = made(0, **settings)
     queue = one.scheduler.dqs
-    assert len(queue._dormant) == 60
+    assert len(queue.dormant) == 60
     standings = Survey(one.crawl.throttle, one.crawl.now()).standings()
     for left in range(59, -1, -1):
         assert next(standings) is None
-        assert len(queue._dormant) == left
+        assert len(queue.dormant) == left
     assert sum(it.waiting for it in standings if it is not None) == 120

@@ -33,12 +33,12 @@ def test_the_sites_that_fail_are_bounded(crawler):
     """How often a site has answered so is known of those that answered last."""
     config = Config.from_settings(crawler.settings)
     fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0, Events(crawler))
-    count = fetcher._count
+    count = fetcher.count_trouble
     for name in NAMES:
         count(name, Asked(Answer(500), name))
     assert count(NAMES[-1], Asked(Answer(500), "")).times == 2
     assert count(NAMES[0], Asked(Answer(500), "")).times == 1
-    assert fetcher._troubles.size <= _TROUBLES_LIMIT
+    assert fetcher.troubles.size <= _TROUBLES_LIMIT
 
 
 def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
@@ -46,7 +46,7 @@ def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
     now = [0.0]
     config = Config.from_settings(crawler.settings)
     fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: now[0], Events(crawler))
-    count = fetcher._count
+    count = fetcher.count_trouble
     half, other = (Asked(Answer(200, broken_off=one), "") for one in (b"1", b"2"))
     counted = []
     for now[0] in (0.0, 4.5, 1_799.0, 1_800.0, 3_599.0, 3_600.0):
@@ -60,10 +60,10 @@ def test_the_sites_told_of_are_bounded(crawler):
     """A site that was forgotten is told of once more, and no other is."""
     once = OncePerSite(crawler, Config.from_settings(crawler.settings), Events(crawler))
     for name in NAMES:
-        once._remember(name)
+        once.remember(name)
     assert not once.is_new(NAMES[-1])
     assert once.is_new(NAMES[0])
-    assert once._known.size <= _KNOWN_LIMIT
+    assert once.known.size <= _KNOWN_LIMIT
 
 
 def test_as_many_sitemaps_are_read_as_any_file_cites():

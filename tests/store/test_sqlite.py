@@ -302,7 +302,7 @@ def test_a_full_or_read_only_file_is_still_read(path, stores, caplog, pragma, wo
     store = stores(path)
     store.put_copy(SITE, COPY)
     store.save()
-    store._database.execute(pragma)
+    store.database.execute(pragma)
     for number in range(100):
         store.put_copy(f"http://{number}", Copy(os.urandom(1000), 200, 1000.0))
     store.save()

@@ -97,7 +97,7 @@ def test_a_lease_that_a_wrong_clock_has_dated_is_none(open_store, clock):
     """It would hold all up for as long as that clock was ahead."""
     one, other = open_store(), open_store()
     assert claim(one) == 0
-    clock._now -= 3_600
+    clock.shift(-3_600)
     assert claim(other) == 0
 
 
@@ -158,7 +158,7 @@ def test_who_has_not_looked_for_long_reads_all_there_is(open_store, path, clock)
     other.get_turns(0.0)
     other.listen(listener := Listener())
     listener.new()
-    other._look_timer.cancel()  # its machine sleeps
+    other.look_timer.cancel()  # its machine sleeps
     for number in range(3):
         claim(one, key=f"http://{number}")
         one.put_turn(SITE, clock.now() + 1000)
@@ -169,7 +169,7 @@ def test_who_has_not_looked_for_long_reads_all_there_is(open_store, path, clock)
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT COUNT(*) FROM leases").fetchone() == (0,)
         assert database.execute("SELECT COUNT(*) FROM news").fetchone() <= (2,)
-    other._look()
+    other.look()
     assert listener.new() == [("all", {}, {SITE: clock.now() + 2000})]
 
 
@@ -215,7 +215,7 @@ def test_a_file_that_takes_nothing_keeps_nobody_waiting(open_store, pragma):
     store = open_store()
     store.put_copy(SITE, COPY)
     store.save()
-    store._database.execute(pragma)
+    store.database.execute(pragma)
     for number in range(200):
         assert claim(store, key=f"http://{number}" * 50) == 0
     assert find(store, 5000.0) == (COPY, 0)

@@ -156,7 +156,7 @@ def test_the_map_does_not_outgrow_what_is_under_way(world):
         most = max(most, len(world.in_flight))
     assert most <= 1_001
     assert all(world.in_flight.get(flight.request) is flight for flight in kept)
-    assert len(world.in_flight._in_slots) <= 1_001
+    assert len(world.in_flight.slots()) <= 1_001
 
 
 def test_as_many_may_be_under_way_as_there_are(world):

@@ -135,5 +135,4 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
     queue = scheduler.mqs
     assert list(queue.lines()) == []
     assert len(queue) == 0
-    assert len(queue._round_robin) == 0
     assert crawler.stats.get_value("scheduler/enqueued") >= steps

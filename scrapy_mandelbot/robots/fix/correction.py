@@ -46,11 +46,12 @@ class Correction:
         return self.proof.holds and all(effect.is_harmless for effect in self.effects)
 
 
-def correct(
+def correct(  # noqa: PLR0913 - two by position
     body: bytes,
     dialect: str | Dialect = "mandelbot",
     *,
     alone: bool = False,
+    unsafe: bool = False,
     max_bytes: int | None = 512_000,
     max_decisions: int = 100_000,
 ) -> Correction:
@@ -60,6 +61,8 @@ def correct(
         body: The file as fetched.
         dialect: How it is read.
         alone: It is corrected for this dialect, whatever that changes for others.
+        unsafe: It is put in order though that opens or closes something to others; `effects` say
+            what to whom.
         max_bytes: What robots read of a file; of a longer one the rest is told of.
         max_decisions: So many are compared for each who reads the file, about, or fewer where each
             takes longer; besides those that are asked because of each rule.
@@ -85,13 +88,15 @@ def correct(
         is_sample |= questions.is_cut
         correction = Correction(text, (*first, *remarks), proof, found)
         is_written = text is written.text
-        if proof.holds if alone else correction.is_harmless and not (is_sample and is_written):
+        if (
+            proof.holds
+            if alone or unsafe
+            else correction.is_harmless and not (is_sample and is_written)
+        ):
             break
         if is_written:
             why = _TOO_LARGE if is_sample else _refusal(correction)
-            how = (
-                f"--only {robots.dialect.name}, or correct(…, alone=True), corrects it all the same"
-            )
+            how = f"--unsafe corrects it all the same, --only {robots.dialect.name} for these alone"
             first = (*first, why, f"So the file stays as it is; {how}.")
     return correction
 

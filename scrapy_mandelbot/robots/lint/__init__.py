@@ -16,7 +16,13 @@ from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.lint.catalogue import FINDINGS, Finding, FindingKind, Severity
+from scrapy_mandelbot.robots.lint.catalogue import (
+    FINDINGS,
+    Consequence,
+    Finding,
+    FindingKind,
+    Severity,
+)
 from scrapy_mandelbot.robots.lint.delivery import (
     Delivery,
     check_characters,
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FINDINGS",
+    "Consequence",
     "Delivery",
     "Finding",
     "FindingKind",
@@ -61,10 +68,29 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
     if kind is not None:  # of its lines there is nothing to say
         return _sorted([LintHit("binary-file", None, f"The file is {kind}.")])
     source = read_source(body, max_bytes)
+    if source.is_html and not source.outline.groups:  # nor of these
+        return _sorted(check_octets(source))
     groups = (check_structure(source), check_clashes(source), check_priority(source))
     found = chain(check_octets(source), *groups, check_usage(source), _check_lines(source))
     block = managed_block(source)
-    return _sorted(chain(without_excused(found, block), check_managed(block)))
+    return _sorted(_one_each(chain(without_excused(found, block), check_managed(block))))
+
+
+_SAID_BY = {
+    "redundant-star": {"duplicate-rule", "tie", "unreachable-rule"},
+    "unknown-usage": {"bad-content-signal", "bad-content-usage"},
+}
+"""Findings that say no more than others do of the same line."""
+
+
+def _one_each(found: Iterable[LintHit]) -> Iterator[LintHit]:
+    hits = list(found)
+    said: defaultdict[int | None, set[str]] = defaultdict(set)
+    for one in hits:
+        said[one.line].add(one.code)
+    for one in hits:
+        if not _SAID_BY.get(one.code, set()) & said[one.line]:
+            yield one
 
 
 def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:

@@ -30,6 +30,22 @@ class Severity(enum.IntEnum):
         return self.name.lower()
 
 
+class Consequence(enum.IntEnum):
+    """What it does, in the order in which findings are told."""
+
+    SHUTS_OUT = 0
+    """Robots are kept out of what seems to be meant to be open."""
+    LETS_IN = 1
+    """Robots come to what seems to be meant to be closed, or to all of the site."""
+    IS_UNREAD = 2
+    """Some or all robots do not read it, or read another thing."""
+    IS_STYLE = 3
+    """It changes nothing, or next to nothing."""
+
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+
 @dataclass(frozen=True, slots=True)
 class FindingKind:
     """A row of the table."""
@@ -43,6 +59,16 @@ class FindingKind:
     """Why it matters, and to which robots."""
     most: int = 50
     """So many are listed one by one; the last of them tells how many more there are."""
+
+    @property
+    def consequence(self) -> Consequence:
+        """What it does."""
+        return _CONSEQUENCES.get(self.code, Consequence.IS_UNREAD)
+
+    @property
+    def rank(self) -> tuple[bool, Consequence, int]:
+        """Where it is told: notes last, by what it does, the worse first."""
+        return self.severity is Severity.NOTE, self.consequence, -self.severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +94,29 @@ class Finding:
         more = f" (and {self.more} more like this)" if self.more else ""
         return f"{where}{self.severity}: {self.message} [{self.code}]{more}"
 
+
+_WHAT_THEY_DO = {
+    Consequence.SHUTS_OUT: """
+        allow-after-disallow allow-loses closed-to-all closed-to-robot empty-allow
+        hash-without-space long-crawl-delay long-line robots-txt-in-rule status-forbids
+        status-server-error status-too-many-requests too-slow
+    """,
+    Consequence.LETS_IN: """
+        agents-apart allow-all allow-before-disallow binary-file blank-line-between-agents
+        blank-line-in-group broken-off empty-disallow-first empty-file explicit-match
+        group-without-rules groups-contradict html-page incomplete index-page many-redirects
+        name-in-capitals not-encoded only-in-capitals own-group-drops-rules repeated-agent
+        status-client-error status-not-found tie too-large too-many-redirects unfinished-redirect
+        unknown-content-encoding utf-16 wrong-location
+    """,
+    Consequence.IS_STYLE: """
+        agent-with-version capitals-in-path comment-after-directive dropped-field duplicate-rule
+        group-without-disallow leading-star managed-block mixed-line-ends
+        no-blank-line-before-group no-content-type nonstandard-for-all redundant-star
+        repeated-sitemap sitemap-extension sitemap-in-group space-before-colon
+    """,
+}
+_CONSEQUENCES = {code: does for does, codes in _WHAT_THEY_DO.items() for code in codes.split()}
 
 _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
@@ -122,6 +171,9 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Most robots read UTF-8, whatever the header says: paths outside ASCII match nothing."),
     ("unknown-content-encoding", _E, "The Content-Encoding is not one of HTTP's usual ones.",
      "Robots that cannot decode the file read noise: no rule counts."),
+    ("not-encoded", _E, "The Content-Encoding names what the file is not.",
+     ("Clients that decode the file find an error and no file: some robots then leave the site "
+      "alone, others take all of it for allowed.")),
     # The whole file.
     ("empty-file", _N, "The file says nothing.",
      "To all robots the whole site is allowed."),
@@ -178,6 +230,13 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("hash-without-space", _W, "A # follows the value without a space.",
      ("To Mandelbot and Google the value ends there (/#a is /, the whole site); to robots of the "
       "extended standard it goes on.")),
+    # Who may fetch nothing.
+    ("closed-to-robot", _E, "A robot may fetch nothing, and was hardly meant.",
+     ("Its own lines say another thing, or none: it reads the Disallow of another robot's group, "
+      "as most robots of today read the file.")),
+    ("closed-to-all", _W, "No robot may fetch anything.",
+     ("Search engines, too, drop what they may not fetch in time. Where that is meant, "
+      '"# robots: ignore closed-to-all" says so.')),
     # Groups.
     ("directive-outside-group", _E, "A directive stands before any User-agent.",
      "It is about no robot: all robots ignore it."),
@@ -236,6 +295,9 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     # Allow and Disallow.
     ("empty-allow", _W, "An Allow has no path.",
      "Mandelbot and most robots ignore it; some take it for Disallow: /."),
+    ("empty-disallow-first", _W, "An empty Disallow stands before other rules.",
+     ("It allows everything: Python's urllib.robotparser and others that take the first rule that "
+      "matches never come to the rules after it. To Mandelbot and Google it says nothing.")),
     ("allow-all", _N, "An Allow is about everything.",
      ("Everything is allowed by default; and robots that take the first rule that matches read "
       "no further.")),
@@ -285,7 +347,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("unreachable-rule", _N, "A rule never decides.",
      "Another, which is longer or as long, matches all that it matches (Mandelbot, Google)."),
     ("allow-after-disallow", _N, "An Allow follows a Disallow that covers it.",
-     "Robots that take the first rule that matches never reach it: Allow first serves all.", 10),
+     ("Robots that take the first rule that matches never reach it. In front it serves all; "
+      "fix moves it with --only alone, as it opens what those robots keep out of."), 10),
     ("allow-before-disallow", _W, "An Allow covers a Disallow that comes after it.",
      ("Robots that take the first rule that matches never come to the Disallow: what it closes is "
       "open to them."), 10),
@@ -323,6 +386,9 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Robots that take it for the end of a group miss what follows; best after the rules.", 10),
     ("long-clean-param", _E, "A Clean-param is longer than 500 characters.",
      "Yandex ignores it."),
+    ("dropped-field", _N, "A field is read no longer by the robot that it was for.",
+     ("Yandex reads Crawl-delay until February 2018 and Host until March 2018; Google's robots "
+      "read no Crawl-delay. Others may read it still.")),
     # The extended standard 2.0.
     ("misplaced-robot-version", _W, "Robot-version does not follow the User-agent lines at once.",
      "To robots of the extended standard the group is then 1.0."),

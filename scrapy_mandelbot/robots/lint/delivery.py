@@ -162,6 +162,8 @@ class Delivery:
     """The header's value; empty: there was none."""
     content_encoding: str | None = None
     """The header's value; empty: there was none."""
+    encoded: bool = True
+    """Whether the body is encoded as that header says."""
     in_capitals: bool = False
     """Whether there is a /ROBOTS.TXT where this one is not there."""
 
@@ -186,9 +188,17 @@ def check_delivery(delivery: Delivery) -> Check:
         yield LintHit("incomplete", None, "The file broke off before its end.")
     if delivery.content_type is not None:
         yield from _check_type(delivery.content_type)
-    for coding in (delivery.content_encoding or "").split(","):
-        if coding.strip() and coding.strip().lower() not in _CODINGS:
-            message = f"The Content-Encoding is {quoted(coding.strip())}."
+    if delivery.content_encoding:
+        yield from _check_encoding(delivery.content_encoding, is_so=delivery.encoded)
+
+
+def _check_encoding(named: str, *, is_so: bool) -> Check:
+    if not is_so:
+        message = f"The Content-Encoding is {quoted(named)}, and the body cannot be decoded by it."
+        yield LintHit("not-encoded", None, message)
+    for coding in map(str.strip, named.split(",")):
+        if coding and coding.lower() not in _CODINGS:
+            message = f"The Content-Encoding is {quoted(coding)}."
             yield LintHit("unknown-content-encoding", None, message)
 
 

@@ -256,6 +256,7 @@ def _check_covered(rules: list[tuple[Record, str, Pattern]]) -> Check:
     """Moderatobot, "Disallow vs. Allow": only the first directive with a matching value is used."""
     allowed: dict[str, Record] = {}
     lengths: list[int] = []
+    covered: dict[int, list[int]] = {}
     for rule, path, pattern in rules:
         head = pattern.head
         if rule.field == "allow":
@@ -269,9 +270,12 @@ def _check_covered(rules: list[tuple[Record, str, Pattern]]) -> Check:
                 break
             earlier = allowed.get(head[:length])
             if earlier and earlier.value != path:
-                message = f"The Allow of line {earlier.number} covers this Disallow, and is first."
-                yield LintHit("allow-before-disallow", rule.number, message)
+                covered.setdefault(earlier.number, []).append(rule.number)
                 break
+    for line, (first, *others) in covered.items():
+        more = f" and {len(others)} more" if others else ""
+        message = f"The Allow of line {line} covers this Disallow{more}, and is first."
+        yield LintHit("allow-before-disallow", first, message)
 
 
 def _check_lengths(rules: list[tuple[Record, str, Pattern]]) -> Check:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
 from scrapy_mandelbot.robots.lint.values import STATEMENT_FIELDS
+from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def check_structure(source: LintInput) -> Check:
     for group in outline.groups:
         yield from _check_group(group)
         yield from _check_version(group)
+    yield from _check_closed(outline)
     yield from _check_about_all(outline)
 
 
@@ -144,6 +146,14 @@ def _check_names(outline: Outline) -> Check:
     yield from check_wide_names(first_line, group_of)
 
 
+def _dropped(agent: Record) -> str:
+    """Return which robot reads a Crawl-delay no longer; empty: it may."""
+    name = name_of(agent).lower()
+    if name.startswith("yandex"):
+        return "Since 22 February 2018 Yandex reads"
+    return "Google's robots read" if name.startswith("googlebot") else ""
+
+
 def _check_group(group: Group) -> Check:
     number = group.agents[0].number
     rules = group.rules()
@@ -152,7 +162,14 @@ def _check_group(group: Group) -> Check:
         yield LintHit("group-without-rules", number, f"The group for {name} has no rules.")
     elif not any(rule.field == "disallow" for rule in rules):
         yield LintHit("group-without-disallow", number, f"The group for {name} has no Disallow.")
+    empty = next((one for one in rules if one.field == "disallow" and not one.value), None)
+    if empty and any(one.field == "disallow" and one.value for one in rules[rules.index(empty) :]):
+        message = "An empty Disallow, which allows everything, stands before other rules."
+        yield LintHit("empty-disallow-first", empty.number, message)
     delays = [record for record in group.directives if record.field == "crawl-delay"]
+    reader = next((known for known in map(_dropped, group.agents) if known), None)
+    if delays and reader:
+        yield LintHit("dropped-field", delays[0].number, f"{reader} no Crawl-delay.")
     for delay in delays[1:]:
         message = f"The group has a Crawl-delay in line {delays[0].number} already."
         yield LintHit("several-crawl-delays", delay.number, message)
@@ -161,6 +178,78 @@ def _check_group(group: Group) -> Check:
             if record.field in _NONSTANDARD:
                 message = f"{field_of(record)} stands in the group for *."
                 yield LintHit("nonstandard-for-all", record.number, message)
+
+
+_EVERYTHING = frozenset({"/", "/*", "*", "/*$", "*$"})
+_SEARCH = {one.name.lower() for one in KNOWN_ROBOTS if one.kind == "search"} | {"slurp", "yandex"}
+
+
+def _closing(rules: Iterable[Record]) -> Record | None:
+    """Return the rule by which nothing may be fetched; None: something may."""
+    closing = None
+    for rule in rules:
+        if rule.field == "allow" and rule.value:
+            return None
+        if rule.value in _EVERYTHING:
+            closing = closing or rule
+    return closing
+
+
+def _check_closed(outline: Outline) -> Check:
+    """Who may fetch nothing: all of them, or a robot whose lines ask for another thing."""
+    groups_of: dict[str, list[Group]] = {}
+    for group in outline.groups:
+        for name in dict.fromkeys(name_of(agent).lower() for agent in group.agents):
+            groups_of.setdefault(name, []).append(group)
+    closing: dict[str, Record | None] = {}
+    for name, groups in groups_of.items():
+        if name:
+            closing[name] = _closing(rule for group in groups for rule in group.rules())
+    for_all = closing.get("*")
+    if for_all and all(closing.values()):
+        yield LintHit("closed-to-all", for_all.number, "No robot may fetch anything.")
+        return
+    meant = _hardly_meant(outline, groups_of)
+    by_line: dict[int, list[str]] = {}
+    for name, written in meant.items():
+        rule = closing.get(name)
+        if rule:
+            by_line.setdefault(rule.number, []).append(written)
+    for line, (first, *others) in by_line.items():
+        more = f" and {len(others)} more robots" if len(others) > 1 else ""
+        more = f" and {quoted(others[0])[1:-1]}" if len(others) == 1 else more
+        message = f"{quoted(first)[1:-1]}{more} may fetch nothing."
+        yield LintHit("closed-to-robot", line, message)
+
+
+def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[Group]]) -> dict[str, str]:
+    """Return the robots that were hardly meant to be closed out, by name, as they are written.
+
+    Such a robot has lines of its own before those of the robots whose group it is in; or a search
+    engine is in a group of others, below a blank line; or a group of its own lets it in.
+    """
+    found: dict[str, str] = {}
+    for group in reversed(outline.groups):
+        others_search = is_apart = False
+        for one, after in reversed([*pairwise(group.agents)]):
+            others_search |= name_of(after).lower() in _SEARCH
+            between = outline.records[one.number : after.number - 1]
+            is_apart |= any(record.field or record.problems for record in between)
+            is_blank = any(record.is_blank for record in between)
+            name = name_of(one)
+            is_lone = is_blank and name.lower() in _SEARCH and not others_search
+            if name not in {"", "*"} and (is_apart or is_lone):
+                found[name.lower()] = name
+    found = dict(reversed(found.items()))
+    for name, groups in groups_of.items():
+        if len(groups) > 1 and name not in {"", "*"}:
+            for group in groups:
+                rules = group.rules()
+                lets_in = [rule for rule in rules if rule.field == "disallow" and not rule.value]
+                if (lets_in or (rules and name in _SEARCH)) and not _closing(rules):
+                    written = next(a for a in group.agents if name_of(a).lower() == name)
+                    found.setdefault(name, name_of(written))
+    return found
 
 
 def _check_version(group: Group) -> Check:
@@ -189,6 +278,9 @@ def _check_about_all(outline: Outline) -> Check:
             yandexs.update(record.number for record in group.directives)
             yield from _check_yandexs(group)
     hosts = [record for record in outline.records if record.field == "host" and record.value]
+    for host in hosts[:1]:
+        message = "Since 20 March 2018 Yandex reads no Host, and goes by redirects."
+        yield LintHit("dropped-field", host.number, message)
     for host in hosts[1:]:
         message = f"There is a Host in line {hosts[0].number} already."
         yield LintHit("several-hosts", host.number, message)

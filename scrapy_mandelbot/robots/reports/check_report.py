@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
@@ -11,6 +14,7 @@ from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
+    columns,
     counted,
     csv_text,
     cut,
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint import Delivery, Finding
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
+    from scrapy_mandelbot.robots.robotstxt.records import Record
 
 STANDARD_INPUT = "standard input"
 """How it is named as a source."""
@@ -72,11 +77,16 @@ def check(
         wanted: what counts.
     """
     every = [*(lint_delivery(delivery) if delivery else ()), *(robots.findings() if robots else ())]
-    found = [one for one in every if wanted.takes(one.code)]
-    texts = {}
-    if robots is not None:
-        lines = {one.line for one in found}
-        texts = {line.number: line.raw for line in robots.records if line.number in lines}
+    every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
+    records = () if robots is None else robots.records
+    excused = _excused(records)
+    found = [
+        one
+        for one in every
+        if wanted.takes(one.code) and not excused.get(one.code, frozenset()) & {None, one.line}
+    ]
+    lines = {one.line for one in found}
+    texts = {line.number: line.raw for line in records if line.number in lines}
     return {
         "source": source,
         "failure": None,
@@ -88,6 +98,25 @@ def check(
             for severity in reversed(Severity)
         },
     }
+
+
+_EXCUSE = re.compile(r"\s*robots:\s*ignore\s+([a-z0-9\s,-]+)")
+
+
+def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
+    """Return the lines in which a finding is not wanted, by its code; None: anywhere.
+
+    ``# robots: ignore CODE`` at the end of a line is about that line, in a line of its own about
+    the file.
+    """
+    found: dict[str, set[int | None]] = {}
+    for record in records:
+        told = _EXCUSE.match(record.comment) if record.comment else None
+        for code in told[1].replace(",", " ").split() if told else ():
+            found.setdefault(code, set()).add(record.number if record.name else None)
+            if record.name:  # the comment itself is none to be told of
+                found.setdefault("comment-after-directive", set()).add(record.number)
+    return found
 
 
 def check_rules(
@@ -119,6 +148,7 @@ def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
     return {
         "code": finding.code,
         "severity": str(finding.severity),
+        "consequence": str(FINDINGS[finding.code].consequence),
         "line": finding.line,
         "text": texts.get(finding.line) if finding.line else None,
         "message": finding.message,
@@ -165,30 +195,90 @@ def as_csv(reports: list[dict[str, Any]]) -> str:
     )
 
 
-def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
-    """Return the report for a terminal. Why a finding matters is said once for each kind."""
+_LINES_TOLD = 5  # of findings of one kind, besides the first
+
+
+def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False) -> str:
+    """Return the report for a terminal, each kind of finding once.
+
+    Of errors with the line's text and why it matters, of warnings what is wrong, of notes how many
+    there are; `in_full`, all of it.
+    """
     if report["failure"]:
         return joined([f"{printable(report['source'])}: {paint('error', 'cannot be had')}"])
     lines: list[str] = []
-    told: set[str] = set()
-    for one in report["findings"]:
-        line, severity = one["line"], one["severity"]
-        head = f"{'' if line is None else line:>5}  {severity:<8}  "
-        message = wrapped(f"{one['message']} [{one['code']}]", _INDENT, head, width=paint.width)
-        lines.append(message.replace(severity, paint(severity, severity), 1))
-        if one["text"]:
-            lines.append(" " * _INDENT + paint("dim", cut(one["text"], paint.width - _INDENT)))
-        if one["code"] not in told:
-            lines.append(wrapped(one["why"], _INDENT, width=paint.width))
-        if one["more"]:
-            lines.append(
-                wrapped(f"And {one['more']:,} more like this.", _INDENT, width=paint.width)
-            )
-        told.add(one["code"])
-    if lines:
+    for _, these in groupby(report["findings"], itemgetter("code")):
+        kind = list(these)
+        if in_full or kind[0]["severity"] != str(Severity.NOTE):
+            lines += _kind_text(kind, paint, in_full=in_full)
+    if len(lines) > 1:
         lines.append("")
-    lines.append(f"{printable(report['source'])}: {_summary(report, paint)}")
+    hint = " (--full tells them)" if report["counts"]["note"] and not in_full else ""
+    lines.append(f"{printable(report['source'])}: {_summary(report, paint)}{hint}")
     return joined(lines)
+
+
+def _kind_text(found: list[dict[str, Any]], paint: Paint, *, in_full: bool) -> Iterator[str]:
+    """Yield the lines about findings of one kind."""
+    one, severity = found[0], found[0]["severity"]
+    head = f"{one['line'] or '':>5}  {severity:<8}  "
+    message = f"{one['message']}{_more_told(found)} [{one['code']}]"
+    is_whole = in_full or severity == str(Severity.ERROR)
+    told = wrapped(message, _INDENT, head, width=paint.width) if is_whole else head + message
+    yield told.replace(severity, paint(severity, severity), 1)
+    if is_whole:
+        if one["text"]:
+            yield " " * _INDENT + paint("dim", cut(one["text"], paint.width - _INDENT))
+        yield wrapped(one["why"], _INDENT, width=paint.width)
+
+
+def _more_told(found: list[dict[str, Any]]) -> str:
+    """Return how many more there are like the first, and where."""
+    count = len(found) - 1 + sum(one["more"] for one in found)
+    places = [str(one["line"]) for one in found[1:] if one["line"]]
+    where = ", ".join(places[:_LINES_TOLD]) + (", …" if count > _LINES_TOLD else "")
+    at = f", line{'s' if places[1:] else ''} {where}" if places else ""
+    return f" And {count:,} more{at}." if count else ""
+
+
+def statistics_text(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
+    """Return how often each finding is there, in how many files, those that count most first."""
+    kinds: dict[str, list[int]] = {}
+    for report in reports:
+        for code, these in groupby(report["findings"], itemgetter("code")):
+            counts = kinds.setdefault(code, [0, 0])
+            counts[0] += 1
+            counts[1] += sum(1 + one["more"] for one in these)
+    if not kinds:
+        return "nothing is wrong\n"
+    rows = [("times", "files", "severity", "code")]
+    for code in sorted(kinds, key=lambda one: (FINDINGS[one].rank, one)):
+        files, times = kinds[code]
+        rows.append((f"{times:,}", f"{files:,}", str(FINDINGS[code].severity), code))
+    top, *cells = columns(rows, right=frozenset({0, 1}))
+    return joined([paint("dim", "  ".join(top)), *map("  ".join, cells)])
+
+
+def rule_data(code: str) -> dict[str, str]:
+    """Return what a finding is about, for a program."""
+    kind = FINDINGS[code]
+    return {
+        "code": code,
+        "severity": str(kind.severity),
+        "consequence": str(kind.consequence),
+        "text": kind.text,
+        "why": kind.why,
+    }
+
+
+def rule_text(codes: Iterable[str], paint: Paint = PLAIN) -> str:
+    """Return what findings are about, and to whom they matter."""
+    parts = []
+    for kind in map(FINDINGS.__getitem__, codes):
+        head = f"{paint('strong', kind.code)} ({kind.severity}, {kind.consequence})"
+        told = (wrapped(said, 2, "  ", width=paint.width) for said in (kind.text, kind.why))
+        parts.append(joined([head, *told]))
+    return "\n".join(parts)
 
 
 def total_text(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:

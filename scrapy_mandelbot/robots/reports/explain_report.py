@@ -32,6 +32,7 @@ from scrapy_mandelbot.robots.reports.terminal_text import (
 )
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
+from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, split_url
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 from scrapy_mandelbot.robots.shown import printable
@@ -205,7 +206,9 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     """Return the report for a terminal."""
     agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
     answer, width = verdict_words(report), paint.width
-    source = f"robots.txt: {report['robots']}, read as {report['dialect']}"
+    is_own = dialect_of(str(report["agent"])) == report["dialect"]
+    own = ", as this robot reads it" if is_own else ""
+    source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
     lines = [
         paint("strong", printable(report["url"])),
         wrapped(_why(report), 4, "  ", width=width).replace(

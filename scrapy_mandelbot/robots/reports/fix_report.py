@@ -133,16 +133,23 @@ def _range(line: int, length: int) -> str:
     return f"{line if length else line - 1},{length}"
 
 
-def fix(
-    source: str, body: bytes, dialect: str | Dialect, max_bytes: int, *, alone: bool = False
+def fix(  # noqa: PLR0913 - as `correct` takes them
+    source: str,
+    body: bytes,
+    dialect: str | Dialect,
+    max_bytes: int,
+    *,
+    alone: bool = False,
+    unsafe: bool = False,
 ) -> dict[str, Any]:
     """Return the corrected file, whether it is proved to decide as the original does, for whom not.
 
     Of the whole file: what comes after `max_bytes`, which robots do not read, too. With `alone` it
-    is corrected for the robots of the dialect, whatever that opens to others.
+    is corrected for the robots of the dialect, whatever that opens to others; with `unsafe` put in
+    order for all of them, whatever that opens to some.
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
-    rewritten = correct(body, dialect, alone=alone, max_bytes=max_bytes)
+    rewritten = correct(body, dialect, alone=alone, unsafe=unsafe, max_bytes=max_bytes)
     proof = rewritten.proof
     before = [record.raw for record in robots.records]
     return {

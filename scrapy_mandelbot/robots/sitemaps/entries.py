@@ -57,7 +57,7 @@ class SitemapEntry:
 
 _FREQUENCIES = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 _LONGEST_PRIORITY = 20  # characters
-_MOST_TAGS = 8_000  # of an entry
+MOST_TAGS = 8_000  # of an entry
 _MOST_ALTERNATES = 500  # of an entry; there are not as many languages and regions on the web
 _LISTS = frozenset({"image", "video", "news"})  # extensions of which an entry may have several
 _FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority", "link"})
@@ -93,8 +93,8 @@ class EntryMaker:
             if not piece.is_cut:
                 self._note("no-loc")
             return None
-        if text.count("<") > _MOST_TAGS:
-            self._note("many-tags", _MOST_TAGS)
+        if text.count("<") > MOST_TAGS:
+            self._note("many-tags", MOST_TAGS)
             return None
         if piece.is_cut:
             self._note("cut-off")

@@ -110,7 +110,7 @@ BLOCK = 16_384  # bytes
 
 _MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
-_MOST_LAYERS = 3
+MOST_LAYERS = 3
 _MOST_MEMBERS = 1_000
 """Of gzip data; those of bgzip have 64 KiB each, and so 50 MiB 800 of them."""
 
@@ -298,8 +298,8 @@ class Unpacker:
                 return b""
             if not self._held.startswith(_MAGIC):
                 self._layers = None
-            elif self._layers == _MOST_LAYERS:
-                self._problems.note("gzip-nested", "", _MOST_LAYERS)
+            elif self._layers == MOST_LAYERS:
+                self._problems.note("gzip-nested", "", MOST_LAYERS)
                 self.ended = True
             else:
                 self._layers += 1

@@ -47,13 +47,13 @@ def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
         names: in lower case.
     """
     page = _as_ascii_shows_it(body)
-    patterns = _patterns(names)
+    patterns = patterns_for(names)
     last = _last_mention(page, patterns)
     if last < 0:
         return ()
     found: list[Meta] = []
     line, counted = 1, 0
-    for position, attributes in _metas(page[:HEAD_LIMIT], patterns, last):
+    for position, attributes in metas_of(page[:HEAD_LIMIT], patterns, last):
         name = _text(attributes.get(b"name", b"")).strip().lower()
         if name in names and b"content" in attributes:
             line += page.count(b"\n", counted, position)
@@ -170,7 +170,7 @@ class _Patterns(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _patterns(names: frozenset[str]) -> _Patterns:
+def patterns_for(names: frozenset[str]) -> _Patterns:
     """Return what is needed to look for meta tags of these names."""
     octets = tuple(sorted(name.encode(errors="replace") for name in names))
     words = {
@@ -249,7 +249,7 @@ _LINK = re.compile(rb"<link(?=[\t\n\f\r /])", re.IGNORECASE)
 _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
 
 
-def _metas(
+def metas_of(
     page: bytes, patterns: _Patterns, last: int = HEAD_LIMIT
 ) -> Iterator[tuple[int, dict[bytes, bytes]]]:
     """Yield position and attributes of the meta tags that begin before the last mention's end.

@@ -16,6 +16,7 @@ from test_robotstxt_properties import bodies
 
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery, Severity, lint, lint_delivery
 from scrapy_mandelbot.robots.lint.syntax import ROBOT_NAMES, Spelling
+from scrapy_mandelbot.robots.reports import check_report
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 
@@ -305,3 +306,110 @@ def test_names_of_one_group_are_in_nobodys_way():
     assert not {one.code for one in lint(same)} & {"wide-name-first", "wide-name-last"}
     apart = same.replace(b"\nUser-agent: AdsBot", b"\nDisallow: /b\n\nUser-agent: AdsBot")
     assert "wide-name-first" in {one.code for one in lint(apart)}
+
+
+SHUT = "closed-to-robot", "closed-to-all"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("User-agent: *\nDisallow: /\n", [("closed-to-all", 2, "No robot")]),
+        (
+            "User-agent: *\nDisallow: /\n\nUser-agent: a\nDisallow: /*\n",
+            [("closed-to-all", 2, "No")],
+        ),
+        ("User-agent: *\nDisallow: /\n\nUser-agent: a\nDisallow:\n", []),
+        ("User-agent: *\nDisallow: /\nAllow: /a\n", []),
+        ("User-agent: *\nDisallow: /$\n", []),
+        ("User-agent: Googlebot\nDisallow: /\n\nUser-agent: *\nDisallow: /a\n", []),
+        # A search engine whose group has no rules takes those of a robot below it.
+        (
+            "User-agent: Googlebot\n\nUser-agent: GPTBot\nDisallow: /\n",
+            [("closed-to-robot", 4, "Googlebot may fetch nothing.")],
+        ),
+        # Lists of robots that are closed out have blank lines and search engines in them.
+        ("User-agent: AhrefsBot\n\nUser-agent: GPTBot\nDisallow: /\n", []),
+        ("User-agent: Googlebot\n\nUser-agent: Bingbot\nDisallow: /\n", []),
+        ("User-agent: Googlebot\nUser-agent: GPTBot\nDisallow: /\n", []),
+        # Whoever has a line of its own was meant to have another one.
+        (
+            "User-agent: a\nCrawl-delay: 5\n\nUser-agent: b\nDisallow: /\n",
+            [("closed-to-robot", 5, "a may fetch nothing.")],
+        ),
+        (
+            "User-agent: a\nAlow: /\nUser-agent: b\nRequest-rate: 1/5\nUser-agent: c\nDisallow: /",
+            [("closed-to-robot", 6, "a and b may fetch nothing.")],
+        ),
+        # Of two groups one lets it in.
+        (
+            "User-agent: a\nDisallow:\n\nUser-agent: b\nUser-agent: a\nDisallow: /\n",
+            [("closed-to-robot", 6, "a may fetch nothing.")],
+        ),
+        (
+            "User-agent: bingbot\nDisallow: /x\n\nUser-agent: b\nUser-agent: bingbot\nDisallow: /",
+            [("closed-to-robot", 6, "bingbot may fetch nothing.")],
+        ),
+        ("User-agent: a\nDisallow: /x\n\nUser-agent: a\nDisallow: /\n", []),
+    ],
+)
+def test_who_may_fetch_nothing_is_found(body, found):
+    """All robots, or one that was hardly meant; and the rules do decide so."""
+    hits = [one for one in lint(body.encode()) if one.code in SHUT]
+    assert [(one.code, one.line) for one in hits] == [one[:2] for one in found]
+    for hit, (_, _, message) in zip(hits, found, strict=True):
+        assert hit.message.startswith(message)
+        name = hit.message.split()[0].replace("No", "anyone")
+        for dialect in ("mandelbot", "rfc9309", "google"):
+            robots = RobotsTxt.parse(body.encode(), dialect=dialect)
+            assert not robots.allowed("/", name)
+            assert not robots.allowed("/x/y", name)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("Content-Signal: search=maybe, ai-train=perhaps, foo=bar", "bad-content-signal"),
+        ("Content-Usage: train-ai=maybe, foo=y", "bad-content-usage"),
+    ],
+)
+def test_a_statement_that_cannot_be_read_is_told_once(line, code):
+    """Whatever else is wrong in its line."""
+    found = [one.code for one in lint(f"User-agent: *\n{line}\nDisallow: /x\n".encode())]
+    assert set(found) == {code}
+
+
+def test_like_findings_of_one_line_or_rule_are_one():
+    """Of a web page that it is one; of a rule that never decides not its star, too."""
+    page = b"<html><style>#a {b: c;}\nbody: #fff\nfoo: bar#baz</style></html>\n"
+    assert [one.code for one in lint(page)] == ["html-page"]
+    rules = b"User-agent: *\nDisallow: /b*\nDisallow: /a**\nDisallow: /a*\n"
+    stars = [one for one in lint(rules) if one.code in {"redundant-star", "unreachable-rule"}]
+    assert [(one.line, one.code) for one in stars] == [
+        (2, "redundant-star"),
+        (3, "redundant-star"),
+        (4, "unreachable-rule"),
+    ]
+    covered = "User-agent: *\nAllow: /\n" + "".join(f"Disallow: /{n}\n" for n in range(11))
+    (found,) = [one for one in lint(covered.encode()) if one.severity > Severity.NOTE]
+    assert "The Allow of line 2 covers this Disallow and 10 more, and is first." in str(found)
+
+
+def test_findings_are_told_by_what_they_do():
+    """Who is shut out, who is let in, what is unread, style; the worse first, notes last."""
+    body = (
+        b"User-agent: Googlebot\n\nUser-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow:\n"
+        b"Disalow: /a\nDisallow: /b #c\nAllow: /b/c\nDisallow: /d\nDisallow: /d\n"
+    )
+    found = check_report.check("x", RobotsTxt.parse(body), None)["findings"]
+    assert [one["code"] for one in found] == [
+        "closed-to-robot",
+        "blank-line-between-agents",
+        "empty-disallow-first",
+        "misspelt-field",
+        "allow-after-disallow",
+        "comment-after-directive",
+        "duplicate-rule",
+    ]
+    ranks = [FINDINGS[one["code"]].rank for one in found]
+    assert ranks == sorted(ranks)

@@ -107,8 +107,8 @@ def test_it_agrees_with_a_slow_reading(page):
 def test_the_cheap_test_hides_nothing(page):
     """Every tag for us that the scanner finds in the page is read."""
     body = page.encode()
-    patterns = head._patterns(frozenset({"robots", "examplebot"}))
-    names = (attributes.get(b"name", b"") for _, attributes in head._metas(body, patterns))
+    patterns = head.patterns_for(frozenset({"robots", "examplebot"}))
+    names = (attributes.get(b"name", b"") for _, attributes in head.metas_of(body, patterns))
     scanned = [name for name in names if name.lower() in {b"robots", b"examplebot"}]
     assert len(robot_tags([], body, "Examplebot").sources) == len(scanned)
 
@@ -124,12 +124,12 @@ ODDITIES = [
 @given(soup(PIECES + QUOTES + ODDITIES))
 def test_what_is_passed_by_in_one_go_is_what_is_read_tag_by_tag(page):
     """With tags that are written as nearly all are, the scanner comes to the same."""
-    patterns = head._patterns(frozenset({"robots", "examplebot"}))
+    patterns = head.patterns_for(frozenset({"robots", "examplebot"}))
     one_by_one = patterns._replace(worth_reading=re.compile(b"<"))
     found = [
         [
             (position, attributes)
-            for position, attributes in head._metas(page.encode(), each)
+            for position, attributes in head.metas_of(page.encode(), each)
             if attributes.get(b"name", b"").strip().lower() in patterns.names
         ]
         for each in (patterns, one_by_one)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.robots import html as pages
-from scrapy_mandelbot.robots.lint import FINDINGS, Severity
+from scrapy_mandelbot.robots.lint import FINDINGS
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.reports.check_report import STANDARD_INPUT, counts_told
 from scrapy_mandelbot.robots.reports.fix_report import same_lines
@@ -74,20 +74,18 @@ class FoundKind(NamedTuple):
     """How many there are, with those that are not listed."""
 
 
-def kinds_of(findings: Sequence[dict[str, Any]], severities: Iterable[str]) -> list[FoundKind]:
-    """Return findings by their kind, the worst first, then in the order of their first lines."""
+def kinds_of(findings: Sequence[dict[str, Any]]) -> list[FoundKind]:
+    """Return findings by their kind, in the order in which a report has them."""
     by_code: dict[str, list[dict[str, Any]]] = {}
     for one in findings:
         by_code.setdefault(one["code"], []).append(one)
-    kinds = [
+    return [
         FoundKind(
             *(code, found[0]["severity"], FINDINGS[code].text, found[0]["why"], found),
             sum(1 + one["more"] for one in found),
         )
         for code, found in by_code.items()
     ]
-    order = list(severities)
-    return sorted(kinds, key=lambda kind: order.index(kind.severity))
 
 
 ABOUT = DIALECT_TEXTS
@@ -249,6 +247,10 @@ class RobotsPageData:
     of which the file says something."""
 
 
+_SHUT_OUT = frozenset({"closed-to-all", "closed-to-robot"})
+"""What is told on top."""
+
+
 def render(subject: RobotsPageData, made: datetime) -> str:
     """Return the page.
 
@@ -269,9 +271,10 @@ def render(subject: RobotsPageData, made: datetime) -> str:
             "title": title_of(checked["source"]),
             "summary": ", ".join(text for _, text in counts_told(checked)),
             "counts": counts_told(checked),
+            "shut_out": [one for one in found if one["code"] in _SHUT_OUT],
             "delivery": list(_delivery(checked["delivery"], len(rules.body))),
             "comments": robots.comments(subject.agents) if robots else (),
-            "kinds": kinds_of(found, map(str, reversed(Severity))),
+            "kinds": kinds_of(found),
             "lines": html_of(before, {one["line"] for one in found}),
             "absent": _absence(absent, is_empty=not before.lines),
             "corrected": None if after is None else html_of(after, ()),
