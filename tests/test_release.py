@@ -129,6 +129,7 @@ OTHER_VALUES = {
     "MANDELBOT_PACE_CRAWL_DELAY": "window",
     "MANDELBOT_JOB_SYNC": "full",
     "MANDELBOT_JOB_NAME": "shops",
+    "MANDELBOT_JOB_PICKLE": False,
     "MANDELBOT_SIGN_AGENT": "https://bot.example.com",
     "MANDELBOT_SIGN_FORM": "string",
 }
