@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.sections import SITE_PATH, sections_of
+from scrapy_mandelbot.sites.sections import MOST_SECTIONS, SITE_PATH, sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _MARKED = 5  # pages in a row, with the marks of a challenge or a price
 _BARE = 10  # pages in a row
 _PLACES = 3  # those are of so many: first segments of their paths
-_MOST_PATHS = 200
 _COUNTED = 32  # pages
 
 
@@ -58,7 +57,7 @@ class TurnedAway:
     def _refusing(self, paths: list[str], fingerprint: bytes) -> str | None:
         """Return the outermost section with enough of them, or the one within that has all."""
         for path in paths:
-            if path in self._marked or len(self._marked) < _MOST_PATHS:
+            if path in self._marked or len(self._marked) < MOST_SECTIONS:
                 pages = self._marked.setdefault(path, set())
                 if len(pages) < _COUNTED:
                     pages.add(fingerprint)
