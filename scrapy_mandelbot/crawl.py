@@ -19,8 +19,9 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.events import ROBOTS_READ
+from scrapy_mandelbot.events import QUOTA, RETRY_AFTER_UNREADABLE, ROBOTS_READ
 from scrapy_mandelbot.robots.preferences import stated_terms
+from scrapy_mandelbot.robots.retry_after import quota_of
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
@@ -315,6 +316,27 @@ def is_turned_away(crawl: Crawl, flight: RequestInFlight, response: Response) ->
         throttle.reports.section(news, site, request)
         throttle.update(site)
     return is_probe
+
+
+def hear_quota(crawl: Crawl, flight: RequestInFlight, response: Response) -> None:
+    """Have a site asked no more than its good answers say is left of a quota, if they do."""
+    now, site = crawl.now(), flight.site
+    quota = quota_of(response.headers.get, now)
+    if quota is None:
+        return
+    left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)
+    if not left:
+        tell = crawl.events.tell if site.is_news("quota") else crawl.events.count
+        tell(QUOTA, where=site.name, until=now + wait)
+    site.turns.hear_quota(flight, left, wait, now)
+    site.end_scout(flight)  # it is looked at anew what holds it back
+    crawl.throttle.sites.settle(site)
+
+
+def tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:
+    """Tell once of each site that it names a time which cannot be read, if it does."""
+    if value and flight.site.is_news("retry-after"):
+        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
 
 
 def fate_of(crawl: Crawl, flight: RequestInFlight) -> End:

@@ -21,15 +21,16 @@ from scrapy_mandelbot.crawl import (
     LISTED_IN,
     Crawl,
     fate_of,
+    hear_quota,
     is_turned_away,
     may_repeat,
     refusal_for,
+    tell_unreadable,
 )
 from scrapy_mandelbot.events import (
     FORBIDDEN,
     FORBIDDEN_UNEXPLAINED,
     PAGES_FOREIGN,
-    RETRY_AFTER_UNREADABLE,
     ROBOTS_ANSWERED,
     ROBOTS_UNKNOWN,
     TURN_MISSED,
@@ -156,7 +157,7 @@ class RobotsTxtMiddleware:
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.response is not None:
             asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
-            _tell_unreadable(self._crawl, flight, asked.unreadable)
+            tell_unreadable(self._crawl, flight, asked.unreadable)
         # Of a host that never answered it is told once, where that is known.
         level = None if outcome.wait is None else logging.DEBUG
         self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
@@ -276,14 +277,21 @@ class PauseMiddleware:
             is_marked = response.status in self._marked and not self._is_handled(request, response)
             flight.is_refused = is_marked and is_turned_away(self._crawl, flight, response)
             if not flight.is_refused:
-                self._throttle.answered(flight, is_page=_is_page(request, response))
+                self._answered(flight, response)
             return
         asked = wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}"
         if asked.said:
             reason += f", {asked.said}"
-        _tell_unreadable(self._crawl, flight, asked.unreadable)
+        tell_unreadable(self._crawl, flight, asked.unreadable)
         self._throttle.refused(flight, reason, asked.seconds, response)
+
+    def _answered(self, flight: RequestInFlight, response: Response) -> None:
+        """Tell that a site answered; and what it says is left of a quota, if it does."""
+        if "RateLimit" in response.headers or "RateLimit-Remaining" in response.headers:
+            hear_quota(self._crawl, flight, response)
+        is_page = response.status < HTTPStatus.BAD_REQUEST and flight.request.method == "GET"
+        self._throttle.answered(flight, is_page=is_page)
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
@@ -335,7 +343,7 @@ class PauseMiddleware:
         is_taken = is_answer and not is_own
         if heeds_pauses and not flight.is_noticed and not is_cached:
             if is_good and status not in self._marked:
-                throttle.answered(flight, is_page=_is_page(request, response))
+                self._answered(flight, response)
             else:
                 self._notice(flight, response)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
@@ -437,14 +445,3 @@ class PauseMiddleware:
         """Count a response in the stats, as it will not reach the middleware that does."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
-
-
-def _tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:
-    """Tell once of each site that it names a time which cannot be read, if it does."""
-    if value and flight.site.is_news("retry-after"):
-        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
-
-
-def _is_page(request: Request, response: Response) -> bool:
-    """Return whether a page may be asked for again, to see how its site is."""
-    return response.status < HTTPStatus.BAD_REQUEST and request.method == "GET"

@@ -118,6 +118,10 @@ PACE_UNREADABLE = _warning(
     " line %(lines)s",
     sums=(("mandelbot/pace/unreadable", "count"),),
 )
+QUOTA = Event(
+    "%(where)s takes no more requests until %(until)s, as its RateLimit says",
+    stats=("mandelbot/pace/quota",),
+)
 TURN_WAITED = Event(stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),))
 TURN_RESTORED = Event(stats=("mandelbot/pace/restored",))
 TURN_MISSED = Event(stats=("mandelbot/pace/sent_back",))

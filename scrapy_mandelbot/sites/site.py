@@ -215,9 +215,10 @@ class SiteState:
             self._settle()
         return is_news
 
-    def end_scout(self) -> None:
-        """Note that the rules are known now, or never will be."""
-        self.scout = None
+    def end_scout(self, flight: Flight | None = None) -> None:
+        """Note that the rules are known now, or never will be; if it is this request that knows."""
+        if flight is None or self.scout is flight:
+            self.scout = None
         self._settle()
 
     def awaited(self) -> Iterator[Flight]:
@@ -226,8 +227,7 @@ class SiteState:
             yield self.scout
         yield from self.routes.probes()
         yield from self.sections.probes()
-        if self.turns.turn is not None:
-            yield self.turns.turn
+        yield from self.turns.awaited()
 
     # What it answers.
 
@@ -445,6 +445,6 @@ class SiteState:
             has_plain_routes
             and self.scout is None
             and self.held_until == -inf
-            and not self.turns.is_on
+            and self.turns.is_free
             and not self.sections.has_any_aside
         )

@@ -263,7 +263,7 @@ class Throttle:
         """Note that the request has learnt its site's rules, or passed without them."""
         site = flight.site
         if site.scout is flight:
-            site.end_scout()
+            site.end_scout(flight)
             self.update(site)
 
     def answered(self, flight: RequestInFlight, *, is_page: bool = True) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import random
 import textwrap
 from datetime import datetime, timezone
 from email.utils import formatdate
@@ -388,3 +390,65 @@ async def test_a_waiting_room_of_another_host_is_a_refusal_by_the_recipe(webs):
     result = await crawl(LinksSpider, {**IN_MEMORY, **settings}, start_urls=[web.url + "/"])
     assert result.urls() == web.urls(20)
     assert result.stats["mandelbot/pause/count"] == 1
+
+
+# A quota.
+
+
+@ensureDeferred
+async def test_what_good_answers_say_is_left_of_a_quota_is_kept_to(webs):
+    """Twenty in four seconds, two hundred pages: after the first window none is refused."""
+    web, free = site(webs, 0), beside(webs)
+    window, used, refused = [0.0], [0], []
+
+    def limited(_request):
+        now = TIME.now()
+        if now >= window[0] + 4:
+            window[0], used[0] = now, 0
+        left = 20 - used[0]
+        rest = math.ceil(window[0] + 4 - now)
+        if left <= 0:
+            refused.append(now)
+            return Answer(b"", 429, {"RateLimit": f'"default";r=0;t={rest}'})
+        used[0] += 1
+        return Answer(b"", 200, {"RateLimit": f'"default";r={left - 1};t={rest}'})
+
+    web.pages.update({f"/page/{number}": limited for number in range(200)})
+    urls = [f"{web.url}/page/{number}" for number in range(200)]
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[*urls, free.url + "/"])
+    assert len(got(result, web)) == 200
+    assert len(got(result, free)) == 21
+    began = web.hits[0].at
+    assert not [at for at in refused if at > began + 4]
+    pages = [hit.at for hit in web.hits if hit.status == 200]
+    assert max(pages) - began <= 36 * 1.05
+    assert result.stats["mandelbot/pace/quota"] >= 9
+
+
+# The end of a run.
+
+
+@ensureDeferred
+@pytest.mark.parametrize("idle", ["close", 30])
+async def test_a_run_that_closes_waits_for_what_is_due_soon(webs, tmp_path, idle):
+    """Fifty-seven pages, some of which are refused once: all in the first run."""
+    web = site(webs, 57)
+    chance = random.Random(7)
+    web.refuse = lambda path: (
+        Answer(b"", 503) if path != "/robots.txt" and chance.random() < 0.05 else None
+    )
+    settings = {"JOBDIR": str(tmp_path / "job"), "MANDELBOT_PAUSE_IDLE": idle}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(set(result.urls())) == 58
+    assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_it_closes_where_nothing_is(webs, tmp_path):
+    """A pause of two minutes ends a run that waits for one."""
+    web = site(webs, 10)
+    web.pages["/page/3"] = lambda _request: Answer(b"", 503, {"Retry-After": "120"})
+    settings = {"JOBDIR": str(tmp_path / "job"), "MANDELBOT_PAUSE_IDLE": "close"}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "sites_paused"
+    assert result.seconds < 10

@@ -106,8 +106,6 @@ def test_every_meta_key_is_in_the_table():
         "max_retry_times",
         "download_slot",
         "is_start_request",
-        "dont_retry",
-        "max_retry_times",
     }
     assert set(names(page("meta"), "[a-z_]+")) == read - scrapys
 
