@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 
 import scrapy_mandelbot
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.addon import COMPONENTS
 from scrapy_mandelbot.config import OPTIONS, Config, setting_defaults
 from scrapy_mandelbot.events import EVENTS
 from scrapy_mandelbot.hooks import HOOKS
@@ -126,3 +127,18 @@ def test_every_public_name_is_in_the_reference():
     """What can be imported from the package is in docs/api.rst."""
     told = re.findall(r"^\.\. auto\w+:: (\w+)$", page("api"), flags=re.MULTILINE)
     assert set(told) == set(scrapy_mandelbot.__all__) - {"__version__"}
+
+
+def test_what_the_addon_sets_is_told():
+    """Each setting that it sets, each component, and its order."""
+    told = page("settings").partition("\nWhat the add-on sets\n")[2]
+    source = (ROOT / "scrapy_mandelbot" / "addon.py").read_text("utf-8")
+    written = set(re.findall(r'settings\.set\(\s*"([A-Z_]+)"', source))
+    written |= {one.setting for one in COMPONENTS}
+    listed = set(names(told, "[A-Z_]+"))
+    assert listed == {"SCHEDULER_PRIORITY_QUEUE"} | {one for one in written if "INNER" not in one}
+    assert all(f"``{one}``" in told for one in written)
+    for one in COMPONENTS:
+        name = one.name.rpartition(".")[2]
+        order = f" ({one.order})" if one.order >= 0 and one.setting != "EXTENSIONS" else ""
+        assert f"``{name}``{order}" in " ".join(told.split()), name
