@@ -173,8 +173,6 @@ class RoundRobin:
         self._waits_for_an_end: set[Line] = set()
         """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
         self._looked_again_at = -inf
-        self._behind: dict[Line, None] = {}
-        """Lines of sites that never answered, which hold enough places already."""
 
     def __len__(self) -> int:
         return sum(map(len, self._by_slot.values()))
@@ -255,21 +253,6 @@ class RoundRobin:
                 self._standing[activity] = {line: None}
             else:
                 there[line] = None
-
-    def step_behind(self, line: Line) -> None:
-        """Have a line wait until no other one is next."""
-        self.step_out(line)
-        self._behind[line] = None
-
-    def let_one_stand(self) -> bool:
-        """Let the line stand that has waited longest behind all others; return whether one does."""
-        while self._behind:
-            line = next(iter(self._behind))
-            del self._behind[line]
-            if line.has_joined and line.activity is None:
-                self.stand(line)
-                return True
-        return False
 
     def look_again(self, now: float) -> bool:
         """Let lines stand whose wait may have ended without a word; return whether there are any.

@@ -383,16 +383,11 @@ class SiteQueue:
     def _next_line(self) -> Line | None:
         """Return the line whose turn it is; those that must wait step out."""
         round_robin, limits = self._round_robin, self._in_flight.limits
-        is_crowded = self._in_flight.is_crowded()
-        if not is_crowded:
-            round_robin.let_one_stand()
         while True:
             line = round_robin.first()
             if line is None:
                 if self.dormant:
                     self._rouse(_ROUSED)
-                elif round_robin.let_one_stand():
-                    is_crowded = False  # nobody else wants the place
                 elif not round_robin.look_again(self._crawl.now()):
                     return None
             elif not (
@@ -407,8 +402,6 @@ class SiteQueue:
                 and self._in_flight.is_full(line.slot)
             ):
                 round_robin.step_out(line, until_an_end=True)
-            elif is_crowded and not line.site.has_answered:
-                round_robin.step_behind(line)
             else:
                 return line
 

@@ -11,7 +11,6 @@ and may have to give it another one.
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from weakref import WeakKeyDictionary
 
@@ -188,9 +187,6 @@ class InFlight:
         self.slot_changed: list[Callable[[str, int], None]] = []
         """Called with a download slot that has one more or one less, and how many it has."""
         self._flights: dict[Request, RequestInFlight] = {}
-        self._of_silent: set[RequestInFlight] = set()
-        """Those whose sites had never answered when they were handed out."""
-        self._most = crawler.settings.getint("CONCURRENT_REQUESTS") or inf
         self._in_slots: dict[str, set[RequestInFlight]] = {}
         self.limits: dict[str, float] = {}
         """How many requests those slots may transfer at once, as it was when they were empty."""
@@ -220,19 +216,10 @@ class InFlight:
             in_slot = self._in_slots[slot] = set()
             self.limits[slot] = engine.slot_concurrency(self._crawler, slot)
         in_slot.add(flight)
-        if not flight.site.has_answered:
-            self._of_silent.add(flight)
         for tell in self.slot_changed:
             tell(slot, len(in_slot))
         if len(self._flights) > self._look_at:
             self._drop_all_lost()
-
-    def is_crowded(self) -> bool:
-        """Return whether sites that never answered hold half of the downloader's places.
-
-        Each of their requests holds two, with the one for the robots.txt that it waits for.
-        """
-        return 4 * len(self._of_silent) >= self._most
 
     def add(self, request: Request, site: CrawledSite, route: str) -> RequestInFlight:
         """Note a request on its way, which need not be from the queue."""
@@ -332,7 +319,6 @@ class InFlight:
         if flights is None or flight not in flights:
             return
         flights.discard(flight)
-        self._of_silent.discard(flight)
         if not flights:
             del self._in_slots[slot], self.limits[slot]
         for tell in self.slot_changed:

@@ -452,22 +452,3 @@ async def test_it_closes_where_nothing_is(webs, tmp_path):
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert result.stats["finish_reason"] == "sites_paused"
     assert result.seconds < 10
-
-
-# Hosts that hang.
-
-
-@ensureDeferred
-async def test_hosts_that_hang_leave_half_of_the_places_to_others(webs):
-    """Forty of them, and sixteen places: the good site is crawled beside them."""
-    web = site(webs, 60)
-    hung = []
-    for number in range(40):
-        one = webs(f"127.0.1.{number + 1}")
-        one.refuse = lambda _path: Answer(b"", delay=1_000)
-        hung.append(one)
-    urls = [f"{one.url}/{number}" for one in hung for number in range(2)]
-    settings = {**IN_MEMORY, "CONCURRENT_REQUESTS": 16, "CLOSESPIDER_TIMEOUT": 120}
-    await crawl(LinksSpider, settings, start_urls=[*urls, web.url + "/"])
-    began = min(one.hits[0].at for one in hung if one.hits)
-    assert len([hit for hit in web.hits if hit.at < began + 60]) >= 30
