@@ -148,12 +148,17 @@ class Account:
         if {End.SITE, End.SECTION, End.URL} & lost.keys():
             if not self._crawl.throttle.keeps_given_up:
                 yield "With JOBDIR the requests of sites that are given up stay for the next run."
-            tries = self._crawl.config.pause_law.tries
-            yield f"A MANDELBOT_PAUSE_TRIES higher than {tries} asks such sites for longer."
+            config = self._crawl.config
+            names = ["tries"] if config.pause_total is None else ["tries", "total"]
+            options = " and ".join(f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in names)
+            yield f"{options} say{'s' * (len(names) == 1)} how long such sites are asked."
         if End.NETWORK in lost:
             yield "RETRY_TIMES says how often a request without an answer is tried again."
         if End.WAITED in lost:
-            yield "MANDELBOT_PAUSE_WAIT says how long requests wait that are not in the queue."
+            yield (
+                "MANDELBOT_PAUSE_OPTIONS['wait'] says how long requests wait that are not in the"
+                " queue."
+            )
         if End.ERROR in lost:
             yield "The log has the errors."
 
