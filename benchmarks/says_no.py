@@ -18,7 +18,6 @@ epoch, ISO, words, duration, fast, slow, RateLimit
             slow, or unreadable beside a good ``RateLimit``
 quota       200 pages, 20 in each 4 seconds, told by ``RateLimit`` on good answers
 close       57 pages with JOBDIR, one in twenty 503, ``MANDELBOT_PAUSE_IDLE = "close"``
-hang        40 hosts that hang, and a site of 60 pages; 16 requests at once
 
 Usage::
 
@@ -228,17 +227,9 @@ def by_chance():
     )
 
 
-def hanging(number: int) -> str:
-    """Return the URL of a host that takes connections and says nothing."""
-    server = socket.create_server((f"127.0.1.{number}", 0), backlog=100)
-    KEPT.append(server)
-    return f"http://127.0.1.{number}:{server.getsockname()[1]}"
-
-
-KEPT: list[socket.socket] = []
 CASES = [
     *("challenge", "price", "room", "room opens", "methods", "resets"),
-    *(*FORMS, "quota", "close", "hang"),
+    *(*FORMS, "quota", "close"),
 ]
 
 
@@ -257,7 +248,6 @@ def shape(case: str):
         "resets": resetting,
         "quota": quota,
         "close": by_chance,
-        "hang": lambda: lambda *_: None,
     }
     answer = answers[case]() if case in answers else shut_for_a_while(FORMS[case], until)
     site = Site(answer)
@@ -266,10 +256,6 @@ def shape(case: str):
         wanted += site.pages(60, "HEAD") + site.pages(60, "POST")
     if case == "close":
         settings = {"JOBDIR": tempfile.mkdtemp(), "MANDELBOT_PAUSE_IDLE": "close"}
-    if case == "hang":
-        hosts = [hanging(number + 1) for number in range(40)]
-        wanted = [("GET", f"{host}/{n}") for host in hosts for n in range(3)] + wanted
-        settings = {"CONCURRENT_REQUESTS": 16}
     return site, wanted, settings, until
 
 
