@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.clock import clock_time, moment
-from scrapy_mandelbot.robots.shown import printable, shown
+from scrapy_mandelbot.robots.shown import counted, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -136,7 +136,7 @@ def _loggable(name: str, value: Any) -> Any:
     if name in _TIMES:
         return clock_time(value)
     if name in _COUNTED:
-        return f"{value:,} {_COUNTED[name]}{'' if value == 1 else 's'}"
+        return counted(value, _COUNTED[name])
     if name in _WHOLE:
         return printable(str(value))
     return value if isinstance(value, (int, float)) else shown(str(value))

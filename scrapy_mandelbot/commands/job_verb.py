@@ -21,8 +21,8 @@ from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.requests import outline
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, cut, joined
-from scrapy_mandelbot.robots.shown import without_credentials
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, cut, joined
+from scrapy_mandelbot.robots.shown import counted, without_credentials
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore

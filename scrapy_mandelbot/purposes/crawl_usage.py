@@ -40,7 +40,7 @@ from scrapy_mandelbot.robots.preferences.ledger import (
     entry_of,
 )
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import is_own
@@ -242,8 +242,7 @@ class CrawlUsage:
         if self.ledger is not None:
             self.ledger.close(reason)
         if count := self.kept_against:
-            items = f"{count:,} item{'' if count == 1 else 's'}"
-            self.crawl.events.tell(USAGE_ITEMS_KEPT, items=items, count=count)
+            self.crawl.events.tell(USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count)
 
 
 class CrawlLedger:

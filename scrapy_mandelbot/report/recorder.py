@@ -157,6 +157,8 @@ class Recorder:
         self._now = self._crawl.now
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
         """What happened so far."""
+        self.gap_heard: Callable[[str, float], None] = lambda _site, _seconds: None
+        """Is called with the seconds between two requests to a site, where they are watched."""
         notes: dict[Event, Callable[[Values], None]] = {
             events.PAUSED: partial(self._paused, "refused"),
             events.HELD: partial(self._paused, "by hand"),
@@ -339,8 +341,10 @@ class Recorder:
     def _sent(self, request: Request) -> None:
         if request.url.startswith(("http://", "https://")):
             is_robots_txt = urlparse_cached(request).path == "/robots.txt"
-            record = self._of(site_of_request(request))
-            record.sent(self._now(), is_robots_txt=is_robots_txt)
+            site = site_of_request(request)
+            gap = self._of(site).sent(self._now(), is_robots_txt=is_robots_txt)
+            if gap is not None:
+                self.gap_heard(site, gap)
 
     def _ended(self, request: Request, response: Response | None) -> None:
         if not request.url.startswith(("http://", "https://")):

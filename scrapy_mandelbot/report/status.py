@@ -13,7 +13,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.clock import moment
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.sites.pause_table import PauseState
 
 if TYPE_CHECKING:
@@ -42,11 +42,6 @@ def columns(rows: Sequence[Sequence[object]]) -> list[str]:
         ).rstrip()
         for row in cells
     ]
-
-
-def counted(count: int, what: str) -> str:
-    """Return a number with its noun: ``1 site``, ``1,240 requests``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _cell(cell: object) -> str:

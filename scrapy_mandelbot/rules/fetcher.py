@@ -214,7 +214,7 @@ class RobotsFetcher:
         self._law = config.outcome_law
         self._store = store
         self._now = now
-        self._asker = RobotsAsker(crawler, config, now)
+        self._asker = RobotsAsker(crawler, config, now, store, events)
         self._events = events
         self._once_per_site = OncePerSite(crawler, config, events)
         self._parser_class = load_object(crawler.settings.get("ROBOTSTXT_PARSER"))
