@@ -212,7 +212,7 @@ class Spool:
 
     def __init__(self, slot: FeedSlot, path: Path, feeds: Feeds) -> None:
         self.path = path
-        self._slot = slot
+        self._feed = slot
         self._storage: Any = slot.storage
         self._options = slot.feed_options
         self._feeds = feeds
@@ -228,7 +228,7 @@ class Spool:
         storage = self._storage
         if isinstance(storage, FileFeedStorage):
             storage.write_mode = "wb"  # it has all of what is there
-        target = storage.open(self._slot.spider)
+        target = storage.open(self._feed.spider)
         plugins = self._options.get("postprocessing")
         into = PostProcessingManager(plugins, target, self._options) if plugins else target
         with self.path.open("rb") as spool:
@@ -244,7 +244,7 @@ class Spool:
     def _is_stored(self, _: object) -> None:
         if self._options.get("batch_item_count"):
             mark = self.path.with_name(f"{self.path.stem.rpartition('-')[0]}.stored")
-            mark.write_text(str(self._slot.batch_id), "ascii")
+            mark.write_text(str(self._feed.batch_id), "ascii")
             self.path.unlink()
         elif self._feeds.has_finished:
             is_appended = isinstance(self._storage, FileFeedStorage)
