@@ -90,7 +90,7 @@ class Events:
         self.count(event, **values)
         told: dict[str, Any] = {}
         level = event.level if level is None else level
-        if event.text and logger.isEnabledFor(level):
+        if event.text and logger.isEnabledFor(level) and _is_wanted(level):
             told = {name: _loggable(name, values[name]) for name in event.in_text}
             arguments = (told,) if told else ()
             extra = {"spider": self._crawler.spider}
@@ -114,6 +114,17 @@ class Events:
             inc_value(f"{beginning}{values[name]}")
         for hear in self._hearers.get(event, ()):
             hear(values)
+
+
+def _is_wanted(level: int) -> bool:
+    """Return whether any handler takes a record of this level: Scrapy's loggers take each."""
+    one: logging.Logger | None = logger
+    while one is not None:
+        for handler in one.handlers:
+            if level >= handler.level:
+                return True
+        one = one.parent if one.propagate else None
+    return level >= logging.WARNING  # for who has set up nothing, as logging does
 
 
 def _place_of(error: BaseException) -> tuple[str, int]:

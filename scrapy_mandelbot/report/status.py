@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.throttle.told_pauses import rate_in_words, time_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -180,6 +181,16 @@ def details_of(site: SiteState, reason: Reason, route: str = "") -> str:
     return "" if in_words is None else in_words(site, site.routes.pause(route))
 
 
+def limit_in_words(site: SiteState, waiting: int, route: str = "") -> str:
+    """Return a limit that a site is known to have, and how long what waits takes at that."""
+    pause = site.routes.pause(route)
+    recovery = None if pause is None else pause.recovery
+    if recovery is None or not recovery.counts:
+        return ""
+    limit = f"a limit of about {rate_in_words(recovery.rate)}"
+    return f"{limit}: about {time_in_words(waiting / recovery.rate)}" if waiting else limit
+
+
 def _details_of_pause(_site: SiteState, pause: Pause | None) -> str:
     if pause is None:
         return ""
@@ -195,7 +206,7 @@ def _why_paused(site: SiteState, pause: Pause | None) -> str:
 
 def _rate(_site: SiteState, pause: Pause | None) -> str:
     recovery = None if pause is None else pause.recovery
-    return "" if recovery is None else f"{recovery.rate:.1f} requests a second"
+    return "" if recovery is None else rate_in_words(recovery.rate)
 
 
 _DETAILS: dict[Reason, Callable[[SiteState, Pause | None], str]] = {
