@@ -7,13 +7,13 @@ sample were compared, the file stays as it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
 from scrapy_mandelbot.robots.fix.proof import Proof, prove_by
 from scrapy_mandelbot.robots.fix.questions import Most, Questions
-from scrapy_mandelbot.robots.fix.rewrite import rewrite
+from scrapy_mandelbot.robots.fix.rewrite import Rewritten, rewrite
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, clean_bytes, decode
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
@@ -69,36 +69,41 @@ def correct(  # noqa: PLR0913 - two by position
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
     first = tuple(_unread(body, max_bytes))
-    written = rewrite(robots, max_bytes=max_bytes, alone=alone)
-    for text, remarks in ((written.text, written.remarks), (as_it_is(body), ())):
-        new = text.encode()
-        after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
-        files = [
-            RobotsTxt.parse(one, dialect=name, max_bytes=None)
-            for name in READINGS
-            if name != robots.dialect.name
-            for one in (body, new)
-        ]
-        questions = Questions([robots, after, *files], len(body), max_decisions, most=_MOST)
-        is_sample = questions.is_too_large
-        if is_sample:
-            questions.most = _SAMPLE
-        proof = prove_by(questions, robots, after)
-        found = effects_by(questions, body, new, dialect, max_bytes)
-        is_sample |= questions.is_cut
-        correction = Correction(text, (*first, *remarks), proof, found)
-        is_written = text is written.text
-        if (
-            proof.holds
-            if alone or unsafe
-            else correction.is_harmless and not (is_sample and is_written)
-        ):
-            break
-        if is_written:
-            why = _TOO_LARGE if is_sample else _refusal(correction)
-            how = f"--unsafe corrects it all the same, --only {robots.dialect.name} for these alone"
-            first = (*first, why, f"So the file stays as it is; {how}.")
-    return correction
+    how = f"--unsafe corrects it all the same, --only {robots.dialect.name} for these alone"
+    stays = f"So the file stays as it is; {how}."
+    as_asked = alone or unsafe
+    if not as_asked and Questions([robots], len(body), max_decisions, most=_MOST).is_too_large:
+        # With those of the corrected file there are yet more questions.
+        first = (*first, _TOO_LARGE, stays)
+    else:
+        written = rewrite(robots, max_bytes=max_bytes, alone=alone)
+        correction, is_sample = _compared(body, robots, written, max_bytes, max_decisions)
+        if correction.proof.holds and (as_asked or (correction.is_harmless and not is_sample)):
+            return replace(correction, remarks=(*first, *written.remarks))
+        first = (*first, _TOO_LARGE if is_sample else _refusal(correction), stays)
+    same, _ = _compared(body, robots, Rewritten(as_it_is(body)), max_bytes, max_decisions)
+    return replace(same, remarks=first)
+
+
+def _compared(
+    body: bytes, robots: RobotsTxt, written: Rewritten, max_bytes: int | None, max_decisions: int
+) -> tuple[Correction, bool]:
+    """Return what a file changes for whom, and whether a sample was compared alone."""
+    dialect, new = robots.dialect, written.text.encode()
+    after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
+    files = [
+        RobotsTxt.parse(one, dialect=name, max_bytes=None)
+        for name in (READINGS if new != body else ())
+        if name != dialect.name
+        for one in (body, new)
+    ]
+    questions = Questions([robots, after, *files], len(body), max_decisions, most=_MOST)
+    is_sample = questions.is_too_large
+    if is_sample:
+        questions.most = _SAMPLE
+    proof = prove_by(questions, robots, after)
+    effects = effects_by(questions, body, new, dialect, max_bytes)
+    return Correction(written.text, (), proof, effects), is_sample or questions.is_cut
 
 
 _TOO_LARGE = "The file is too large to be compared in whole."

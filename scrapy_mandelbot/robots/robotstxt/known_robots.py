@@ -7,6 +7,7 @@ and names are what a request says of itself. Names of AI robots were compared wi
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Kind = Literal["search", "ai", "seo", "archive", "preview", "ads"]
@@ -138,6 +139,7 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
 """The robots, by kind."""
 
 
+@lru_cache(maxsize=64)
 def dialect_of(agent: str) -> str | None:
     """Return the dialect in which a robot is known to read; None: it is not known."""
     name = agent.partition("/")[0].strip().lower()
