@@ -61,7 +61,8 @@ def main() -> None:
                 urls[effect.reader, what] += count
         ways[_way(correction.remarks)] += 1
         reasons.update(_reason(one) for one in correction.remarks if one.startswith("Put in"))
-        after = RobotsTxt.parse(correction.text.encode(), dialect="google")
+        text = correction.text.encode()  # of which that parser reads all
+        after = RobotsTxt.parse(text, dialect="google", max_bytes=None)
         for said in verdicts.get(path.name, ()):
             is_open = after.allowed(said["url"], said["agent"])
             googles["asked"] += 1

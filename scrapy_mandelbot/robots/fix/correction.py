@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
 from scrapy_mandelbot.robots.fix.proof import Proof, prove_by
 from scrapy_mandelbot.robots.fix.questions import Most, Questions
-from scrapy_mandelbot.robots.fix.rewrite import Rewritten, rewrite
+from scrapy_mandelbot.robots.fix.rewrite import rewrite
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, clean_bytes, decode
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
@@ -77,19 +77,25 @@ def correct(  # noqa: PLR0913 - two by position
         first = (*first, _TOO_LARGE, stays)
     else:
         written = rewrite(robots, max_bytes=max_bytes, alone=alone)
-        correction, is_sample = _compared(body, robots, written, max_bytes, max_decisions)
-        if correction.proof.holds and (as_asked or (correction.is_harmless and not is_sample)):
-            return replace(correction, remarks=(*first, *written.remarks))
+        questions, after = _questions(body, robots, written.text, max_decisions)
+        if as_asked or not questions.is_too_large:
+            correction = _compared(body, written.text, questions, (robots, after), max_bytes)
+            is_harmless = correction.is_harmless and not questions.is_cut
+            if correction.proof.holds and (as_asked or is_harmless):
+                return replace(correction, remarks=(*first, *written.remarks))
+        is_sample = questions.is_too_large or questions.is_cut
         first = (*first, _TOO_LARGE if is_sample else _refusal(correction), stays)
-    same, _ = _compared(body, robots, Rewritten(as_it_is(body)), max_bytes, max_decisions)
+    text = as_it_is(body)
+    questions, after = _questions(body, robots, text, max_decisions)
+    same = _compared(body, text, questions, (robots, after), max_bytes)
     return replace(same, remarks=first)
 
 
-def _compared(
-    body: bytes, robots: RobotsTxt, written: Rewritten, max_bytes: int | None, max_decisions: int
-) -> tuple[Correction, bool]:
-    """Return what a file changes for whom, and whether a sample was compared alone."""
-    dialect, new = robots.dialect, written.text.encode()
+def _questions(
+    body: bytes, robots: RobotsTxt, text: str, max_decisions: int
+) -> tuple[Questions, RobotsTxt]:
+    """Return what both files are to be asked, and the new one."""
+    dialect, new = robots.dialect, text.encode()
     after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
     files = [
         RobotsTxt.parse(one, dialect=name, max_bytes=None)
@@ -98,12 +104,22 @@ def _compared(
         for one in (body, new)
     ]
     questions = Questions([robots, after, *files], len(body), max_decisions, most=_MOST)
-    is_sample = questions.is_too_large
-    if is_sample:
+    if questions.is_too_large:
         questions.most = _SAMPLE
-    proof = prove_by(questions, robots, after)
-    effects = effects_by(questions, body, new, dialect, max_bytes)
-    return Correction(written.text, (), proof, effects), is_sample or questions.is_cut
+    return questions, after
+
+
+def _compared(
+    body: bytes,
+    text: str,
+    questions: Questions,
+    files: tuple[RobotsTxt, RobotsTxt],
+    max_bytes: int | None,
+) -> Correction:
+    """Return what a file changes for whom."""
+    proof = prove_by(questions, *files)
+    effects = effects_by(questions, body, text.encode(), files[0].dialect, max_bytes)
+    return Correction(text, (), proof, effects)
 
 
 _TOO_LARGE = "The file is too large to be compared in whole."
