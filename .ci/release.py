@@ -5,7 +5,7 @@ Usage: python .ci/release.py check TAG
 
 ``check`` wants the tag to be ``v`` and the version of ``scrapy_mandelbot/_version.py``, the newest
 section of ``CHANGES.rst`` to be of that version and to have a date, no fragment to be left in
-``changelog.d``, and the project's address in ``setup.cfg`` to be no placeholder.
+``changelog.d``, and no address in ``setup.cfg`` to be a placeholder.
 ``notes`` prints that section.
 
 Exits with 0 if all of this holds, with 1 if it does not, with 2 if called otherwise.
@@ -23,7 +23,7 @@ SECTION = re.compile(
     r"^(?P<version>\d\S*) \((?P<date>[^)]+)\)\n-+\n(?P<text>.*?)(?=^\d\S* \(|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-PLACEHOLDER = re.compile(r"\.(?:example|invalid|test)(?:[:/]|$)")
+PLACEHOLDER = re.compile(r"\.(?:example|invalid|test)(?:[:/\s]|$)")
 
 
 def version() -> str:
@@ -61,7 +61,7 @@ def problems(tag: str, built: str, changes: str, address: str, left: list[str]) 
     if left:
         found.append(f"changelog.d still has {', '.join(left)}: run towncrier build")
     if PLACEHOLDER.search(address):
-        found.append(f"the url of setup.cfg is a placeholder: {address}")
+        found.append(f"the url or author_email of setup.cfg is a placeholder: {address}")
     return found
 
 
@@ -76,8 +76,8 @@ def main(arguments: list[str]) -> int:
         return 2
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    home = config["metadata"]["url"]
-    found = problems(arguments[1], version(), changes, home, fragments())
+    addresses = "{url} {author_email}".format(**config["metadata"])
+    found = problems(arguments[1], version(), changes, addresses, fragments())
     for problem in found:
         print(f"Not to be published: {problem}.", file=sys.stderr)
     return 1 if found else 0

@@ -1,37 +1,43 @@
-"""The README's table: the same spider with stock Scrapy and with the package.
+"""The README's table: the same spider with stock Scrapy, with AutoThrottle and with the package.
 
-Three sites on loopback, each crawled twice by an ordinary spider: an item for each page, and all
-its links. Stock Scrapy is as it comes, with ROBOTSTXT_OBEY and without a DOWNLOAD_DELAY. Printed
-are the pages that reached the spider, of those there are, and the refusals (503) that the site
-had to send.
+Sites on loopback, each crawled by an ordinary spider: an item for each page, and all its links.
+Scrapy is set up in two ways, both with ROBOTSTXT_OBEY: as its *library* has it (no delay, 8
+requests at once to a domain), and as ``scrapy startproject`` writes it (*project*: a second between
+requests, one at once). Printed are the pages that reached the spider, of those there are, and the
+refusals (503) that the site had to send; a range where runs differ.
 
-503      answers 503 for five seconds after 50 of 300 pages, with Retry-After
+503      answers 503 for some seconds after 50 pages, with Retry-After
 limit    bears 30 requests a second and five more, and answers 503 to what is above
-kill -9  the crawl has a JOBDIR, is killed after 500 of 2,000 pages, and is started again
+kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, and is started again
 
-With ``--picture FILE`` the first of them is drawn too: each answer of the site by its time. With
-``--autothrottle`` Scrapy's AutoThrottle is crawled with instead of the package.
+With ``--picture FILE`` the first of them is drawn too: each answer of the site by its time.
 
 Usage::
 
-    python benchmarks/front_door.py [--picture FILE | --autothrottle]
+    python benchmarks/front_door.py [--runs N] [--picture FILE]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import platform
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import scrapy
 from pauses import Server
 from scrapy.crawler import CrawlerProcess
 
-LONGEST = 120  # seconds of a crawl
+import scrapy_mandelbot
+
+LONGEST = 300  # seconds of a crawl
+AT_ONCE = 4  # crawls of a project, which mostly wait for their delay
 DOWN = 5  # seconds for which the first site refuses
 GREY = "#7d8590"
 COLOURS = {"times": "#3d8bbd", "refusals": "#d9762b"}
@@ -39,11 +45,23 @@ SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
     ' font-family="system-ui, sans-serif" font-size="15" role="img">'
 )
-VARIANTS = {"stock Scrapy": {}, "scrapy-mandelbot": {"ADDONS": {"scrapy_mandelbot.Addon": 500}}}
+VARIANTS = {
+    "stock Scrapy": {},
+    "with AutoThrottle": {"AUTOTHROTTLE_ENABLED": True},
+    "with scrapy-mandelbot": {"ADDONS": {"scrapy_mandelbot.Addon": 500}},
+}
+SETTINGS = {
+    "library": {"DOWNLOAD_DELAY": 0},
+    "project": {"DOWNLOAD_DELAY": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
+}
 CASES = [
-    ("a 503 for five seconds", f"closed:{DOWN}", 300, None),
-    ("a limit of 30 a second", "limit:30:5", 300, None),
-    ("a kill -9, and a second run", "well", 2000, 500),
+    ("a 503 for five seconds", "library", f"closed:{DOWN}", 300, None),
+    ("a limit of 30 a second", "library", "limit:30:5", 300, None),
+    ("a kill -9, and a second run", "library", "well", 2000, 500),
+    ("a 503 for five seconds", "project", f"closed:{DOWN}", 60, None),
+    ("a 503 for a minute", "project", "closed:60", 120, None),
+    ("a limit of 30 a second", "project", "limit:30:5", 60, None),
+    ("a kill -9, and a second run", "project", "well", 60, 15),
 ]
 
 
@@ -66,7 +84,6 @@ def crawl(url: str, settings: str) -> None:
             "TELNETCONSOLE_ENABLED": False,
             "REMOTE_CONTROL_ENABLED": False,
             "ROBOTSTXT_OBEY": True,
-            "DOWNLOAD_DELAY": 0,
             **json.loads(settings),
         }
     )
@@ -150,25 +167,48 @@ def picture(results: dict[str, dict], pages: int) -> str:
     return "\n".join([*parts, "</svg>\n"])
 
 
+def told(runs: list[dict], pages: int) -> str:
+    """Return pages and refusals of some runs, as ranges where they differ."""
+
+    def between(values: list[int]) -> str:
+        least, most = min(values), max(values)
+        return f"{least:,}" if least == most else f"{least:,}\u2013{most:,}"
+
+    got = between([one["got"] for one in runs])
+    refused = [len(one["refusals"]) for one in runs]
+    noun = "refusal" if refused == [1] * len(runs) else "refusals"
+    return f"{got} of {pages + 1:,}, {between(refused)} {noun}"
+
+
 def main() -> None:
     """Print the table, as reStructuredText has it."""
-    rows = []
-    if "--autothrottle" in sys.argv:
-        del VARIANTS["scrapy-mandelbot"]
-        VARIANTS["AutoThrottle"] = {"AUTOTHROTTLE_ENABLED": True}
-    for case, behaviour, pages, kill_at in CASES:
-        results = {
-            variant: measure(behaviour, pages, settings, kill_at)
-            for variant, settings in VARIANTS.items()
-        }
-        if sys.argv[1:2] == ["--picture"] and case == CASES[0][0]:
-            Path(sys.argv[2]).write_text(picture(results, pages))
-        cells = [
-            f"{one['got']:,} of {pages + 1:,} pages, {len(one['refusals']):,} refusals"
-            for one in results.values()
-        ]
-        rows.append((case, *cells))
-    rows.insert(0, ("trouble", *VARIANTS))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=1, help="of each crawl with library defaults")
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args()
+    rows = [("trouble", "settings", *VARIANTS)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        waits = []
+        for _, kind, behaviour, pages, kill_at in CASES:
+            for settings in VARIANTS.values():
+                arguments = (behaviour, pages, SETTINGS[kind] | settings, kill_at)
+                times = options.runs if kind == "library" else 1
+                if kind == "library":  # by themselves: they are as fast as the machine lets them
+                    waits.append([measure(*arguments) for _ in range(times)])
+                else:
+                    waits.append([pool.submit(measure, *arguments)])
+        found = [[getattr(one, "result", lambda one=one: one)() for one in runs] for runs in waits]
+    for number, (case, kind, _, pages, _) in enumerate(CASES):
+        of_case = found[number * len(VARIANTS) : (number + 1) * len(VARIANTS)]
+        rows.append((case, kind, *(told(runs, pages) for runs in of_case)))
+        if options.picture and not number:
+            first = {name: runs[0] for name, runs in zip(VARIANTS, of_case, strict=True)}
+            del first["with AutoThrottle"]
+            options.picture.write_text(picture(first, pages))
+    print(
+        f"Scrapy {scrapy.__version__}, scrapy-mandelbot {scrapy_mandelbot.__version__},"
+        f" Python {platform.python_version()}; {options.runs} runs with library defaults\n"
+    )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     line = "  ".join("=" * width for width in widths)
     printed = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

@@ -151,6 +151,10 @@ def crawl(url: str, settings: str) -> None:
     crawler = process.create_crawler(Pages)
     process.crawl(crawler, start_urls=[url])
     process.start()
+    start = "mandelbot/requests/"
+    stats = crawler.stats.get_stats().items()
+    account = {name.removeprefix(start): n for name, n in stats if name.startswith(start)}
+    Path("account.json").write_text(json.dumps(account))
     print(crawler.stats.get_value("finish_reason"), flush=True)
 
 
@@ -300,9 +304,14 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
         f" the last commits before the kills {most:,}"
         f"\nthe most that one page was called {max(ends.values())} times"
     )
+    account = json.loads((trial.folder / "account.json").read_text())
+    account.pop("lost", None)
+    begun = account.pop("taken_in", 0) + account.pop("from_former_run", 0)
+    ended = " + ".join(f"{count:,} {end}" for end, count in account.items())
+    print(f"account of the last run: {begun:,} = {ended}")
     log = (trial.folder / "log.txt").read_text()
     print(f"times that the job could not be saved {log.count('The job cannot be saved for now')}")
-    is_bad = lost or items_lost or reason != "finished"
+    is_bad = lost or items_lost or reason != "finished" or begun != sum(account.values())
     if is_bad:
         print(log[-3000:])
     # A request may be sent, answered and done with since the last commit.

@@ -210,6 +210,7 @@ class Crawl:
         def leaves() -> None:
             result.longest_silence = max(result.longest_silence, self.now - self._sent_at)
             self._sent_at = self.now
+            self.law.left(told, url, self.now)
             result.early += self.server.is_early(self.now)
             heapq.heappush(
                 self._events, (self.now + latency / 2, next(self._order), reaches, False)
@@ -243,7 +244,7 @@ class Ours:
 
     def __init__(self, crawl: Crawl) -> None:
         self._it = SiteAndQueue(crawl) if crawl.scenario.names == 1 else QueueOfNames(crawl)
-        for name in ("due", "take", "sent", "answered", "refused"):
+        for name in ("due", "take", "sent", "left", "answered", "refused"):
             setattr(self, name, getattr(self._it, name))
 
 
@@ -264,6 +265,9 @@ class Stock:
 
     def sent(self, url: str, now: float) -> Any:
         """Note that it is sent."""
+
+    def left(self, told: Any, url: str, now: float) -> None:
+        """Note that it leaves."""
 
     def answered(self, _told: Any, url: str, now: float) -> None:
         """Note a good answer."""

@@ -11,6 +11,7 @@ half, then add      the textbook's: half the rate after a refusal, then 1/s more
 pause, then a pace  ours
 
 limits      nginx with limit_req, at a rate a second and a burst (Debian: nginx-light)
+slow        nginx with so many a minute; ended after ten minutes, and only where it is asked for
 distant     a server 100 ms away, with such a limit, that says Retry-After: 1
 oddities    one page that always answers 503; a server up for two seconds and down for one; one
             that is down for some seconds; one whose limit halves
@@ -19,7 +20,7 @@ in-flight   how many requests reach a site that pauses with sixteen under way
 
 Usage::
 
-    python benchmarks/pauses.py [--ours] [limits|distant|oddities|neighbours|in-flight ...]
+    python benchmarks/pauses.py [--ours] [limits|slow|distant|oddities|neighbours|in-flight ...]
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ LIMITS = [
     ("nginx:200:5", 2000),
     ("nginx:200:20", 2000),
 ]
+SLOW = [
+    ("nginx:30m:5", 60),
+    ("nginx:20m:10", 50),
+    ("nginx:10m:0", 20),
+]
 DISTANT = [
     ("distant:5:0", 60),
     ("distant:30:0", 600),
@@ -83,7 +89,7 @@ http {{
     fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     default_type text/html;
-    limit_req_zone $server_addr zone=pages:1m rate={rate}r/s;
+    limit_req_zone $server_addr zone=pages:1m rate={rate}r/{per};
     server {{
         listen 127.0.0.1:{port};
         root {folder}/www;
@@ -205,7 +211,8 @@ class Nginx:
         config = NGINX.format(
             folder=folder,
             port=port,
-            rate=rate,
+            rate=rate.rstrip("m"),
+            per="m" if rate.endswith("m") else "s",
             burst=f"burst={burst} nodelay" if int(burst) else "",
             user="user root;" if os.getuid() == 0 else "",
         )
@@ -231,11 +238,19 @@ class Nginx:
 def run(urls: list[str], settings: dict) -> dict:
     """Crawl in a process of its own."""
     command = [sys.executable, __file__, "--crawl", json.dumps([urls, settings])]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=700).stdout
     return json.loads(out.splitlines()[-1])
 
 
-def table(servers: list[tuple[str, int]]) -> None:
+def _of_the_rate(behaviour: str, got: int, result: dict) -> float:
+    """Return the share of a limit that was used; where it is told a second, outside of pauses."""
+    _, rate, burst = behaviour.split(":")
+    if rate.endswith("m"):
+        return (got - int(burst)) / result["seconds"] / float(rate[:-1]) * 60
+    return got / max(0.001, result["seconds"] - result["paused"]) / float(rate)
+
+
+def table(servers: list[tuple[str, int]], most_seconds: int = MOST_SECONDS) -> None:
     print(
         f"{'server':<14} {'law':<19} {'pages':>11} {'refused':>8} {'time':>7} {'paused':>7}"
         f" {'of the rate':>11}"
@@ -244,14 +259,12 @@ def table(servers: list[tuple[str, int]]) -> None:
         for law, settings in LAWS.items():
             make = Nginx if behaviour.startswith("nginx") else Server
             server = make(pages, behaviour)
-            result = run([server.url], dict(settings))
+            result = run([server.url], {**settings, "CLOSESPIDER_TIMEOUT": most_seconds})
             refused = server.stop()["statuses"].get("503", 0)
             got = sum(result["pages"].values())
             share = ""
             if behaviour.startswith(("nginx", "distant")):
-                rate = float(behaviour.split(":")[1])
-                free = max(0.001, result["seconds"] - result["paused"])
-                share = f"{got / free / rate:.0%}"
+                share = f"{_of_the_rate(behaviour, got, result):.0%}"
             print(
                 f"{behaviour:<14} {law:<19} {got:>5} of {pages + 1:<4}{refused / pages:>7.1%}"
                 f" {result['seconds']:>6.1f}s {result['paused']:>6.1f}s {share:>11}",
@@ -303,10 +316,13 @@ def main() -> None:
         print("nginx is not installed (Debian: nginx-light): limits are left out")
     elif "limits" in wanted:
         table(LIMITS)
-    if "distant" in wanted:
-        table(DISTANT)
-    if "oddities" in wanted:
-        table(ODDITIES)
+    for name, servers, seconds in (
+        ("slow", SLOW, 600),
+        ("distant", DISTANT, MOST_SECONDS),
+        ("oddities", ODDITIES, MOST_SECONDS),
+    ):
+        if name in wanted:
+            table(servers, seconds)
     if "neighbours" in wanted:
         neighbours()
     if "in-flight" in wanted:

@@ -108,8 +108,11 @@ class SiteAndQueue:
         """Note that it is sent."""
         flight = Flight(Page(url), self.site)
         self.site.hand_out(flight, now, as_scout=False)
-        self.site.sent(flight, now)
         return flight
+
+    def left(self, flight: Flight, _url: str, now: float) -> None:
+        """Note that it leaves for its site."""
+        self.site.sent(flight, now)
 
     def answered(self, flight: Flight, url: str, now: float) -> None:
         """Note a good answer."""
@@ -202,6 +205,10 @@ class QueueOfNames:
     def sent(self, url: str, now: float) -> Any:
         """Note that it is sent."""
         return self._sites[_name(url)].sent(url, now)
+
+    def left(self, flight: Flight, url: str, now: float) -> None:
+        """Note that it leaves for its site."""
+        self._sites[_name(url)].left(flight, url, now)
 
     def answered(self, flight: Flight, url: str, now: float) -> None:
         """Note a good answer."""

@@ -12,13 +12,13 @@ and by, what became of the requests, and what was left open. Exits with 1 unless
 - memory is flat: its median in the last third is at most 5 % above the one in the third before;
 - each request that was scheduled came back once: crawled + forbidden + given up + failed;
 - no file, socket, task or timer is left when the crawl has ended;
+- the account closes: of the requests that were taken in, each ended in one of its cases, or the job
+  keeps it for its next run, as those of sites that are given up;
 - nothing was logged as an error.
 
 With ``--everything`` tags, sitemaps, usage, the ledger, the report, metrics and a job
-are on as well, the sites have more to say, and two more have to hold:
+are on as well, the sites have more to say, and one more has to hold:
 
-- the account closes: of the requests that were taken in, each ended in one of its cases, or the job
-  keeps it for its next run, as those of sites that are given up;
 - the package's lines in the log, from INFO on, are at most one for ten requests.
 """
 
@@ -277,8 +277,11 @@ class Soak:
             print(f"  left, {what}: {found or 'none'}")
             if found:
                 wrong.append(f"{what} are left")
-        if self.everything:
-            wrong += self._told_of_everything()
+        begun = self._closes()
+        if not begun:
+            wrong.append("the account does not close")
+        elif self.everything:
+            wrong += self._told_of_everything(begun)
         if self.errors.count:
             wrong.append(f"{self.errors.count} errors were logged, first:\n" + self.errors.first[0])
         return wrong
@@ -300,8 +303,8 @@ class Soak:
             wrong.append("requests came back twice")
         return wrong
 
-    def _told_of_everything(self) -> list[str]:
-        wrong = []
+    def _closes(self) -> int:
+        """Print the account; return how many requests it is about."""
         cases = {
             name.removeprefix("mandelbot/requests/"): count
             for name, count in self.crawler.stats.get_stats().items()
@@ -312,8 +315,10 @@ class Soak:
         said = " + ".join(f"{count:,} {case}" for case, count in cases.items())
         print(f"account: {begun:,} taken in = {said}")
         print(f"  of these lost, since the sites are as they are: {lost:,}")
-        if begun != sum(cases.values()):
-            wrong.append("the account does not close")
+        return begun if begun == sum(cases.values()) else 0
+
+    def _told_of_everything(self, begun: int) -> list[str]:
+        wrong = []
         lines, pages = sum(self.errors.lines.values()), begun
         print(f"lines of the package in the log: {lines:,}, {lines / pages:.3f} for each request")
         if lines > LINES * pages:

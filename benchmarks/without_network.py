@@ -1,7 +1,7 @@
 """Crawls without a network: a download handler answers them, so that two runs do the same.
 
-What is left is Scrapy, the package, and nothing that depends on the time of day. Run as a program
-it crawls in this process and ends::
+What is left is Scrapy, the package, and nothing that depends on the time of day, or, but with a
+job, on how fast the machine is. Run as a program it crawls in this process and ends::
 
     python benchmarks/without_network.py VARIANT SHAPE PAGES [COUNT]
 
@@ -19,11 +19,17 @@ COUNT    full: collect garbage as Python does, else no full collections; calls: 
 
 from __future__ import annotations
 
+import sys
+
+import steady_time
+
+if __name__ == "__main__" and not sys.argv[1].endswith("-job"):  # its threads take what they take
+    steady_time.install()
+
 import asyncio
 import dis
 import gc
 import json
-import sys
 import tempfile
 from collections import Counter
 from typing import TYPE_CHECKING

@@ -11,6 +11,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import JOB_REQUEST_UNREADABLE, REQUESTS_ENDED, REQUESTS_LOST
 from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.robots.shown import counted
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.sites.flight import LOST, End
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
@@ -140,7 +141,7 @@ class Account:
             **values,
         )
         if lost:
-            told = f"{total.lost:,} request{'' if total.lost == 1 else 's'}"
+            told = counted(total.lost, "request")
             tell(REQUESTS_LOST, lost=told, how=_in_words(lost), advice=" ".join(self._advice(lost)))
 
     def _advice(self, lost: dict[End, int]) -> Iterator[str]:
@@ -148,12 +149,17 @@ class Account:
         if {End.SITE, End.SECTION, End.URL} & lost.keys():
             if not self._crawl.throttle.keeps_given_up:
                 yield "With JOBDIR the requests of sites that are given up stay for the next run."
-            tries = self._crawl.config.pause_law.tries
-            yield f"A MANDELBOT_PAUSE_TRIES higher than {tries} asks such sites for longer."
+            config = self._crawl.config
+            names = ["tries"] if config.pause_total is None else ["tries", "total"]
+            options = " and ".join(f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in names)
+            yield f"{options} say{'s' * (len(names) == 1)} how long such sites are asked."
         if End.NETWORK in lost:
             yield "RETRY_TIMES says how often a request without an answer is tried again."
         if End.WAITED in lost:
-            yield "MANDELBOT_PAUSE_WAIT says how long requests wait that are not in the queue."
+            yield (
+                "MANDELBOT_PAUSE_OPTIONS['wait'] says how long requests wait that are not in the"
+                " queue."
+            )
         if End.ERROR in lost:
             yield "The log has the errors."
 
@@ -177,6 +183,4 @@ def _end_of(exception: Exception) -> End:
 
 def _in_words(ends: dict[End, int]) -> str:
     """Return so many requests by their ends, as ``1,102 pages, 1 forbidden by robots.txt``."""
-    return ", ".join(
-        f"{count:,} {_ONE_AND_MORE[end][0 if count == 1 else -1]}" for end, count in ends.items()
-    )
+    return ", ".join(counted(count, *_ONE_AND_MORE[end]) for end, count in ends.items())

@@ -43,6 +43,46 @@ class Clock:
         return reactor.callFromThread  # type: ignore[no-any-return]
 
 
+class Soonest:
+    """One call at a later time, which comes at the soonest of the times that it is asked for.
+
+    Args:
+        clock: by which.
+        call: what is called; then it can be asked for again.
+    """
+
+    def __init__(self, clock: Clock, call: Callable[[], object]) -> None:
+        self._clock = clock
+        self._call = call
+        self._timer: Call | None = None
+        self._at = 0.0
+        self.is_set = False
+        """Whether it comes."""
+
+    def within(self, seconds: float) -> None:
+        """Have it come after so many seconds, unless it comes sooner."""
+        at = self._clock.now() + seconds
+        if self._timer is not None:
+            if self._at <= at:
+                return
+            self._timer.cancel()
+        self._at = at
+        self.is_set = True
+        self._timer = self._clock.call_later(seconds, self._ring)
+
+    def cancel(self) -> None:
+        """Have it not come."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self.is_set = False
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.is_set = False
+        self._call()
+
+
 def moment(seconds: float) -> datetime:
     """Return a time, given in seconds since the epoch; the last there is for an endless one."""
     try:

@@ -155,6 +155,7 @@ class Config:
     job_sync: str = _option("JOB_OPTIONS.sync", "JOB_SYNC", v.one_of(*v.JOB_SYNCS), "normal")
     job_name: str | None = _option("JOB_OPTIONS.name", "JOB_NAME", v.name_or_none)
     job_deliveries: int = _option("JOB_OPTIONS.deliveries", "JOB_DELIVERIES", v.count(1), 3)
+    job_pickles: bool = _option("JOB_OPTIONS.pickle", "JOB_PICKLE", v.flag, default=True)
     job_lease: float = _option("JOB_OPTIONS.lease", "JOB_LEASE", v.lease, 30)
     job_idle: float | None = _option("JOB_OPTIONS.idle", "JOB_IDLE", v.seconds_or_none)
     purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)

@@ -141,6 +141,11 @@ ROBOTS_SLOW = _warning(
     "The robots.txt of %(site)s took %(seconds).1f s of the %(most)g s that it may",
     stats=("mandelbot/robots/slow",),
 )
+ROBOTS_TESTED = Event(
+    "Asking %(site)s for / and %(path)s, once a day at most: its robots.txt answers %(status)s each"
+    " time, and some servers say that of any page that is missing",
+    stats=("mandelbot/robots/tested",),
+)
 ROBOTS_STALE = _warning(
     "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; asked again at %(next)s",
 )

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.clock import clock_time, moment
-from scrapy_mandelbot.robots.shown import printable, shown
+from scrapy_mandelbot.robots.shown import counted, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,7 +90,7 @@ class Events:
         self.count(event, **values)
         told: dict[str, Any] = {}
         level = event.level if level is None else level
-        if event.text and logger.isEnabledFor(level):
+        if event.text and logger.isEnabledFor(level) and _is_wanted(level):
             told = {name: _loggable(name, values[name]) for name in event.in_text}
             arguments = (told,) if told else ()
             extra = {"spider": self._crawler.spider}
@@ -116,6 +116,17 @@ class Events:
             hear(values)
 
 
+def _is_wanted(level: int) -> bool:
+    """Return whether any handler takes a record of this level: Scrapy's loggers take each."""
+    one: logging.Logger | None = logger
+    while one is not None:
+        for handler in one.handlers:
+            if level >= handler.level:
+                return True
+        one = one.parent if one.propagate else None
+    return level >= logging.WARNING  # for who has set up nothing, as logging does
+
+
 def _place_of(error: BaseException) -> tuple[str, int]:
     """Return the file and the line that have raised an error."""
     traceback = error.__traceback__
@@ -136,7 +147,7 @@ def _loggable(name: str, value: Any) -> Any:
     if name in _TIMES:
         return clock_time(value)
     if name in _COUNTED:
-        return f"{value:,} {_COUNTED[name]}{'' if value == 1 else 's'}"
+        return counted(value, _COUNTED[name])
     if name in _WHOLE:
         return printable(str(value))
     return value if isinstance(value, (int, float)) else shown(str(value))

@@ -20,8 +20,8 @@ LEASE = 60.0  # seconds; no test waits for it
 class Worker(SharedJob):
     """A worker, and what its last exchange was answered."""
 
-    def __init__(self, url: str, name: str = "job", lease: float = LEASE) -> None:
-        self.server = JobServer(url, name, lease)
+    def __init__(self, url, name="job", *, lease=LEASE, version="a", project="", limit=3) -> None:
+        self.server = JobServer(url, name, lease, (version, limit), project)
         self.time = 1_000.0
         self.answer: Reply | None = None
         self.lost = None
@@ -30,7 +30,8 @@ class Worker(SharedJob):
 
     def exchange(self, take: int = 0, idle: str = "") -> Reply:
         """Say all that there is to say, and ask for so many sites."""
-        self.answer = self.server.exchange(self.next_exchange(take, idle))
+        out = self.claimed()  # what is handed out is sent
+        self.answer = self.server.exchange(self.next_exchange(take, idle, out))
         if self.answer.is_lost:
             self.lost = self.lose(self.answer.last)
         else:
@@ -94,17 +95,6 @@ class OneWorker(Worker):
             self.exchange()
             kept = super().claim(line)
         return kept
-
-    def get_state(self, name: str) -> bytes | None:
-        """Return what was kept under a name."""
-        self.commit()
-        return self.server.states().get(name)
-
-    def get_states(self, prefix: str) -> dict[str, bytes]:
-        """Return all that was kept under names that begin so."""
-        self.commit()
-        kept = self.server.states()
-        return {name: value for name, value in kept.items() if name.startswith(prefix)}
 
     def commit(self) -> None:
         """Say all that there is to say."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 
@@ -34,10 +35,31 @@ def test_its_figures_are_what_the_command_printed():
     """Its table is in the results of the benchmarks, and so are those of the comparison."""
     results = (ROOT / "benchmarks" / "RESULTS.rst").read_text(encoding="utf-8")
     told = README + page("compare")
-    printed = re.findall(r"(?m)^=+  =+  =+\ntrouble +stock Scrapy .*\n(?:.+\n)+", told)
-    assert len(printed) == 3
+    printed = re.findall(r"(?m)^=+(?:  =+)+\ntrouble .*\n(?:.+\n)+", told)
+    assert len(printed) == 2
     for table in printed:
         assert textwrap.indent(table, "    ") in results
+
+
+def test_the_results_name_the_gates_as_they_are_held():
+    """Calls, stops and modules, in a table of all and in a sentence: none of them is stale."""
+    tree = ast.parse((ROOT / "benchmarks" / "gates.py").read_text(encoding="utf-8"))
+    gates = next(
+        ast.literal_eval(one.value)
+        for one in tree.body
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "GATES"
+    )
+    results = (ROOT / "benchmarks" / "RESULTS.rst").read_text(encoding="utf-8")
+    held = results.partition("\nWhat is held\n")[2]
+    told = re.findall(r"^    ([a-z].*?) {2,}([\d.]+)$", held, re.MULTILINE)
+    assert {name: float(figure) for name, figure in told} == gates
+    loaded = re.search(
+        r"loads (\d+) modules of the package, and ``scrapy robots check`` (\d+)", results
+    )
+    assert [int(figure) for figure in loaded.groups()] == [
+        gates["modules: a crawl"],
+        gates["modules: scrapy robots check"],
+    ]
 
 
 def test_ci_runs_the_second_command_letter_for_letter():

@@ -129,6 +129,7 @@ OTHER_VALUES = {
     "MANDELBOT_PACE_CRAWL_DELAY": "window",
     "MANDELBOT_JOB_SYNC": "full",
     "MANDELBOT_JOB_NAME": "shops",
+    "MANDELBOT_JOB_PICKLE": False,
     "MANDELBOT_SIGN_AGENT": "https://bot.example.com",
     "MANDELBOT_SIGN_FORM": "string",
 }
@@ -197,7 +198,19 @@ PROBLEMS = [
     ("v1.2.3", "1.2.3", CHANGES.replace("- New.", ""), ADDRESS, "says nothing of 1.2.3"),
     ("v1.2.3", "1.2.3", "", ADDRESS, "is none, not 1.2.3"),
     ("v1.2.3", "1.2.3", CHANGES, "https://scrapy.example/code", "is a placeholder"),
+    ("v1.2.3", "1.2.3", CHANGES, f"https://scrapy.example/ {ADDRESS}", "is a placeholder"),
+    ("v1.2.3", "1.2.3", CHANGES, f"{ADDRESS} some@scrapy.example", "is a placeholder"),
 ]
+
+
+def test_nothing_is_published_while_an_address_is_a_placeholder():
+    """What setup.cfg has is what is looked at."""
+    command = [sys.executable, ROOT / ".ci" / "release.py", "check", "v0"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    addresses = f"{HOME} {SETUP['metadata']['author_email']}"
+    is_one = any(part in addresses for part in (".example", ".invalid", ".test"))
+    assert (f"is a placeholder: {addresses}" in run.stderr) == is_one
 
 
 @pytest.mark.parametrize(("tag", "built", "changes", "address", "problem"), PROBLEMS)

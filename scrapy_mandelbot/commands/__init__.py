@@ -68,6 +68,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "host": {"metavar": "HOST", "help": "of directory: the host that serves it"},
     "read": {**_FLAG, "help": "read the sitemaps, and count their entries"},
+    "export": {**_FLAG, "help": "print all requests of the job, as JSON lines"},
     "all": {**_FLAG, "help": "of drop: every copy"},
     "robots-txt": {
         **_MANY,

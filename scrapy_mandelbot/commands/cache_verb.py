@@ -14,8 +14,8 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError, robots_url_of
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.robots.outcome import is_fresh
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, joined
-from scrapy_mandelbot.robots.shown import printable, without_credentials
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, joined
+from scrapy_mandelbot.robots.shown import counted, printable, without_credentials
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.sqlite import SqliteStore
 

@@ -18,10 +18,11 @@ from scrapy_mandelbot.job.commits import ASIDE, CLAIMED, bring_back, read_number
 from scrapy_mandelbot.job.job import FILE, LOCK
 from scrapy_mandelbot.job.job_file import JobLock, as_ours, connect_to_read, read_states
 from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.requests import outline
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, counted, cut, joined
-from scrapy_mandelbot.robots.shown import without_credentials
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, cut, joined
+from scrapy_mandelbot.robots.shown import counted, without_credentials
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -29,7 +30,7 @@ from scrapy_mandelbot.throttle.site_map import in_words, key_of, parts_of_name, 
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_mandelbot.commands.call import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
@@ -176,50 +177,97 @@ def look_at_job(job: Invocation) -> Result:
     if not path.exists():
         raise CannotBeHadError(f"{folder}: there is no job of JobScheduler's ({FILE})")
     is_running = JobLock(folder / LOCK).is_held()
+    if job.args[1:] and is_running:
+        raise CannotBeHadError(f"{folder}: a run has this job; its console can resume a site")
     if job.args[1:]:
-        return _requeue(folder, job.args[2] if job.args[2:] else None, is_running=is_running)
+        return _requeued(_forget_pauses(folder, job.args[2] if job.args[2:] else None), job)
     try:
+        if job.opts.export:
+            return _exported(_bodies(path))
         found = _read(path)
     except CannotKeepError as error:
         raise CannotBeHadError(f"{path}: {error}") from None
-    now = time.time()
-    pauses = {
-        key_of(site, one.route): KeptPause(one.until, one.reason, one.failed_probes)
-        for site, one in found.left
-        if not one.section
-    }
-    sections = {(site, one.section): one.until for site, one in found.left if one.section}
-    tries = int(read_setting(job.settings, "pause_tries"))
-    waits = Waits(now, tries, found.aside, pauses, sections=sections)
+    waits = _waits_of(found.left, int(read_setting(job.settings, "pause_tries")), found.aside)
     store = _store(folder)
     if store is not None:
-        waits = waits._replace(pauses=pauses | store.get_pauses(), turns=store.get_turns(now))
+        pauses = {**waits.pauses, **store.get_pauses()}
+        waits = waits._replace(pauses=pauses, turns=store.get_turns(waits.now))
         store.close()
     report = of_job(found.lines, found.in_flight, waits)
-    report |= {"folder": str(folder), "running": is_running, "set_aside": found.given_up}
+    report |= {"folder": str(folder), "running": is_running, "workers": []}
+    report["set_aside"] = found.given_up
     return Result(0, report, text(report, job.terminal.paint))
 
 
 def _look_at_shared(job: Invocation) -> Result:
-    """Tell what waits in a job on Redis, ``redis://…#NAME``."""
+    """Do the same for a job on Redis, ``redis://…#NAME``."""
     url, _, name = job.args[0].partition("#")
-    if not name or job.args[1:]:
+    if not name:
         raise CannotBeHadError("a job on Redis is named after its address: redis://…/0#shops")
     try:
         server = JobServer(url, name, 1)
-        lengths, workers = server.lengths(), server.workers()
-        server.close()
+        try:
+            if not server.exists():
+                raise CannotKeepError(f"there is no job {name!r} there")
+            if job.opts.export:
+                return _exported((one.line, one.body) for one in server.requests())
+            if job.args[1:]:
+                return _requeued(server.requeue(job.args[2] if job.args[2:] else ""), job)
+            return _shared(server, f"{without_credentials(url)}#{name}", job)
+        finally:
+            server.close()
     except (CannotKeepError, ValueError) as error:
         raise CannotBeHadError(f"{without_credentials(url)}: {error}") from None
     except ImportError as error:
         raise CannotBeHadError(f"{error}: pip install scrapy-mandelbot[redis]") from None
+
+
+def _shared(server: JobServer, folder: str, job: Invocation) -> Result:
+    lengths, workers, aside = server.lengths(), server.workers(), server.aside()
     lines = Counter({site: sum(counts) for site, counts in lengths.items()})
     in_flight = Counter({site: claimed for site, (_, claimed) in lengths.items() if claimed})
-    waits = Waits(time.time(), int(read_setting(job.settings, "pause_tries")), {})
+    left = ((site, one) for site, state in server.left().items() for one in read_left(state))
+    waits = _waits_of(list(left), int(read_setting(job.settings, "pause_tries")), {})
     report = of_job(lines, in_flight, waits)
-    report |= {"folder": f"{without_credentials(url)}#{name}", "running": bool(workers)}
-    report["set_aside"] = {}
-    return Result(0, report, text(report, job.terminal.paint))
+    reasons: Counter[str] = sum((Counter(why) for why in aside.values()), Counter())
+    report |= {"folder": folder, "running": bool(workers), "set_aside": dict(reasons)}
+    report["workers"] = [
+        {"worker": worker, "lease": round(lease, 1), "sites": sites}
+        for worker, (lease, sites) in sorted(workers.items())
+    ]
+    told = "".join(
+        f"worker {one['worker']}: {counted(one['sites'], 'site')}, its lease ends in"
+        f" {one['lease']} s\n"
+        for one in report["workers"]
+    )
+    return Result(0, report, text(report, job.terminal.paint) + told)
+
+
+def _waits_of(
+    left: list[tuple[str, LeftPause]], tries: int, aside: Mapping[str, Mapping[str, int]]
+) -> Waits:
+    """Return why sites wait, as their last owners have left them."""
+    pauses = {
+        key_of(site, one.route): KeptPause(one.until, one.reason, one.failed_probes)
+        for site, one in left
+        if not one.section
+    }
+    sections = {(site, one.section): one.until for site, one in left if one.section}
+    return Waits(time.time(), tries, aside, pauses, sections=sections)
+
+
+def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
+    """Print requests as other crawlers can take them; those that cannot be read are counted."""
+    lines, unread = [], 0
+    for line, body in requests:
+        its = outline(body)
+        if its is None:
+            unread += 1
+        else:
+            lines.append(json.dumps({"site": site_of_line(line), **its}))
+    remarks = [f"{counted(unread, 'request')} cannot be read, and left out"] if unread else []
+    told = "".join(f"{line}\n" for line in lines)
+    return Result(1 if unread else 0, {"requests": [*map(json.loads, lines)]}, told, remarks)
 
 
 class _JobContents(NamedTuple):
@@ -282,12 +330,25 @@ def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter
     return Counter(dict(database.execute(f"{query}{where} GROUP BY name", values)))
 
 
-def _requeue(folder: Path, site: str | None, *, is_running: bool) -> Result:
-    if is_running:
-        raise CannotBeHadError(f"{folder}: a run has this job; its console can resume a site")
-    keys = _forget_pauses(folder, site)
+def _bodies(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the line and body of each request of the file of a job.
+
+    Raises:
+        CannotKeepError: the file cannot be read.
+    """
+    database = connect_to_read(path)
+    try:
+        with as_ours():
+            query = "SELECT name, body FROM requests JOIN lines ON lines.line = abs(requests.line)"
+            yield from database.execute(query)
+    finally:
+        database.close()
+
+
+def _requeued(keys: list[str], job: Invocation) -> Result:
     text = "".join(f"{named(key)} is asked again by the next run\n" for key in keys)
-    remarks = [] if keys else [f"{site or 'no site'} is not paused, given up or set aside"]
+    site = job.args[2] if job.args[2:] else "no site"
+    remarks = [] if keys else [f"{site} is not paused, given up or set aside"]
     return Result(0 if keys else 1, {"requeued": keys}, text, remarks)
 
 

@@ -86,8 +86,8 @@ VERBS = {
     ),
     "job": Verb(
         "what waits in a job, by site and why; requeue: have paused sites asked again",
-        *("JOBDIR|URL#NAME [requeue [SITE]]", 1, 3, frozenset(), _PLAIN),
-        "0: done; 1: there is nothing to requeue",
+        *("JOBDIR|URL#NAME [requeue [SITE]|--export]", 1, 3, frozenset({"export"}), _PLAIN),
+        "0: done; 1: there is nothing to requeue, or a request cannot be read",
         ("crawls/shop-1", "crawls/shop-1 requeue https://shop.example"),
     ),
     "ledger": Verb(
@@ -179,7 +179,7 @@ def _check_words(args: list[str], count: int, opts: Namespace) -> None:
         _check_cache_use(args[1], count, all_of_them=opts.all)
     if args[0] == "identity":
         _check_identity_use(args[1], count, opts)
-    if args[0] == "job" and args[2:3] not in ([], ["requeue"]):
+    if args[0] == "job" and args[2:3] not in ([], [] if opts.export else ["requeue"]):
         raise UsageError(f"it is: scrapy robots job {VERBS['job'].takes}")
     if args[0] == "ledger" and count not in {"why": {1}, "verify": {0, 1}}.get(args[1], ()):
         raise UsageError(f"it is: scrapy robots ledger {VERBS['ledger'].takes}")

@@ -31,10 +31,17 @@ class Exchange(NamedTuple):
     """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
     words: tuple[Word, ...]
 
-    def arguments(self, lease: int, *, was_away: bool) -> list[Any]:
-        """Return them as the script takes them; ``lease`` is in milliseconds."""
+    def arguments(self, lease: int, reader: tuple[str, int], *, was_away: bool) -> list[Any]:
+        """Return them as the script takes them.
+
+        Args:
+            lease: milliseconds.
+            reader: the version of the worker's spider, and after how many deaths it has a request
+                set aside.
+            was_away: whether the exchange before did not reach the server.
+        """
         who = (self.worker, self.token, self.number, self.last)
-        head = (lease, self.run, self.take, self.first, self.idle, int(was_away))
+        head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)
         return [*who, *head, *(one for word in self.words for one in word)]
 
 
@@ -75,6 +82,8 @@ class Reply(NamedTuple):
     """In how many seconds a site is due that has no owner; None: none is."""
     waiting: int
     """How many sites have no owner, and requests that wait."""
+    aside: tuple[tuple[str, str, bytes], ...] = ()
+    """Requests that are set aside as workers have died with them: lines, why, and bodies."""
     last: int = 0
     """Where the lease is lost: the number of the worker's last exchange that is kept; UNKNOWN."""
 
@@ -89,13 +98,13 @@ def read_answer(said: list[Any]) -> Reply:
     if said[0] == b"lost":
         return _LOST._replace(last=int(said[1]))
     status, now, granted, claimed, dropped, passed_over, give_back, surplus = said[:8]
-    run, outcome, next_due, waiting = said[8:]
+    run, outcome, next_due, waiting, aside = said[8:]
     return Reply(
         is_lost=False,
         is_again=status == b"again",
         now=now / 1000,
         sites={name(granted[i]): granted[i + 1] for i in range(0, len(granted), 2)},
-        claimed=[_claimed(*claimed[i : i + 3]) for i in range(0, len(claimed), 3)],
+        claimed=[read_request(*claimed[i : i + 3]) for i in range(0, len(claimed), 3)],
         dropped=dropped,
         passed_over=passed_over,
         give_back=[name(one) for one in give_back],
@@ -104,15 +113,20 @@ def read_answer(said: list[Any]) -> Reply:
         outcome=outcome.decode(),
         next_due=None if int(next_due) < 0 else int(next_due) / 1000,
         waiting=waiting,
+        aside=tuple(
+            (one.line, why.decode(), one.body)
+            for site, why, member in zip(*[iter(aside)] * 3, strict=True)
+            for one in [read_request(site, b"0", member)]
+        ),
     )
 
 
-def _claimed(site: bytes, priority: bytes, member: bytes) -> Claimed:
+def read_request(site: bytes, priority: bytes, member: bytes) -> Claimed:
     """Read a request as it stands in its site's queue: place, number, line and body."""
     number, _, form = member[_PLACE:].partition(b" ")
     length, _, rest = form.partition(b":")
     of_line = int(length)
-    place = int(float(priority)), int(member[:1]), int(member[1:_PLACE])
+    place = int(min(float(priority), _LARGEST)), int(member[:1]), int(member[1:_PLACE])
     line = name(site + rest[:of_line])
     return Claimed(name(site), line, int(number), place, rest[of_line:])
 

@@ -40,7 +40,7 @@ class UnackedRoots(NamedTuple):
     @property
     def is_alone(self) -> bool:
         """Whether no request of the job would have it said again."""
-        return self.word[0] in {"see", "keep"} or (self.is_push and self.parent in {None, START})
+        return self.word[0] == "see" or (self.is_push and self.parent in {None, START})
 
     def moved(self, by: int) -> UnackedRoots:
         """Return it with another number of its request."""

@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from scrapy_mandelbot.fleet.changes import Exchange, Reply, key, name, read_answer
+from scrapy_mandelbot.fleet.changes import Exchange, Reply, key, name, read_answer, read_request
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.store.redis.scripts import read_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from redis import Redis
 
-if TYPE_CHECKING:
+    from scrapy_mandelbot.fleet.changes import Claimed
+
     Answered = Callable[[Any], None]
 
 logger = logging.getLogger(__name__)
@@ -149,12 +151,22 @@ class JobServer:
         url: of the server, as MANDELBOT_JOB has it.
         job: its name; all its keys begin with ``mandelbot:{NAME}:``.
         lease: seconds after which a worker that says nothing has lost its sites.
+        reader: which version of its spider the worker has, and after how many deaths of workers it
+            has a request set aside.
+        project: that the job is of; empty: any.
 
     Raises:
         ImportError: redis-py is not installed.
     """
 
-    def __init__(self, url: str, job: str, lease: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        job: str,
+        lease: float,
+        reader: tuple[str, int] = ("", 3),
+        project: str = "",
+    ) -> None:
         from scrapy_mandelbot.store.redis.address import (  # noqa: PLC0415 -- not everyone needs it
             connect,
             shown_address,
@@ -164,6 +176,8 @@ class JobServer:
         self._redis: Redis = connect(url)
         self.key = f"mandelbot:{{{job}}}"
         self._lease = int(lease * 1000)
+        self._reader = reader
+        self._project = project
         self._join, self._leave, self._exchange = map(self._script, ("join", "leave", "exchange"))
         self._was_away = False
 
@@ -174,13 +188,21 @@ class JobServer:
         """Become a worker of the job.
 
         Raises:
-            CannotKeepError: the server cannot be reached, or the job has another form.
+            CannotKeepError: the server cannot be reached, or the job has another form, or is
+                another project's.
         """
         token = os.urandom(4).hex()
-        version, *told = self._call(self._join, [VERSION, self._lease, token])
+        asked = [VERSION, self._lease, token, self._reader[0], self._project]
+        version, *told = self._call(self._join, asked)
         if int(version) != VERSION:
             raise CannotKeepError(
                 f"the job {self.key} was written by another version (format {int(version)})"
+            )
+        if told[1:] == []:
+            raise CannotKeepError(
+                f"the job {self.key} is the project {name(told[0])!r}'s, and this is"
+                f" {self._project!r}: give each its name, as"
+                ' MANDELBOT_JOB_OPTIONS = {"name": "…"} does'
             )
         worker, run, waiting, others, born = map(int, told)
         return Joined(worker, run, waiting, others, born, token)
@@ -193,13 +215,23 @@ class JobServer:
         """
         try:
             said = self._call(
-                self._exchange, exchange.arguments(self._lease, was_away=self._was_away)
+                self._exchange,
+                exchange.arguments(self._lease, self._reader, was_away=self._was_away),
             )
         except CannotKeepError:
             self._was_away = True
             raise
         self._was_away = False
         return read_answer(said)
+
+    def sends(self, worker: int, numbers: Iterable[int]) -> None:
+        """Tell which requests a worker has sent: should it die, it may be of one of them.
+
+        Raises:
+            CannotKeepError: the server cannot be reached; so it is with all that follow.
+        """
+        with self._asking() as redis:
+            redis.sadd(f"{self.key}:out:{worker}", *numbers)
 
     def leave(self, worker: int, token: str, left: Iterable[LeftSite] = ()) -> None:
         """Be a worker no longer: what it has is others'.
@@ -215,55 +247,78 @@ class JobServer:
         sites = [one for name, *rest in left for one in (key(name), *rest)]
         self._call(self._leave, [worker, token, *sites])
 
+    # Asked by who looks at a job.
+
+    def exists(self) -> bool:
+        """Return whether there is such a job."""
+        with self._asking() as redis:
+            return bool(redis.exists(f"{self.key}:meta"))
+
     def lengths(self) -> dict[str, tuple[int, int]]:
-        """Return how many requests of each site wait, and how many are claimed.
-
-        Raises:
-            CannotKeepError: the server cannot be reached.
-        """
-        from redis import RedisError  # noqa: PLC0415
-
-        try:
-            sites = {*self._redis.zrange(f"{self.key}:due", 0, -1)}
-            sites |= {*self._redis.hkeys(f"{self.key}:owner")}
+        """Return how many requests of each site wait, and how many are claimed."""
+        with self._asking() as redis:
+            owned = {*redis.hkeys(f"{self.key}:owner")}
+            waiting = {*redis.zrange(f"{self.key}:due", 0, -1)}
+            waiting |= {*redis.zrange(f"{self.key}:last", 0, -1)}
             lengths = {}
-            for site in sorted(sites):
-                counts: Any = self._redis.pipeline(transaction=False)
+            for site in sorted(owned | waiting):
+                counts: Any = redis.pipeline(transaction=False)
                 counts.zcard(self._of_site("q", site)).hlen(self._of_site("c", site))
-                waiting, claimed = counts.execute()
-                lengths[name(site)] = waiting, claimed
-        except (RedisError, OSError) as error:
-            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
+                lengths[name(site)] = tuple(counts.execute())
         return lengths
 
-    def workers(self) -> int:
-        """Return how many workers there are whose leases have not ended.
+    def workers(self) -> dict[int, tuple[float, int]]:
+        """Return how long the lease of each worker is, in seconds, and how many sites it has."""
+        with self._asking() as redis:
+            seconds, microseconds = redis.time()
+            now = seconds + microseconds / 1e6
+            leases = redis.zrange(f"{self.key}:workers", 0, -1, withscores=True)
+            return {
+                int(worker): (until / 1000 - now, redis.scard(f"{self.key}:of:{int(worker)}"))
+                for worker, until in leases
+                if until / 1000 >= now
+            }
 
-        Raises:
-            CannotKeepError: the server cannot be reached.
-        """
-        from redis import RedisError  # noqa: PLC0415
+    def left(self) -> dict[str, bytes]:
+        """Return how each site is to be asked that has anything left of that."""
+        with self._asking() as redis:
+            kept = redis.hgetall(f"{self.key}:states")
+        return {name(site): bytes(state) for site, state in kept.items()}
 
-        try:
-            seconds, microseconds = self._redis.time()
-            now = seconds * 1000 + microseconds // 1000
-            return int(self._redis.zcount(f"{self.key}:workers", now, "+inf"))
-        except (RedisError, OSError) as error:
-            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
+    def aside(self) -> dict[str, dict[str, int]]:
+        """Return by site why requests are set aside, and how many."""
+        found: dict[str, dict[str, int]] = {}
+        with self._asking() as redis:
+            for where, why in redis.hgetall(f"{self.key}:why").items():
+                _, _, site = where.partition(b":")
+                count = redis.zcard(f"{self.key}:r:".encode() + where)
+                reasons = found.setdefault(name(site), {})
+                reasons[why.decode()] = reasons.get(why.decode(), 0) + count
+        return found
 
-    def states(self) -> dict[str, bytes]:
-        """Return all that is kept by name.
+    def marked(self) -> int:
+        """Return with how many requests workers have died that are neither settled nor aside."""
+        with self._asking() as redis:
+            return int(redis.hlen(f"{self.key}:deaths"))
 
-        Raises:
-            CannotKeepError: the server cannot be reached.
-        """
-        from redis import RedisError  # noqa: PLC0415
+    def requests(self) -> Iterator[Claimed]:
+        """Yield all requests: what waits, what is claimed and what is set aside, as they come."""
+        with self._asking() as redis:
+            prefix = f"{self.key}:"
+            for found in redis.scan_iter(_escaped(prefix) + "[qcr]:*", count=1000):
+                kind, _, site = found[len(prefix) :].partition(b":")
+                if kind == b"c":
+                    for _, kept in redis.hscan_iter(found, count=1000):
+                        priority, _, member = kept.partition(b" ")
+                        yield read_request(site, priority, member)
+                    continue
+                site = site.partition(b":")[2] if kind == b"r" else site
+                for member, priority in redis.zscan_iter(found, count=1000):
+                    yield read_request(site, b"%r" % priority, member)
 
-        try:
-            kept: Any = self._redis.hgetall(f"{self.key}:state")
-        except (RedisError, OSError) as error:
-            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
-        return {name(what): bytes(value) for what, value in kept.items()}
+    def requeue(self, site: str) -> list[str]:
+        """Have requests wait that are set aside, of a site or, where that is empty, of all."""
+        return sorted({name(one) for one in self._call(self._script("requeue"), [key(site)])})
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -278,11 +333,25 @@ class JobServer:
         )
 
     def _call(self, script: Any, arguments: list[Any]) -> list[Any]:
+        try:
+            with self._asking():
+                told: list[Any] = script(keys=[self.key], args=arguments)
+        except CannotKeepError:
+            self._redis.connection_pool.disconnect()  # the name may be another machine's by now
+            raise
+        return told
+
+    @contextmanager
+    def _asking(self) -> Iterator[Any]:
+        """Have errors of the server be ours."""
         from redis import RedisError  # noqa: PLC0415
 
         try:
-            told: list[Any] = script(keys=[self.key], args=arguments)
+            yield self._redis
         except (RedisError, OSError) as error:
-            self._redis.connection_pool.disconnect()  # the name may be another machine's by now
             raise CannotKeepError(f"{type(error).__name__}: {error}") from error
-        return told
+
+
+def _escaped(key: str) -> str:
+    """Return a key as a pattern that fits nothing else."""
+    return "".join(f"\\{one}" if one in "*?[]\\^" else one for one in key)

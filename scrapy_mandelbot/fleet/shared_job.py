@@ -79,10 +79,13 @@ class SharedJob:
         self._size = 0
         self._sent: Exchange | None = None
         self._sent_words: list[UnackedRoots] = []
+        self._sending: list[int] = []
         self._claiming: list[str] = []
         """Sites of which requests are claimed by what was sent."""
         self._count = 0
         self._moves = 0
+        self.out: set[int] = set()
+        """Numbers of requests that Redis knows to be sent."""
         self._exchanges = 0
         self._said_alone = SaidAlone(forgotten=UNKNOWN)
         self._first_number = 0
@@ -157,6 +160,7 @@ class SharedJob:
         if before is None:
             return
         self._moves += 1
+        self.out.discard(number)
         if before != site or site not in self.sites:  # it goes elsewhere now: as a new one does
             self._add(("done", key(before), number))
             self._forget_claim(number)
@@ -173,6 +177,12 @@ class SharedJob:
         if site is not None:
             self._add(("done", key(site), number))
 
+    def refuse(self, number: int, why: str) -> None:
+        """Have a request that was claimed be another version's: this one cannot read it."""
+        site = self._forget_claim(number)
+        if site is not None:
+            self._add(("refuse", key(site), number, why))
+
     def has_seen(self, fingerprint: int) -> bool:
         """Return whether this worker knows that the fingerprint was seen; the server knows more."""
         return fingerprint in self._recent[0] or fingerprint in self._recent[1]
@@ -186,10 +196,6 @@ class SharedJob:
         """Forget what was counted of a parent's children."""
         self._given.pop(parent, None)
         self._add(("forget", parent))
-
-    def put_state(self, name: str, value: bytes | None) -> None:
-        """Keep something under a name in place of what was; None: nothing."""
-        self._add(("keep", key(name), b"" if value is None else b"=" + value), len(value or b""))
 
     # Sites.
 
@@ -227,8 +233,14 @@ class SharedJob:
 
     # Exchanges.
 
-    def next_exchange(self, take: int, idle: str) -> Exchange:
-        """Return what is to be said next; the same again, until it is answered."""
+    def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
+        """Return what is to be said next; the same again, until it is answered.
+
+        Args:
+            take: how many sites more to ask for.
+            idle: as :class:`~scrapy_mandelbot.fleet.changes.Exchange` has it.
+            out: numbers of the requests that are sent.
+        """
         if self._sent is None:
             words, self._words = self._words[:MOST_WORDS], self._words[MOST_WORDS:]
             now, self._claiming = self._now(), list(self._low)
@@ -236,7 +248,9 @@ class SharedJob:
             claims = [("claim", key(one), self.sites[one].ask(now)) for one in self._claiming]
             self._exchanges += 1
             self._sent_words = words
-            all_words = (*(one.word for one in words), *claims)
+            self._sending = [number for number in out if number not in self.out]
+            outs = [("out", " ".join(map(str, self._sending)))] if self._sending else []
+            all_words = (*(one.word for one in words), *outs, *claims)
             who = self.worker, self.token, self._exchanges, self.last
             self._sent = Exchange(*who, self.run, take, FIRST, idle, all_words)
         return self._sent
@@ -261,6 +275,7 @@ class SharedJob:
         assert sent is not None  # noqa: S101 -- an answer is to something
         if sent.words or answer.sites or answer.is_again:
             self.last = sent.number
+        self.out = {*self._sending, *self.out & self._claimed.keys()}
         self._said_alone.add(sent.number, self._now(), self._sent_words)
         self._said_alone.add_rests(sent.number, self._now(), self._sent_words)
         said = sum(one.word[0] == "push" for one in self._sent_words)
@@ -331,6 +346,7 @@ class SharedJob:
         self._lines = HeldLines()
         self._line_of_site.clear()
         self._claimed.clear()
+        self.out.clear()
         self._low.clear()
         self._given = {START: self._given.pop(START, {})}
         self._recent = set(), set()

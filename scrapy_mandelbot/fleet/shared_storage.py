@@ -186,9 +186,7 @@ class SharedStorage(JobStorage):
     # Of JobStorage's.
 
     def set_aside(self, name: str, kept: KeptRequest) -> None:
-        """Keep a request in another place that cannot be made again: others cannot either."""
-        self._job.put_state(f"unreadable/{kept.number}", kept.body)
-        self._job.acknowledge(kept.number)
+        """Have a request no longer count that cannot be made again here."""
         self.touched[self._site_of(name)] = None
         super().set_aside(name, kept)
 

@@ -10,6 +10,7 @@ import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.clock import Soonest
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server import JobServer, Link
@@ -18,15 +19,15 @@ from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 from scrapy_mandelbot.job.commits import MOST_BYTES, MOST_OPERATIONS
 from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job import JobError, RunningJob
+from scrapy_mandelbot.job.job_storage import LOST
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.requests import LineOrder, RequestForm
+from scrapy_mandelbot.job.requests import LineOrder, RequestForm, project_of, version_of
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Call
     from scrapy_mandelbot.fleet.changes import Exchange, Reply
     from scrapy_mandelbot.fleet.own_sites import SiteHolder
     from scrapy_mandelbot.fleet.server import Joined
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
-
 _ATTRIBUTE = "_scrapy_mandelbot_worker"
 AT_ONCE = 1_000
 """Requests after which an exchange is made though nothing was settled: start() may give many."""
@@ -45,6 +45,7 @@ _POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
 _RENEWALS = 4  # in the time of a lease
 _SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
 _TAKEN_AT_ONCE = 16  # sites
+_WAIT_BEFORE, _NOT_FOR = 0.25, 10.0  # seconds for Redis before a callback; none, where it was slow
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
 
@@ -67,11 +68,12 @@ class JobWorker(RunningJob):
         self._closes_when_paused = config.closes_when_paused
         spider: Any = crawler.spider
         name = config.job_name or str(spider.name)
-        self._server = JobServer(config.job, name, self._lease)
+        project = "" if config.job_name else project_of(spider)
+        reader = version_of(spider), config.job_deliveries
+        self._server = JobServer(config.job, name, self._lease, reader, project)
         self._feeds: Feeds | None = None
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._timer: Call | None = None
-        self._timer_at = inf
+        self._timer = Soonest(self.clock, self._ask)
         self._changes = 0
         self._is_asking = False
         self._error: CannotKeepError | None = None
@@ -81,6 +83,7 @@ class JobWorker(RunningJob):
         self._has_ended = False
         self._is_closed = False
         self._poll = _POLL
+        self._asks_not_before = 0.0
         self._next_due: float | None = None
         self._is_serving = False
         self._link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
@@ -115,7 +118,7 @@ class JobWorker(RunningJob):
 
     def begin(self, spider: Spider) -> SharedStorage:
         """Return where the requests are kept that this worker holds."""
-        form = RequestForm(spider)
+        self._form = form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
         order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
         self.storage = SharedStorage(self.job, form, order, fingerprint, self, site_of_line)
@@ -137,6 +140,21 @@ class JobWorker(RunningJob):
         """Note who gives a request; return True: whether it is new, Redis finds out."""
         self._given[request] = parent
         return True
+
+    def begins(self, request: Request | None) -> None:
+        """Have Redis know that a request is sent before its callback runs, where it answers."""
+        one = None if request is None else self.storage.unacked.get(request)
+        if one is None or one.number in {None, LOST} or one.number in self.job.out:
+            return
+        if self.clock.now() < self._asks_not_before or not self.may_send:
+            return
+        worker, numbers = self.job.worker, self.storage.in_flight()
+        try:
+            self._link.call_and_wait(lambda: self._server.sends(worker, numbers), _WAIT_BEFORE)
+        except CannotKeepError:
+            self._asks_not_before = self.clock.now() + _NOT_FOR
+        else:
+            self.job.out |= numbers
 
     # Told by the scheduler.
 
@@ -179,9 +197,7 @@ class JobWorker(RunningJob):
         """Say what is left, and have all else be others'."""
         self._stop()
         self._own.say_all()
-        left = self.storage.left_in_memory()
-        if left:
-            self._tell(events.JOB_LEFT_IN_MEMORY, count=left)
+        self.tell_what_is_left()
         error = self._say_the_rest()
         if error is not None:
             self._tell(events.JOB_LOST, error=error)
@@ -196,11 +212,11 @@ class JobWorker(RunningJob):
 
     def _ask(self) -> None:
         """Say what was done, and ask for more; the answer comes to :meth:`_answered`."""
-        self._timer, self._timer_at = None, inf
         if self._is_asking or self._is_closed:
             return
         try:
-            self._flush_feeds()
+            if self._feeds is not None:  # items of those pages that are to be settled
+                self._feeds.flush()
             exchange = self._next_exchange()
         except (OSError, ValueError) as error:  # the last: a feed that is closed
             self._went_wrong(CannotKeepError(str(error)))
@@ -226,7 +242,7 @@ class JobWorker(RunningJob):
         idle = ""
         if self._is_idle and has_nothing:
             idle = "close" if self._closes_when_paused else "wait"
-        return self.job.next_exchange(take, idle)
+        return self.job.next_exchange(take, idle, self.storage.in_flight())
 
     def _answered(self, answer: Reply | CannotKeepError) -> None:
         self._is_asking = False
@@ -262,6 +278,9 @@ class JobWorker(RunningJob):
         self._next_due = answer.next_due
         arrived = job.take_answer(answer)
         self._count(arrived.said, answer)
+        for line, why, body in answer.aside:
+            shown = self._form.shown(body, f"A request of {line}")
+            self._tell(events.JOB_SET_ASIDE, request=shown, reason=why)
         self.storage.arrived(arrived.lines)
         has_brought = own.take(arrived.sites, arrived.lines)
         self.storage.touched.update(dict.fromkeys(arrived.dry))
@@ -285,9 +304,8 @@ class JobWorker(RunningJob):
             self._tell(events.JOB_NOT_SAVED, error=error)
         self._error = error
         self._look_how_much_waits()
-        self._link.call(
-            self._renew, lambda _: None
-        )  # a server that is full takes no more than this
+        # A server that is full takes no more than this.
+        self._link.call(self._renew, lambda _: None)
         self._set_timer(_TRY_AGAIN)
 
     def _look_how_much_waits(self) -> None:
@@ -359,9 +377,7 @@ class JobWorker(RunningJob):
 
     def _stop(self) -> None:
         self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
 
     def _say_the_rest(self) -> CannotKeepError | None:
         """Say all that is left, while the crawl waits; return why that failed, if it did."""
@@ -386,6 +402,11 @@ class JobWorker(RunningJob):
             logger.debug("What this worker had is others' when its lease has ended: %s", error)
         self._link.close(self._server.close)
 
+    def unreadable(self, line: str, number: int, error: Exception) -> None:
+        """Leave a request that cannot be made again to a worker that can."""
+        super().unreadable(line, number, error)
+        self.job.refuse(number, f"it cannot be read: {error!r:.200}")
+
     # The rest is for the above.
 
     def save_soon(self) -> None:
@@ -396,17 +417,9 @@ class JobWorker(RunningJob):
         return self._server.exchange(self.job.only_renewing())
 
     def _spider_opened(self) -> None:
-        # Flushed they are before each exchange. They are not cut where a run died: other workers
-        # may have written to them.
+        # They are not cut where a run died: other workers may have written to them.
         self._feeds = Feeds(self._crawler, is_synced=False)
-        self._feeds.begin()
-        for uri, why in self._feeds.not_kept():
-            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
-
-    def _flush_feeds(self) -> None:
-        """Have the items written of those pages that are to be settled."""
-        if self._feeds is not None:
-            self._feeds.flush()
+        self.begin_feeds(self._feeds)
 
     def _count(self, said: int, answer: Reply) -> None:
         count = self._crawler.stats.inc_value
@@ -434,10 +447,4 @@ class JobWorker(RunningJob):
             return
         if self._error is not None:
             seconds = max(seconds, _TRY_AGAIN)
-        at = self.clock.now() + seconds
-        if self._timer is not None:
-            if self._timer_at <= at:
-                return
-            self._timer.cancel()
-        self._timer_at = at
-        self._timer = self.clock.call_later(seconds, self._ask)
+        self._timer.within(seconds)

@@ -7,6 +7,7 @@ import logging
 import pickle
 from typing import TYPE_CHECKING, Any, Protocol
 
+from scrapy_mandelbot.clock import Soonest
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_store import CannotKeepError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
 
-    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 logger = logging.getLogger(__name__)
@@ -125,9 +126,8 @@ class Commits:
         self._clock = clock
         self._job = job
         self._soon = _GROUP if is_synced else 0.0
-        self._timer: Call | None = None
+        self._timer = Soonest(clock, self.now)
         self._changes = 0
-        self._at = 0.0
         self._error: Exception | None = None
         self._has_given_up = False
         self._is_closed = False
@@ -147,12 +147,12 @@ class Commits:
                 self._give_up(self._error)
         elif self._changes >= AT_ONCE:
             self.now()
-        elif self._timer is None:
+        elif not self._timer.is_set:
             self._set_timer(_LATER)
 
     def now(self) -> Exception | None:
         """Commit; return why that failed, if it did."""
-        self._cancel()
+        self._timer.cancel()
         self._changes = 0
         try:
             self._job.prepare()
@@ -172,7 +172,7 @@ class Commits:
     def close(self) -> None:
         """Make no commit any more but by :meth:`now`."""
         self._is_closed = True
-        self._cancel()
+        self._timer.cancel()
 
     def _note(self, error: Exception) -> Exception:
         was_well, self._error = self._error is None, error
@@ -192,22 +192,7 @@ class Commits:
         """Have a commit made after so many seconds, or when one is due before."""
         if self._is_closed or (self._error is not None and seconds != _TRY_AGAIN):
             return
-        at = self._clock.now() + seconds
-        if self._timer is not None:
-            if self._at <= at:
-                return
-            self._timer.cancel()
-        self._at = at
-        self._timer = self._clock.call_later(seconds, self._on_time)
-
-    def _on_time(self) -> None:
-        self._timer = None
-        self.now()
-
-    def _cancel(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.within(seconds)
 
 
 CLAIMED = "claimed"

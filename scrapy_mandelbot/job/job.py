@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -52,7 +53,7 @@ class RunningJob:
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
         self._broken: CannotKeepError | None = None
         """Why the spider was closed."""
-        self._named = 0
+        self._named = self._unread = 0
 
     # Told by the middleware.
 
@@ -93,7 +94,25 @@ class RunningJob:
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:  # noqa: ARG002 -- the contract's
         """Tell of a request that was kept, and cannot be made again."""
-        self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
+        self._unread += 1
+        if self._unread == 1:
+            self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
+        else:
+            self._crawl.events.count(events.JOB_REQUEST_UNREADABLE)
+
+    def begin_feeds(self, feeds: Feeds) -> None:
+        """Note where the feeds begin, and name those that a crash can harm."""
+        feeds.begin()
+        for uri, why in feeds.not_kept():
+            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
+
+    def tell_what_is_left(self) -> None:
+        """Tell how many requests could not be kept, and how many not be read."""
+        left = self.storage.left_in_memory()
+        if left:
+            self._tell(events.JOB_LEFT_IN_MEMORY, count=left)
+        if self._unread > 1:
+            logger.warning("%d requests of the job could not be made again", self._unread)
 
     def failed(self, error: CannotKeepError) -> None:
         """Close the spider, as the job cannot be read, or something went wrong that must not."""
@@ -160,7 +179,7 @@ class Job(RunningJob):
         Raises:
             JobError: what the last run has left cannot be taken up.
         """
-        form = RequestForm(spider)
+        form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
         order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
         self.storage = JobStorage(self.store, form, order, fingerprint, self)
@@ -181,7 +200,11 @@ class Job(RunningJob):
             lines = len({*self.storage, *self.deliveries.lines.values()})
             self._tell(events.JOB_RESUMED, waiting=waiting, lines=lines, how=how)
         for number, why in self.deliveries.aside.items():
-            self._tell(events.JOB_SET_ASIDE, request=self._shown(form, number), reason=why)
+            otherwise = f"<request {number} of {self.deliveries.lines[number]}>"
+            body = b""
+            with suppress(CannotKeepError):
+                body = self.store.read(number)
+            self._tell(events.JOB_SET_ASIDE, request=form.shown(body, otherwise), reason=why)
         return self.storage
 
     def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
@@ -239,9 +262,7 @@ class Job(RunningJob):
     def close(self, reason: str) -> None:
         """Commit what is left, and let go of the file."""
         self.commits.close()
-        left = self.storage.left_in_memory()
-        if left:
-            self._tell(events.JOB_LEFT_IN_MEMORY, count=left)
+        self.tell_what_is_left()
         if reason == "finished" and not self.store.lengths():
             self.store.forget_children(START)
         self.store.put_state(CLEAN, b"1")
@@ -316,22 +337,14 @@ class Job(RunningJob):
         if self.deliveries.waiting and not self.storage.unacked:
             engine.wake(self._crawler)
 
-    def _shown(self, form: RequestForm, number: int) -> str:
-        try:
-            return str(form.read(self.store.read(number)))
-        except Exception:  # noqa: BLE001 -- whatever a changed spider leads to
-            return f"<request {number} of {self.deliveries.lines[number]}>"
-
     def _spider_opened(self) -> None:
         if not self._was_closed:
             try:
                 self._state.restore()
             except CannotKeepError as error:
                 self.failed(error)
-        self._feeds.begin()
+        self.begin_feeds(self._feeds)
         self.store.put_state(_OFFSETS, self._feeds.written())
-        for uri, why in self._feeds.not_kept():
-            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
         self.commits.now()
 
 

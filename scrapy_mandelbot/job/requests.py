@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import sys
+from contextlib import suppress
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy.squeues
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
+_CLASSES = "scrapy.http.request.form.FormRequest", "scrapy.http.request.json_request.JsonRequest"
 _DEFAULTS: dict[str, object] = {
     "callback": None,
     "errback": None,
@@ -36,8 +41,83 @@ _DEFAULTS: dict[str, object] = {
 }
 
 
+def version_of(spider: Spider) -> str:
+    """Return what tells a spider from another version of it: its names, and its project's modules.
+
+    What one cannot read of a job, another one of the same version cannot either.
+    """
+    digest = blake2b(repr(sorted(dir(type(spider)))).encode(), digest_size=4)
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file and _is_of(module.__name__, project_of(spider)):
+            with suppress(OSError):
+                digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
+
+
+def project_of(spider: Spider) -> str:
+    """Return the package, or the module outside of one, that a spider is of."""
+    return type(spider).__module__.partition(".")[0]
+
+
+def _is_of(module: str, project: str) -> bool:
+    return module == project or module.startswith(f"{project}.")
+
+
 class CannotWriteError(ValueError):
     """A request cannot be written down; the message says why."""
+
+
+class _PlainPickler(pickle.Pickler):
+    """Writes what Python has of itself, and nothing that has code of its own."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        raise ValueError(f"{type(obj).__name__} needs MANDELBOT_JOB_OPTIONS['pickle']")
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Reads what Python has of itself, and refuses what names a class or a function."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name} is not plain")
+
+
+class _StandIn:
+    """Stands for an object of a class that is not wanted."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        """Take what the class takes."""
+
+    def __setstate__(self, state: object) -> None:
+        """Have no state."""
+
+    def __setitem__(self, name: object, value: object) -> None:
+        """Hold nothing."""
+
+    append = extend = add = update = __init__
+
+
+class _HarmlessUnpickler(pickle.Unpickler):
+    """Reads all, and calls nothing of what it names."""
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ARG002 -- pickle's
+        return _StandIn
+
+
+def outline(body: bytes) -> dict[str, Any] | None:
+    """Return what others may know of a request, and run none of its code; None: it is none."""
+    try:
+        data = _HarmlessUnpickler(io.BytesIO(body)).load()
+        depth, url = data.get("meta", {}).get("depth", 0), data["url"]
+    except Exception:  # noqa: BLE001 -- whatever is in there
+        return None
+    return {
+        "url": str(url),
+        "method": str(data.get("method", "GET")),
+        "priority": data.get("priority", 0),
+        "callback": data.get("callback"),
+        "depth": depth if isinstance(depth, int) else 0,
+    }
 
 
 class RequestForm:
@@ -45,10 +125,13 @@ class RequestForm:
 
     Args:
         spider: whose methods their callbacks are.
+        pickles: whether what is not plain is written and read, too: objects of any class. Who can
+            write to where they are kept, can then run code.
     """
 
-    def __init__(self, spider: Spider | None) -> None:
+    def __init__(self, spider: Spider | None, *, pickles: bool = True) -> None:
         self._spider = spider
+        self._pickles = pickles
         self._names: dict[Callable[..., Any], str] = {}
         """Of methods of the spider: Scrapy looks through all of them each time."""
 
@@ -60,7 +143,11 @@ class RequestForm:
         """
         try:
             data = self._to_dict(request)
-            return pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL)
+            if self._pickles:
+                return pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL)
+            written = io.BytesIO()
+            _PlainPickler(written, pickle.HIGHEST_PROTOCOL).dump(data)
+            return written.getvalue()
         except Exception as error:  # whatever the pickling of a project's objects raises
             raise CannotWriteError(f"{type(error).__name__}: {error}"[:500]) from error
 
@@ -72,8 +159,20 @@ class RequestForm:
         """
         if not body:
             raise ValueError("its row in the file is damaged")
-        data = pickle.loads(body)  # noqa: S301 -- of our own file, as Scrapy's queues do
+        if self._pickles:
+            data = pickle.loads(body)  # noqa: S301 -- of our own file, as Scrapy's queues do
+        else:
+            data = _PlainUnpickler(io.BytesIO(body)).load()
+            if data.get("_class") not in {None, *_CLASSES}:  # it would be imported
+                raise ValueError(f"{data['_class']} is not plain")
         return request_from_dict(data, spider=self._spider)
+
+    def shown(self, body: bytes, otherwise: str) -> str:
+        """Return a request as the log names it; the other text, where it cannot be read."""
+        try:
+            return str(self.read(body))
+        except Exception:  # noqa: BLE001 -- whatever a changed spider leads to
+            return otherwise
 
     def _to_dict(self, request: Request) -> dict[str, Any]:
         if type(request) is not Request:  # another class may have other defaults

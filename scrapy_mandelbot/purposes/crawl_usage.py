@@ -33,14 +33,14 @@ from scrapy_mandelbot.robots.preferences import (
     with_tdm_file,
     words_of,
 )
+from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ
 from scrapy_mandelbot.robots.preferences.ledger import (
     FetchRecord,
     RulesInForce,
     digest_of,
     entry_of,
 )
-from scrapy_mandelbot.robots.robotstxt.agents import header_text
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import is_own
@@ -59,6 +59,7 @@ _ATTRIBUTE = "_scrapy_mandelbot_usage"
 _PRIORITY = 1_000  # of a robots.txt that is asked for here
 _OF_TDM = frozenset({"tdm", "train-ai"})
 """The categories of which ``tdmrep.json`` speaks."""
+_READ = frozenset(name.title().encode() for name in HEADERS_READ)
 _UNKNOWN_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.UNASKED})
 KEPT_LIMIT = 8 * 1024 * 1024
 """Bytes of what is remembered of the copies that the ledger has of sites, or of silent sites."""
@@ -69,6 +70,7 @@ _ENTRY_SIZE = 300  # bytes, beside the site's name
 class Before(NamedTuple):
     """What stood when a page was asked for."""
 
+    agent: str | tuple[str, ...]
     rules: SiteRules | None
     """None: its robots.txt is not asked, or could not be had."""
     file: Usage
@@ -98,6 +100,7 @@ class CrawlUsage:
         self.mode = config.usage if self.purposes else "off"
         self.is_wanted = config.enabled and (self.mode != "off" or config.ledger is not None)
         self._tdm = TdmFiles(crawler, self.crawl) if _OF_TDM & {*self.purposes} else None
+        self._flight = self.crawl.throttle.in_flight.get
         self._before: WeakKeyDictionary[Request, Before] = WeakKeyDictionary()
         self._of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
         self.ledger: CrawlLedger | None = None
@@ -137,16 +140,19 @@ class CrawlUsage:
 
     async def find_out(self, request: Request) -> Usage:
         """Return what is known of a page's use before it is asked for, and remember it."""
-        site = site_of_request(request)
+        flight = self._flight(request)
+        site = site_of_request(request) if flight is None else flight.site.name
         rules = None
         if not request.meta.get("dont_obey_robotstxt"):
-            rules = await self._rules(site, request)
+            rules = None if flight is None else flight.site.rules()
+            if rules is None or rules.outcome.kind in _UNKNOWN_RULES:
+                rules = await self._rules(site, request)
         agent = self.crawl.agents.of(request)
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
         of_tdm = NOTHING_SAID if tdm is None else tdm.file.usage(request.url)
-        self._before[request] = Before(rules, file, tdm, of_tdm)
-        return file if of_tdm == NOTHING_SAID else file.and_also(of_tdm)
+        self._before[request] = Before(agent, rules, file, tdm, of_tdm)
+        return file.and_also(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
         """Return the rules of a site; None: they cannot be had, and are not asked for for a while.
@@ -184,18 +190,20 @@ class CrawlUsage:
         before = self._before.pop(request, None)
         if before is None:
             return
-        agent = self.crawl.agents.of(request)
         body = response.body if isinstance(response, HtmlResponse) else b""
-        headers = ((name, value) for name, values in response.headers.items() for value in values)
-        words = words_of(headers, body, agent)
-        page = with_tdm_file(usage_in(words, agent), before.of_tdm)
+        of_each = response.headers.items()
+        headers = [(name, value) for name, of in of_each if name in _READ for value in of]
+        words = words_of(headers, body, before.agent)
+        page = usage_in(words, before.agent)
+        if before.of_tdm is not NOTHING_SAID:
+            page = with_tdm_file(page, before.of_tdm)
         usage = before.file.and_also(page)
         if self.mode != "off":
             request.meta["usage"] = self._of_request[request] = usage
             if REFUSAL_FLAG not in response.flags:  # its site was not asked
                 self._count(request, usage, of_images=is_image(response))
         if self.ledger is not None and self.ledger.has_answer(request, response):
-            fetched = self._record(request, words, usage)._replace(
+            fetched = self._record(request, before, words, usage)._replace(
                 status=response.status,
                 is_image=is_image(response),
                 is_cached="cached" in response.flags,
@@ -207,15 +215,17 @@ class CrawlUsage:
         """Note in the ledger that a page is not asked for, because of its use."""
         before = self._before.pop(request, None)
         if self.ledger is not None and before is not None:
-            words = words_of((), b"", self.crawl.agents.of(request))
-            self.ledger.note_page(self._record(request, words, known), before)
+            words = words_of((), b"", before.agent)
+            self.ledger.note_page(self._record(request, before, words, known), before)
 
-    def _record(self, request: Request, words: PageWords, usage: Usage) -> FetchRecord:
+    def _record(
+        self, request: Request, before: Before, words: PageWords, usage: Usage
+    ) -> FetchRecord:
         return FetchRecord(
             url=without_user(request.url),
             time=moment(self.crawl.now()).isoformat(timespec="milliseconds"),
             status=None,
-            agent=self.crawl.agents.of(request),
+            agent=before.agent,
             words=words,
             usage=usage,
             rules=None,
@@ -227,7 +237,9 @@ class CrawlUsage:
         return None if request is None else self._of_request.get(request)
 
     def _count(self, request: Request, usage: Usage, *, of_images: bool) -> None:
-        answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
+        answers: set[str] = {"unknown"}
+        if usage.statements:
+            answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
         self.crawl.events.count(
             USAGE_READ,
             request=request,
@@ -242,8 +254,7 @@ class CrawlUsage:
         if self.ledger is not None:
             self.ledger.close(reason)
         if count := self.kept_against:
-            items = f"{count:,} item{'' if count == 1 else 's'}"
-            self.crawl.events.tell(USAGE_ITEMS_KEPT, items=items, count=count)
+            self.crawl.events.tell(USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count)
 
 
 class CrawlLedger:
@@ -375,5 +386,5 @@ def _opened(path: str) -> LedgerFile:
 
 def is_image(response: Response) -> bool:
     """Return whether a response is an image, of which noimageai speaks."""
-    kind = header_text(response.headers.get("Content-Type") or b"")
-    return kind.strip().lower().startswith("image/")
+    kind = response.headers.get("Content-Type") or b""
+    return bool(kind.strip().lower().startswith(b"image/"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.report.samples import Timeline
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.sites.flight import End
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def letter(site: dict[str, Any], agent: str, began: str | None, ended: str | Non
 
 
 def _lines(site: dict[str, Any]) -> Iterator[str]:
-    others = f", and {_count(site['others'], 'other answer')}" if site["others"] else ""
-    yield f"We fetched {_count(site['pages'], 'page')}{others}."
-    robots = (f"{one['name']} ({_count(one['count'], 'time')})" for one in site["robots"])
+    others = f", and {counted(site['others'], 'other answer')}" if site["others"] else ""
+    yield f"We fetched {counted(site['pages'], 'page')}{others}."
+    robots = (f"{one['name']} ({counted(one['count'], 'time')})" for one in site["robots"])
     if site["robots"]:
         yield f"Your robots.txt, as we had it: {', '.join(robots).replace('_', ' ')}."
     if site["forbidden"]:
@@ -53,12 +53,12 @@ def _lines(site: dict[str, Any]) -> Iterator[str]:
             if rule["line"]
         )
         named = f" ({rules})" if rules else ""
-        yield f"Your rules forbade {_count(site['forbidden'], 'URL')}{named}: none was asked for."
+        yield f"Your rules forbade {counted(site['forbidden'], 'URL')}{named}: none was asked for."
     yield from _rhythm(site)
     yield from _refusals(site)
     answers = site["answers"]
     if answers["all"]:
-        all_answers = _count(answers["all"], "answer")
+        all_answers = counted(answers["all"], "answer")
         first = f"{answers['first_errors']:,} of the first {answers['first']:,}"
         yield f"{answers['errors']:,} of {all_answers} had a status of 5xx; {first}."
     if answers["time"] is not None and answers["first_time"] is not None:
@@ -67,7 +67,7 @@ def _lines(site: dict[str, Any]) -> Iterator[str]:
             f" {_seconds(answers['first_time'])}."
         )
     if site["usage"] is not None:
-        answers = _count(site["usage"]["pages"], "answer")
+        answers = counted(site["usage"]["pages"], "answer")
         yield f"What you say of the use of your pages we have read in {answers}."
 
 
@@ -89,22 +89,18 @@ def _refusals(site: dict[str, Any]) -> Iterator[str]:
     kinds = ", ".join(f"{one['name']}: {one['count']:,}" for one in site["refusals"])
     given_up = ". We gave up then, and asked no more" if site["state"] == "given up" else ""
     yield (
-        f"You refused {_count(site['refused'], 'time')} ({kinds}). We left you alone"
-        f" {_count(site['pauses'], 'time')}, for {_seconds(site['paused_for'])} in all, and came"
-        f" back {_count(site['resumed'], 'time')}{given_up}."
+        f"You refused {counted(site['refused'], 'time')} ({kinds}). We left you alone"
+        f" {counted(site['pauses'], 'time')}, for {_seconds(site['paused_for'])} in all, and came"
+        f" back {counted(site['resumed'], 'time')}{given_up}."
     )
     asked = site["retry_after"]
     if asked is not None:
-        times = f"{_count(asked['asked'], 'refusal')} asked for a time"
-        after, before = _count(asked["kept"], "time"), _count(asked["broken"], "time")
+        times = f"{counted(asked['asked'], 'refusal')} asked for a time"
+        after, before = counted(asked["kept"], "time"), counted(asked["broken"], "time")
         yield (
             f"{times}, up to {_seconds(asked['longest'])}: the next request came after it"
             f" {after}, before it {before}."
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _seconds(number: float | None) -> str:

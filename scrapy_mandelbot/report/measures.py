@@ -3,6 +3,8 @@
 A site that has a label once keeps it, so that their number stays bounded over time too. The others
 are one together, and no counter ever goes back: what a site had counted before it got its label
 stays with the others.
+
+Names of labels are those of OpenTelemetry's semantic conventions where these have any.
 """
 
 from __future__ import annotations
@@ -11,20 +13,24 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from scrapy_mandelbot.report.status import Reason
+from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
+    from scrapy_mandelbot.report.survey import Standing
 
 MOST_LABELLED = 50
 """Sites with a label of their own: half of them the largest, half in trouble."""
 OTHERS = "other"
 """The label of all others together."""
+_OTHER_SERVERS = "_OTHER"  # as the conventions call what is not told apart
 
 
 class Metric(NamedTuple):
@@ -34,13 +40,13 @@ class Metric(NamedTuple):
     unit: str
     description: str
     kind: str
-    """``counter``, or ``gauge``."""
+    """``counter``, ``up-down``, ``histogram``, or ``gauge``."""
 
 
 METRICS = (
-    Metric("mandelbot.sites", "{site}", "Sites with requests, by why these wait.", "gauge"),
-    Metric("mandelbot.requests.waiting", "{request}", "Requests that wait.", "gauge"),
-    Metric("mandelbot.requests.under_way", "{request}", "Requests without an answer yet.", "gauge"),
+    Metric("mandelbot.sites", "{site}", "Sites with requests, by why these wait.", "up-down"),
+    Metric("mandelbot.requests.waiting", "{request}", "Requests that wait.", "up-down"),
+    Metric("mandelbot.requests.under_way", "{request}", "Requests without an answer.", "up-down"),
     Metric("mandelbot.pages", "{page}", "Answers of 2xx.", "counter"),
     Metric("mandelbot.requests.forbidden", "{request}", "Requests that rules forbade.", "counter"),
     Metric("mandelbot.requests.lost", "{request}", "Requests that failed for good.", "counter"),
@@ -49,39 +55,28 @@ METRICS = (
     Metric("mandelbot.pause.time", "s", "Time of pauses.", "counter"),
     Metric("mandelbot.turn.time", "s", "Time of waits for a turn.", "counter"),
     Metric("mandelbot.robots_txt.answers", "{answer}", "Answers to /robots.txt.", "counter"),
-    Metric("mandelbot.gap", "s", "Least and median time between requests.", "gauge"),
+    Metric("mandelbot.job.not_saved", "{failure}", "Times a job could not be saved.", "counter"),
+    Metric("mandelbot.pause.duration", "s", "How long pauses lasted.", "histogram"),
+    Metric("mandelbot.turn.duration", "s", "How long requests waited for a turn.", "histogram"),
+    Metric("mandelbot.request.interval", "s", "Time from request to request.", "histogram"),
+    Metric("mandelbot.gap", "s", "Deprecated: least and median of these.", "gauge"),
 )
+BUCKETS = (
+    *(0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0),
+    *(3_600.0, 14_400.0, 86_400.0),
+)
+"""Bounds of the histograms' buckets, in seconds."""
 
 
 class Measurement(NamedTuple):
     """One value, with its labels."""
 
     value: float
-    labels: dict[str, str]
+    labels: dict[str, str | int]
 
 
 Measurements = dict[str, list[Measurement]]
 """By the name of the metric."""
-
-
-class Site(Protocol):
-    """How one site stands."""
-
-    @property
-    def site(self) -> str:
-        """Its name; with ``via`` and the proxy where those are told apart."""
-
-    @property
-    def reason(self) -> Reason:
-        """Why its requests wait."""
-
-    @property
-    def waiting(self) -> int:
-        """Its requests that wait."""
-
-    @property
-    def under_way(self) -> int:
-        """Its requests that have no answer yet."""
 
 
 @dataclass
@@ -124,6 +119,21 @@ class Labels:
             self._give(one, now)
         for one in islice((one for one in large if one.site not in self.before), free):
             self._give(one, now)
+
+    def of(self, site: str) -> dict[str, str | int]:
+        """Return the labels of a site, or those of all that have none."""
+        if site not in self.before:
+            return {"server.address": _OTHER_SERVERS, "site": OTHERS}
+        try:
+            scheme, port = urlsplit(site).scheme, urlsplit(site).port
+        except ValueError:  # a port that is none, as written: its requests fail
+            scheme, port = site.partition(":")[0], 0
+        return {
+            "server.address": host_of(site).strip("[]"),
+            "server.port": DEFAULT_PORTS.get(scheme, 0) if port is None else port,
+            "site": site,
+            "url.scheme": scheme,
+        }
 
     def _give(self, one: SiteRecord, now: float) -> None:
         is_new = one.number >= self.told
@@ -174,7 +184,7 @@ class Measuring:
         self._waiting: Counter[str] = Counter()
         self._under_way = 0
 
-    def look(self, sites: Iterable[Site | None]) -> Iterator[None]:
+    def look(self, sites: Iterable[Standing | None]) -> Iterator[None]:
         """Look at the records, and at how the sites stand. Yields as often as there is one.
 
         Args:
@@ -198,7 +208,7 @@ class Measuring:
         """
         found = self._found
         for key, count in self._others.items():
-            _put(found, key, OTHERS, count)
+            self._put(key, OTHERS, count)
         for case, seen in self._cases.items():
             found["mandelbot.robots_txt.answers"].append(Measurement(seen, {"case": case}))
         for reason in Reason:
@@ -208,8 +218,8 @@ class Measuring:
         waiting = self._waiting
         waiting[OTHERS] += elsewhere
         for site in {*waiting, *self._labels.before}:
-            of_site = {"site": site}
-            found["mandelbot.requests.waiting"].append(Measurement(waiting[site], of_site))
+            of_site = Measurement(waiting[site], self._labels.of(site))
+            found["mandelbot.requests.waiting"].append(of_site)
         found["mandelbot.requests.under_way"].append(Measurement(self._under_way, {}))
         return found
 
@@ -225,24 +235,29 @@ class Measuring:
         for key, count in _counts(one, self._now):
             earlier = min(count, before.get(key, 0))
             others[key] += earlier
-            _put(self._found, key, one.site, count - earlier)
+            self._put(key, one.site, count - earlier)
         if one.gaps is not None:
             for name, gap in (("0", one.gaps.least), ("0.5", one.gaps.median or 0.0)):
-                of_site = {"site": one.site, "quantile": name}
+                of_site = self._labels.of(one.site) | {"quantile": name}
                 self._found["mandelbot.gap"].append(Measurement(gap, of_site))
 
-    def _stands(self, one: Site) -> None:
+    def _put(self, key: tuple[str, ...], site: str, value: float) -> None:
+        name, *more = key
+        labels = self._labels.of(site)
+        for kind in more:
+            labels["status"] = kind
+            if kind.isdecimal():
+                labels["http.response.status_code"] = int(kind)
+            else:
+                labels["error.type"] = kind
+        self._found[name].append(Measurement(value, labels))
+
+    def _stands(self, one: Standing) -> None:
         self._by_reason[one.reason] += 1
         self._under_way += one.under_way
         if one.waiting:
             site = one.site.partition(" via ")[0]
             self._waiting[site if site in self._labels.before else OTHERS] += one.waiting
-
-
-def _put(found: Measurements, key: tuple[str, ...], site: str, value: float) -> None:
-    name, *more = key
-    labels = {"site": site, "status": more[0]} if more else {"site": site}
-    found[name].append(Measurement(value, labels))
 
 
 def _counts(one: SiteRecord, now: float) -> Iterator[tuple[tuple[str, ...], float]]:

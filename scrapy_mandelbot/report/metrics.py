@@ -7,21 +7,22 @@ so that nothing of a running crawl is looked at from elsewhere.
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
+from scrapy_mandelbot import events
 from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import METRICS_NOT_SERVED, METRICS_SERVED
-from scrapy_mandelbot.report.measures import METRICS, Labels, Measuring
+from scrapy_mandelbot.report.measures import BUCKETS, METRICS, Labels, Measurement, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Steps, Survey, waiting_elsewhere
 from scrapy_mandelbot.setting_values import METRICS_API, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -55,7 +56,15 @@ class CrawlMetrics:
             ) from None
         self._crawler = crawler
         self._address = config.metrics
-        self._record = Recorder.of(crawler, watches=True).record
+        recorder = Recorder.of(crawler, watches=True)
+        recorder.gap_heard = partial(self._note, "mandelbot.request.interval")
+        self._record = recorder.record
+        for event, name, value in (
+            (events.RESUMED, "mandelbot.pause.duration", "paused_for"),
+            (events.OPENED, "mandelbot.pause.duration", "paused_for"),
+            (events.TURN_WAITED, "mandelbot.turn.duration", "seconds"),
+        ):
+            self._crawl.events.hear(partial(self._heard, name, value), event)
         self._labels = Labels()
         self._steps = Steps(self._crawl.clock)
         self._exported: _Exported | None = None
@@ -83,12 +92,12 @@ class CrawlMetrics:
         try:
             self._exported = _exported_at(self._address)
         except OSError as error:  # the address is another process's: no crawl fails for it
-            self._crawl.events.tell(METRICS_NOT_SERVED, where=self._address, error=error)
+            self._crawl.events.tell(events.METRICS_NOT_SERVED, where=self._address, error=error)
             return
         self._measure()
         self._exported.add(self)
         if self._address != METRICS_API:
-            self._crawl.events.tell(METRICS_SERVED, where=self._exported.url)
+            self._crawl.events.tell(events.METRICS_SERVED, where=self._exported.url)
 
     def spider_closed(self) -> None:
         """Measure once more, without a break, and end."""
@@ -100,7 +109,7 @@ class CrawlMetrics:
             measuring = self._begin()
             for _ in self._look(measuring):
                 pass
-            self.measured = measuring.found(waiting_elsewhere(self._crawler))
+            self._found(measuring)
             self._exported.remove(self)
 
     def _measure(self) -> None:
@@ -115,9 +124,25 @@ class CrawlMetrics:
         return measuring.look(Survey(self._crawl.throttle, self._crawl.now()).standings())
 
     def _end(self, measuring: Measuring) -> None:
-        self.measured = measuring.found(waiting_elsewhere(self._crawler))
+        self._found(measuring)
         seconds = max(_EVERY, self._steps.spent / _SHARE)
         self._next = self._crawl.clock.call_later(seconds, self._measure)
+
+    def _found(self, measuring: Measuring) -> None:
+        found = measuring.found(waiting_elsewhere(self._crawler))
+
+        stats = self._crawler.stats
+        failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
+        found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
+        self.measured = found
+
+    def _heard(self, name: str, value: str, values: Mapping[str, Any]) -> None:
+        self._note(name, values["site"], values[value])
+
+    def _note(self, name: str, site: str, seconds: float) -> None:
+        if self._exported is not None:
+            labels = {"spider": self.spider, **self._labels.of(site)}
+            self._exported.histograms[name].record(seconds, labels)
 
 
 class _Exported:
@@ -134,12 +159,20 @@ class _Exported:
         self._close = close
         self._crawls: tuple[CrawlMetrics, ...] = ()
         self._ended: deque[tuple[str, Measurements]] = deque(maxlen=_ENDED)
-        for metric in METRICS:
-            make = meter.create_observable_gauge
-            if metric.kind == "counter":
-                make = meter.create_observable_counter
-            callbacks = [self._observer(metric.name)]
-            make(metric.name, callbacks, unit=metric.unit, description=metric.description)
+        self.histograms: dict[str, Any] = {}
+        """By their names; what is noted in them they keep themselves."""
+        making = {
+            "counter": meter.create_observable_counter,
+            "up-down": meter.create_observable_up_down_counter,
+            "gauge": meter.create_observable_gauge,
+        }
+        for name, unit, description, kind in METRICS:
+            if kind == "histogram":
+                self.histograms[name] = meter.create_histogram(
+                    name, unit, description, explicit_bucket_boundaries_advisory=BUCKETS
+                )
+            else:
+                making[kind](name, [self._observer(name)], unit=unit, description=description)
 
     def add(self, crawl: CrawlMetrics) -> None:
         """Tell of a crawl from now on."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robots.robotstxt import Verdict
     from scrapy_mandelbot.telling import Event
+    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 MOST_SITES = 5_000
 """Sites that are told apart when nothing is known of them any more but what was counted."""
@@ -157,6 +158,8 @@ class Recorder:
         self._now = self._crawl.now
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
         """What happened so far."""
+        self.gap_heard: Callable[[str, float], None] = lambda _site, _seconds: None
+        """Is called with the seconds between two requests to a site, where they are watched."""
         notes: dict[Event, Callable[[Values], None]] = {
             events.PAUSED: partial(self._paused, "refused"),
             events.HELD: partial(self._paused, "by hand"),
@@ -339,25 +342,32 @@ class Recorder:
     def _sent(self, request: Request) -> None:
         if request.url.startswith(("http://", "https://")):
             is_robots_txt = urlparse_cached(request).path == "/robots.txt"
-            record = self._of(site_of_request(request))
-            record.sent(self._now(), is_robots_txt=is_robots_txt)
+            site, now = self._site_of(request), self._now()
+            gap = self.record.of(site.name, now).sent(now, is_robots_txt=is_robots_txt)
+            if gap is not None:
+                self.gap_heard(site.name, gap)
 
     def _ended(self, request: Request, response: Response | None) -> None:
         if not request.url.startswith(("http://", "https://")):
             return
-        site, now = site_of_request(request), self._now()
-        record = self._of(site)
+        site, now = self._site_of(request), self._now()
+        record = self.record.of(site.name, now)
         if response is None:
             record.failed(now)
             return
         first_byte = request.meta.get("download_latency")
         timed = first_byte if isinstance(first_byte, (int, float)) else None
-        record.answered(response.status, timed, now, self._rate(site))
+        rate = 0.0 if site.is_plain else _rate(site)
+        record.answered(response.status, timed, now, rate)
 
-    def _rate(self, name: str) -> float:
-        """Return the requests a second that the recovery of a site allows; 0: there is none."""
-        site = self._crawl.sites.get(name)
-        pause = None if site is None or site.is_plain else site.routes.pause()
-        if pause is None or pause.recovery is None or pause.is_open:
-            return 0.0
-        return pause.recovery.rate if pause.is_passable else 0.0
+    def _site_of(self, request: Request) -> CrawledSite:
+        flight = self._crawl.throttle.in_flight.get(request)
+        return self._crawl.throttle.site_of(request) if flight is None else flight.site
+
+
+def _rate(site: CrawledSite) -> float:
+    """Return the requests a second that the recovery of a site allows; 0: there is none."""
+    pause = site.routes.pause()
+    if pause is None or pause.recovery is None or pause.is_open:
+        return 0.0
+    return pause.recovery.rate if pause.is_passable else 0.0

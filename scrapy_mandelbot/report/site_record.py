@@ -285,14 +285,13 @@ class SiteRecord(Tally):
         if not self.is_watched:
             self._note_gap(now)
 
-    def sent(self, now: float, *, is_robots_txt: bool = False) -> None:
-        """Note that a request is sent."""
+    def sent(self, now: float, *, is_robots_txt: bool = False) -> float | None:
+        """Note that a request is sent; return the seconds since the one before, where known."""
         if self.timeline is not None:
             self.timeline.at(now).sent += 1
         if self.retry_after is not None and self.retry_after.until is not None:
             _hold_to(self.retry_after, self.retry_after.until, now)
-        if not is_robots_txt:  # no pace is known before it
-            self._note_gap(now)
+        return None if is_robots_txt else self._note_gap(now)  # no pace is known before it
 
     def answered(self, status: int, first_byte: float | None, now: float, rate: float) -> None:
         """Note an answer to a request that was watched.
@@ -375,11 +374,13 @@ class SiteRecord(Tally):
     def _open_ones(self, where: str) -> Iterator[PauseRecord]:
         return (one for one in reversed(self.pauses) if one.where == where and one.ended is None)
 
-    def _note_gap(self, now: float) -> None:
-        if self._last_sent is not None and now >= self._last_sent:
-            self.gaps = self.gaps or Spread()
-            self.gaps.add(now - self._last_sent)
-        self._last_sent = now
+    def _note_gap(self, now: float) -> float | None:
+        last, self._last_sent = self._last_sent, now
+        if last is None or now < last:
+            return None
+        self.gaps = self.gaps or Spread()
+        self.gaps.add(now - last)
+        return now - last
 
 
 def is_pause(kind: str) -> bool:

@@ -13,8 +13,9 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.clock import moment
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.throttle.told_pauses import rate_in_words, time_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,11 +43,6 @@ def columns(rows: Sequence[Sequence[object]]) -> list[str]:
         ).rstrip()
         for row in cells
     ]
-
-
-def counted(count: int, what: str) -> str:
-    """Return a number with its noun: ``1 site``, ``1,240 requests``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _cell(cell: object) -> str:
@@ -185,6 +181,16 @@ def details_of(site: SiteState, reason: Reason, route: str = "") -> str:
     return "" if in_words is None else in_words(site, site.routes.pause(route))
 
 
+def limit_in_words(site: SiteState, waiting: int, route: str = "") -> str:
+    """Return a limit that a site is known to have, and how long what waits takes at that."""
+    pause = site.routes.pause(route)
+    recovery = None if pause is None else pause.recovery
+    if recovery is None or not recovery.counts:
+        return ""
+    limit = f"a limit of about {rate_in_words(recovery.rate)}"
+    return f"{limit}: about {time_in_words(waiting / recovery.rate)}" if waiting else limit
+
+
 def _details_of_pause(_site: SiteState, pause: Pause | None) -> str:
     if pause is None:
         return ""
@@ -200,7 +206,7 @@ def _why_paused(site: SiteState, pause: Pause | None) -> str:
 
 def _rate(_site: SiteState, pause: Pause | None) -> str:
     recovery = None if pause is None else pause.recovery
-    return "" if recovery is None else f"{recovery.rate:.1f} requests a second"
+    return "" if recovery is None else rate_in_words(recovery.rate)
 
 
 _DETAILS: dict[Reason, Callable[[SiteState, Pause | None], str]] = {

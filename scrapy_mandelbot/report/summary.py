@@ -12,9 +12,9 @@ from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import Reason, Totals, columns, counted
+from scrapy_mandelbot.report.status import Reason, Totals, columns
 from scrapy_mandelbot.report.survey import Steps, waiting_standings
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

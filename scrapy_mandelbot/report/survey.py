@@ -24,6 +24,7 @@ from scrapy_mandelbot.report.status import (
     Why,
     details_of,
     held,
+    limit_in_words,
     time_of,
     why_idle_in_words,
 )
@@ -117,7 +118,13 @@ class Standing(NamedTuple):
         """More of the reason, in words."""
         if isinstance(self.why, Why):
             return self.why.details
-        return details_of(self.state, self.why.reason, self.route)
+        details = details_of(self.state, self.reason, self.route)
+        if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
+            return details
+        limit = limit_in_words(self.state, self.waiting, self.route)
+        if limit and self.reason is Reason.RECOVERING:
+            return limit
+        return "; ".join(filter(None, (limit, details)))
 
 
 _SLOT_FULL = Why(Reason.SLOT_FULL, None, "as many as its slot transfers are under way")

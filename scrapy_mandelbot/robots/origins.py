@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from urllib.parse import ParseResult
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def site_of(url: SplitResult | ParseResult) -> str:
@@ -36,7 +36,7 @@ def _site(scheme: str, netloc: str) -> str:
         port = url.port
     except ValueError:
         return f"{url.scheme}://{netloc.rpartition('@')[2].lower()}"
-    if port is None or port == _DEFAULT_PORTS.get(url.scheme):
+    if port is None or port == DEFAULT_PORTS.get(url.scheme):
         return f"{url.scheme}://{host}"
     return f"{url.scheme}://{host}:{port}"
 

@@ -17,7 +17,7 @@ PAUSE_STATUSES = (503, 429)
 """Statuses that pause a site, unless a project says otherwise."""
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
 
-IMPOSSIBLE_PATH = "/scrapy-mandelbot-asks-for-a-page-that-is-not-there"
+IMPOSSIBLE_PATH = "/robots-test-for-404-a-page-that-cannot-exist"
 """No site has this page: what it answers for it is what it says instead of 404."""
 
 

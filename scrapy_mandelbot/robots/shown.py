@@ -44,3 +44,8 @@ def shown(text: str, longest: int = LONGEST) -> str:
 def without_credentials(text: str) -> str:
     """Return a text in whose URLs no user and no password stands."""
     return _CREDENTIALS.sub(r"\1", text)
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: ``1 site``, ``1,240 requests``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

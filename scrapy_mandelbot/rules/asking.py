@@ -16,9 +16,10 @@ from scrapy_mandelbot.events import (
     ROBOTS_EXCEPTION,
     ROBOTS_RESPONSE,
     ROBOTS_SLOW,
+    ROBOTS_TESTED,
 )
 from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.outcome import IMPOSSIBLE_PATH, Answer, Failure, conditions
+from scrapy_mandelbot.robots.outcome import IMPOSSIBLE_PATH, Answer, Failure, conditions, is_fresh
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.rules.download_limits import (
@@ -30,6 +31,7 @@ from scrapy_mandelbot.rules.download_limits import (
 )
 from scrapy_mandelbot.rules.failures import failure_of, has_begun, names_no_host
 from scrapy_mandelbot.rules.own_requests import follow, in_words, request_on_the_way_of
+from scrapy_mandelbot.store.contract import Copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.robots.outcome import Outcome
     from scrapy_mandelbot.rules.download_limits import Download
-    from scrapy_mandelbot.store.contract import Copy
+    from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.telling import Events
 
 _SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
@@ -75,13 +77,26 @@ class Asked:
         return None if value is None else value.decode("latin-1")
 
 
+TEST_EVERY = 86_400.0
+"""Seconds, at least, from one test of a site that may say 5xx for 404 to the next."""
+
+
 class RobotsAsker:
     """Sends the requests for robots.txt files, past all that is meant for pages."""
 
-    def __init__(self, crawler: Crawler, config: Config, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        config: Config,
+        now: Callable[[], float],
+        store: Store,
+        events: Events,
+    ) -> None:
         self._crawler = crawler
         self._config = config
         self._now = now
+        self._store = store
+        self._events = events
         self._limits = DownloadLimits(crawler, now)
 
     async def ask(self, site: str, request: Request, priority: int, copy: Copy | None) -> Asked:
@@ -120,11 +135,20 @@ class RobotsAsker:
     async def misreports(self, site: str, request: Request, priority: int, status: int) -> bool:
         """Return whether the site answers a 5xx status where it means 404.
 
-        It does if it answers below 400 for ``/``, and this status for a path that cannot exist.
+        It does if it answers below 400 for ``/``, and this status for a path that cannot exist. It
+        is asked that once a day at most: what comes of it is kept in the store.
         """
-        return await self._status(site + "/", request, priority) in range(
-            HTTPStatus.OK, HTTPStatus.BAD_REQUEST
-        ) and status == await self._status(site + IMPOSSIBLE_PATH, request, priority)
+        key, now = site + IMPOSSIBLE_PATH, self._now()
+        found = self._store.get_copy(key)
+        if found is None or not is_fresh(now, found.fetched_at, TEST_EVERY):
+            self._events.tell(ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
+            is_well = await self._status(site + "/", request, priority) in range(
+                HTTPStatus.OK, HTTPStatus.BAD_REQUEST
+            )
+            missing = await self._status(key, request, priority) if is_well else None
+            found = Copy(b"", missing or 0, now, key)
+            self._store.put_copy(key, found)
+        return found.status == status
 
     async def with_status(self, asked: Asked, request: Request, priority: int) -> Asked:
         """Return what came of a body that broke off with its status, if that can be had."""

@@ -42,6 +42,7 @@ from scrapy_mandelbot.rules.asking import Asked, RobotsAsker, tell_of_answer
 from scrapy_mandelbot.rules.failures import without_traceback
 from scrapy_mandelbot.rules.own_requests import http_url
 from scrapy_mandelbot.rules.request_agents import Agents
+from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.rules.shared_fetches import IN_VAIN_FOR, Whose
 from scrapy_mandelbot.sites.pause import Refusal
 from scrapy_mandelbot.store.contract import Copy
@@ -214,7 +215,7 @@ class RobotsFetcher:
         self._law = config.outcome_law
         self._store = store
         self._now = now
-        self._asker = RobotsAsker(crawler, config, now)
+        self._asker = RobotsAsker(crawler, config, now, store, events)
         self._events = events
         self._once_per_site = OncePerSite(crawler, config, events)
         self._parser_class = load_object(crawler.settings.get("ROBOTSTXT_PARSER"))
@@ -292,17 +293,16 @@ class RobotsFetcher:
     def _remember(self, site: str, outcome: Outcome, body: bytes, until: float) -> SiteRules:
         bodies = {OutcomeKind.RULES: body, OutcomeKind.FORBID_ALL: _FORBID_ALL}
         body = bodies.get(outcome.kind, b"")
-        parser = self._parse(site, body)
-        robots = getattr(parser, "robots", None)
-        if not isinstance(robots, RobotsTxt):  # another ROBOTSTXT_PARSER decides, and no more
-            robots = RobotsTxt.parse(
-                body, dialect=self._config.dialect, max_bytes=self._config.robots_max_bytes
-            )
-        is_unasked = outcome.kind is OutcomeKind.UNASKED
-        rules = SiteRules(
-            *(site, outcome, robots, None if is_unasked else parser, until),
-            cites_inside=self._config.private_hosts,
-        )
+        config = self._config
+        robots = RobotsTxt.parse(body, dialect=config.dialect, max_bytes=config.robots_max_bytes)
+        parser: RobotParser | None = MandelbotRobotParser(robots)
+        if self._parser_class is not MandelbotRobotParser:
+            parser = self._parse(site, body)
+            of_parser = getattr(parser, "robots", None)
+            robots = of_parser if isinstance(of_parser, RobotsTxt) else robots
+        decides = None if outcome.kind is OutcomeKind.UNASKED else parser
+        inside = config.private_hosts
+        rules = SiteRules(site, outcome, robots, decides, until, cites_inside=inside)
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 

@@ -31,19 +31,20 @@ if TYPE_CHECKING:
 
 RATES = tuple(0.1 * 1.1**step for step in range(100))
 """Requests a second, to 1,250."""
-_RUNS = 8  # that are judged; a limit may move
+# What each of these does to which simulated crawl is in tests/sites/test_laws.py.
+_RUNS = 8  # that are judged: a limit may move
 _REFUSED = 4  # refusals of a run that are judged: one that is over limits refuses all that follow
-_LIKELY = 1.5  # of G; a rate that explains that much less is not the site's
+_LIKELY = 1.5  # of G: a rate that explains that much less is not the site's
 _LONG = 2.0  # seconds for which a bucket holds its own rate; larger ones are seldom,
 _SELDOM = 3.0  # by this power,
 _LONGEST = 12.0  # and what holds more is no limit to go by: a pause is
+BELOW = 0.97
+"""Of its limit a site is asked at so much: the bucket drains."""
 
 _SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
 _SPANS = 4  # from pause to pause, that tell; twice as many once they were wrong
-_BELOW = 0.97  # of the rate: the bucket drains
 _TRUST = 20.0  # requests after which it is asked at the rate itself, and then faster and faster
-_DISPROVED = 2  # runs, of
-_OF_LAST = 4  # runs, that ended at no more than the rate: it is not the rate that is refused
+_DISPROVED = 2  # of twice as many runs, that ended at no more than the rate: it is not the limit
 
 
 class Reading(NamedTuple):
@@ -57,11 +58,6 @@ class Reading(NamedTuple):
     """The least rate that may be the limit."""
     fastest: float
     """The highest one."""
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether so much lies between the two that neither is known."""
-        return self.fastest > 4.0 * self.slowest
 
 
 class _Run(NamedTuple):
@@ -201,7 +197,7 @@ class SlowLimit:
         """Pages a second that the site lets through; 0: it has no slow limit."""
         self._spans: deque[tuple[float, int]] = deque(maxlen=2 * _SPANS)
         self._enough = _SPANS
-        self._runs: deque[bool] = deque(maxlen=_OF_LAST)
+        self._runs: deque[bool] = deque(maxlen=2 * _DISPROVED)
         self._goods = 0
         self._refused_at = -inf
 
@@ -252,7 +248,7 @@ class SlowLimit:
 
     def pace(self, goods: int) -> float:
         """Return requests a second, after so many good answers of a run."""
-        return self.rate * (_BELOW + (1.0 - _BELOW) * (goods / _TRUST) ** 3)
+        return self.rate * (BELOW + (1.0 - BELOW) * (goods / _TRUST) ** 3)
 
 
 def _threshold(peak: float) -> float:

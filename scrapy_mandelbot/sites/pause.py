@@ -18,7 +18,6 @@ from scrapy_mandelbot.sites.pause_table import ROWS, Fact, FactDetails, News, Pa
 from scrapy_mandelbot.sites.recovery import Mode, Recovery
 
 _REMEMBERED = 60.0  # seconds; no pause begins with more
-_FAINT = 1.5  # first pauses; less is not remembered
 
 
 class Lengths:
@@ -106,7 +105,7 @@ class Lengths:
     def _recall(self) -> bool:
         """Go on from the last pause, where it is remembered; return whether it is."""
         law, remembered = self._law, self._remembered
-        if not remembered or remembered < _FAINT * law.first:
+        if not remembered or remembered <= law.first:
             return False
         while law.own_pause(self.step) < law.own_pause(self.step + 1) <= remembered:
             self.step += 1

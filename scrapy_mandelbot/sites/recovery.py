@@ -10,8 +10,7 @@ A site that answered 503 is not hit again with all we have. It is sent requests 
   was borne: the pause after each refusal is all that it costs.
 - *limit*: refusals come when a bucket is full (``ladder.py``). The rate stays a little below the
   limit, and rises ever faster as the time of *trust* is over, by the cube of the time, as TCP's
-  CUBIC does (RFC 9438). A limit that shows itself only then is where it was thought to be, and is
-  trusted for longer.
+  CUBIC does (RFC 9438).
 - *slow limit*: pages come a minute rather than a second. It is asked as often as it lets through,
   and its pauses are as long as two requests take.
 """
@@ -21,51 +20,34 @@ from __future__ import annotations
 from collections import deque
 from enum import Enum
 from itertools import takewhile
-from math import exp, inf
+from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.ladder import Ladder, SlowLimit
+from scrapy_mandelbot.sites.ladder import BELOW, RATES, Ladder, SlowLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from scrapy_mandelbot.sites.ladder import Reading
 
-_SLOWEST = 0.1  # requests a second
-_RAMP_FROM = 4.0  # requests a second, at least
-_GROWTH = 1.4  # of the rate, for each good answer of a ramp
-_CHANCE_GROWTH = 1.4
-_CHANCE_FROM = 1.0  # of the best rate that was borne
-_LATELY = 0.3  # seconds; what came in less says little of a rate
-_AHEAD = 2.5  # times what came lately
+# What each of these does to which simulated crawl is in tests/sites/test_laws.py.
+_RAMP_FROM = 4.0  # requests a second with which a ramp begins, at least
+_GROWTH = 1.4  # times the rate, for each good answer of a ramp
+_LATELY = 0.3  # seconds of good answers that say how many come; what came in less says little
+_AHEAD = 2.5  # times what came lately is asked for, at most: else a ramp runs past a limit
 _PLATEAU = 1.0  # seconds of a ramp in which the rate stays the same: it holds nothing back
-_NOTICEABLY = 1.1  # times
 
-_IS_LIMIT = 3.0  # of G, where the rates that may be it are near each other
-_IS_LIMIT_SURELY = 5.0  # of G, where they are not
-_IS_LIMIT_AFTER_ALL = 4.0  # of G, once it was thought to be chance
-_IS_LIMIT_STILL = 3.5  # of G, after that many runs
-_TOLD_LONG = 5
-_IS_CHANCE = 1.5  # of G, at most
-_ENOUGH = 2.5  # refusals
-_TOLD, _TOLD_IF_WIDE = 2, 3  # runs, at least, that ended in refusals: one tells little of a limit
+_IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
+_TOLD = 2  # runs, at least, that ended in refusals: one tells little of a limit
+_TRUST = 14.0  # seconds for which a limit is taken to be where it was found
 
-_BELOW = 0.97  # of the limit
-_TRUST = 14.0  # seconds
-_TRUST_IF_WIDE = 3.0
-_LONGEST_TRUST = 120.0
-_KEPT_LONG = 0.7  # of the time of trust: the limit is where it was thought to be
-_LET_THROUGH = 1.0  # of what a site let through before it refused: it may have a higher limit
-_CATCH_UP = 0.4  # of the burst; but
-_MOST_CAUGHT_UP = 4.0  # requests, after a turn of the loop that took long
+_EXPLAINED = 0.1  # so likely has it to be that probes failed by chance, or the pause grows
+_AT_MOST = 3  # failed probes that chance explains: a site that is down is not given up in seconds
+_UNSEEN = 8.0  # good answers that are taken for granted: one refusal tells of no share
+_OTHERS_FIRST = 5  # requests that a page lets go first which a slow limit refused
 
-_EXPLAINED = 0.1  # by chance: a probe fails so often, at least
-_AT_MOST = 3  # failed probes that chance explains
-_SELDOM = 0.02
-_UNSEEN = 8.0  # good answers that are taken for granted: a share is not known from one refusal
 _MOST = 2_000  # good answers of a run that are written down
 _LATE = 100  # refusals, as many
-_OTHERS_FIRST = 5  # requests
 
 
 class Mode(Enum):
@@ -108,10 +90,8 @@ class Recovery:
         self._told = 0  # runs that the ladder has read since it is new
         self._best = self._borne()  # requests a second that were borne
         self._limit = self._burst = 0.0
-        self._trust = _TRUST
         self._creeps_from = -inf
         self._let_through: deque[float] = deque(maxlen=3)
-        self._surprises: list[int] = []  # good answers of runs that no limit explains
 
     def __repr__(self) -> str:
         return f"<Recovery {self.mode.value} at {self.rate:.1f}/s>"
@@ -225,18 +205,14 @@ class Recovery:
         if self.mode is Mode.LIMIT:
             self._revise(reading, now, goods, took)
             return
-        wide = reading.is_wide
-        least = _IS_LIMIT_AFTER_ALL if self.mode is Mode.CHANCE else _IS_LIMIT
         self._told += 1
-        enough = self._told >= (_TOLD_IF_WIDE if wide else _TOLD)
-        if enough and reading.evidence > (_IS_LIMIT_SURELY if wide else least):
+        if self._told >= _TOLD and reading.evidence > _IS_LIMIT:
             self.mode = Mode.LIMIT
             self._limit = reading.rate
             self._burst = self._ladder.peak(reading.rate)
-            self._trust = _TRUST_IF_WIDE if wide else _TRUST
             self._cruise(now)
         elif self.mode is Mode.CHANCE or (
-            is_short and self._pauses >= _ENOUGH and reading.evidence < _IS_CHANCE
+            is_short and self._pauses > _TOLD and reading.evidence < _IS_LIMIT
         ):
             self._go_by_chance()
         else:
@@ -244,34 +220,18 @@ class Recovery:
 
     def _go_by_chance(self) -> None:
         self.mode = Mode.CHANCE
-        self.rate = max(_RAMP_FROM, _CHANCE_FROM * self._best)
-        self._surprises.clear()
+        self.rate = max(_RAMP_FROM, self._best)
         self._let_through.clear()
 
     def _revise(self, reading: Reading, now: float, goods: int, took: float) -> None:
         """Go by another refusal at a limit: it is where it was thought to be, or elsewhere."""
-        self._told += 1
-        if reading.evidence < (_IS_CHANCE if self._told < _TOLD_LONG else _IS_LIMIT_STILL):
+        if reading.evidence < _IS_LIMIT:
             self._go_by_chance()
             return
         trusted = self._ended_at - self._creeps_from
-        if trusted < self._trust and not self._ladder.explains_last(reading.rate):
-            self._surprises.append(goods)
-            if self._has_moved():
-                self.mode = Mode.RAMP
-                self.rate = max(_RAMP_FROM, 0.5 * self._limit)
-                self._ladder, self._told = Ladder(), 0
-                self._let_through.clear()
-                self._surprises.clear()
-                return
-            self._trust = min(max(_TRUST, 5.0 * took), _LONGEST_TRUST)  # chance, beside the limit
-            self._creeps_from += now - self._ended_at
+        if trusted < _TRUST and not self._ladder.explains_last(reading.rate):
+            self._creeps_from += now - self._ended_at  # chance, beside the limit
             return
-        self._surprises.clear()
-        if trusted > _KEPT_LONG * self._trust:
-            self._trust = min(2.0 * self._trust, _LONGEST_TRUST)
-        else:
-            self._trust = _TRUST_IF_WIDE if reading.is_wide else _TRUST
         self._limit = reading.rate
         self._burst = self._ladder.peak(reading.rate)
         self._bound(goods, took)
@@ -282,22 +242,11 @@ class Recovery:
         if goods >= 4.0 * self._burst and took > 0.0:
             self._let_through.append((goods - self._burst) / took)
         if self._let_through:
-            self._limit = min(self._limit, _LET_THROUGH * max(self._let_through))
-        self._limit = max(self._limit, _SLOWEST)
-
-    def _has_moved(self) -> bool:
-        """Return whether runs are shorter than chance allows: the limit is another."""
-        for runs in (2, 3):
-            last = self._surprises[-runs:]
-            if len(last) == runs:
-                share = self._ladder.share_below(self._limit, but=len(self._surprises))
-                expected = share * sum(last)
-                if _poisson_tail(expected, runs) < _SELDOM:
-                    return True
-        return False
+            self._limit = min(self._limit, max(self._let_through))
+        self._limit = max(self._limit, RATES[0])
 
     def _cruise(self, now: float) -> None:
-        self.rate = max(_BELOW * self._limit, _SLOWEST)
+        self.rate = BELOW * self._limit
         self._creeps_from = now
 
     # The rate.
@@ -307,25 +256,21 @@ class Recovery:
         held_up = now - self.next_at
         if held_up > 1.0 / self.rate:
             self._creeps_from += held_up  # nothing is learnt of the limit while nothing is sent
-        credit = 1.0
-        if self.mode is Mode.LIMIT:
-            credit = min(max(1.0, _CATCH_UP * self._burst), _MOST_CAUGHT_UP)
-        self.next_at = max(self.next_at, now - credit / self.rate) + 1.0 / self.rate
+        self.next_at = max(self.next_at, now - 1.0 / self.rate) + 1.0 / self.rate
 
     def answered(self, now: float) -> bool:
         """Note a good answer; return whether the site is as open as it was before."""
         if self.mode is Mode.LIMIT:
-            passed = max(0.0, now - self._creeps_from) / self._trust
+            passed = max(0.0, now - self._creeps_from) / _TRUST
             self.rate = max(
-                self.rate, _BELOW * self._limit * (1.0 + (1.0 / _BELOW - 1.0) * passed**3)
+                self.rate, BELOW * self._limit * (1.0 + (1.0 / BELOW - 1.0) * passed**3)
             )
             return False
         if self.mode is Mode.SLOW:
             self.rate = self._slow.pace(self._answers)
             return False
-        growth = _GROWTH if self.mode is Mode.RAMP else _CHANCE_GROWTH
-        self.rate = max(self.rate, min(self.rate * growth, _AHEAD * self._lately(now)))
-        if self.rate > _NOTICEABLY * self._peak:
+        self.rate = max(self.rate, min(self.rate * _GROWTH, _AHEAD * self._lately(now)))
+        if self.rate > self._peak:
             self._peak, self._peak_at = self.rate, now
         return now - self._peak_at > _PLATEAU
 
@@ -339,12 +284,3 @@ class Recovery:
         window = max(_LATELY, 1.5 * self._round_trip)
         since = now - window
         return sum(1 for _ in takewhile(since.__lt__, reversed(self._came))) / window
-
-
-def _poisson_tail(expected: float, least: int) -> float:
-    """Return how likely at least so many are where so many are expected."""
-    term = total = exp(-expected)
-    for number in range(1, least):
-        term *= expected / number
-        total += term
-    return max(0.0, 1.0 - total)

@@ -35,8 +35,8 @@ class Route:
     def __init__(self, law: PauseLaw) -> None:
         self.pause = Pause(law)
         self.probe: Flight | None = None
-        self.opened_at = -1
-        """When it was opened last, in ticks: what was sent before is no news of it."""
+        self.opened_at = -inf
+        """When it was opened last, in seconds: what was sent before is no news of it."""
 
 
 class Routes:
@@ -150,17 +150,17 @@ class Routes:
         if is_probe:
             route.probe = flight
 
-    def answered(self, flight: Flight, now: float, tick: int) -> News | None:
-        """Note a good answer, at that tick of the site."""
+    def answered(self, flight: Flight, now: float) -> News | None:
+        """Note a good answer."""
         route = self._by_name.get(flight.route)
         if route is None:
             return None
         pause = route.pause
         if route.probe is flight:
             route.probe = None
-            route.opened_at = tick
+            route.opened_at = now
             return pause.take(Fact.PROBE_ANSWERED, now)
-        if flight.tick < route.opened_at:
+        if flight.sent_at < route.opened_at:
             return None
         if pause.recovery is not None:
             pause.recovery.good(flight.sent_at, now)
@@ -183,13 +183,13 @@ class Routes:
         if route.probe is flight:
             route.probe = None
             fact = Fact.PROBE_REFUSED
-        elif flight.tick < route.opened_at and refusal.retry_after is None:
+        elif flight.sent_at < route.opened_at and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
         else:
             fact = Fact.REFUSED
         if pause.recovery is None and self._law.recovers:
             pause.recovery = Recovery(recent)
-        if pause.recovery is not None and flight.tick >= route.opened_at:
+        if pause.recovery is not None and flight.sent_at >= route.opened_at:
             pause.recovery.refused(flight.sent_at, refusal.now)
         news = pause.take(fact, refusal.now, refusal, has_served=has_served)
         if news is News.GAVE_UP and all(map(self.has_given_up, filter(None, self._by_name))):

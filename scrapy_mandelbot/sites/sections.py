@@ -31,12 +31,7 @@ MOST_SECTIONS = 200
 _DEEPEST = 8  # slashes; what is deeper belongs to the section above it
 _LONGEST = 500  # characters of a section's path
 _SUSPICIOUS = 3  # pages, at least
-_NOT_BY_CHANCE = 0.01
-_LEAST_SHARE = 0.05  # that is refused by chance
-_RECENTLY = 24  # ticks; two for a page that is sent and answered
-_FURTHEST_WITH_ITS_SITE = 2  # steps of the law; a page waits no longer that is not alone
-_NOT_WITH_ITS_SITE = 0.05  # so unlikely is it that a page is refused so often with its site
-_ALONE = 2  # pages that are refused again without a good answer between
+_BY_CHANCE = 0.05  # so likely is it, at most, that what is to blame is refused by chance
 _COUNTED = 16  # refused pages of a section; so many prove it
 
 
@@ -141,10 +136,8 @@ class Sections:
         "_aside",
         "_good",
         "_law",
-        "_new_since_good",
         "_refused",
         "_sections",
-        "_since_good",
         "_urls",
         "good_at",
     )
@@ -154,8 +147,6 @@ class Sections:
         self._urls: OrderedDict[bytes, RefusedUrl] = OrderedDict()
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self._aside: dict[str, Section] = {}
-        self._new_since_good: set[bytes] = set()
-        self._since_good: set[bytes] = set()
         self._good, self._refused = good, 0
         self.good_at = -1
         """When that was sent which the site answered well and was sent last, in ticks."""
@@ -248,8 +239,6 @@ class Sections:
     def answered(self, flight: Flight, fingerprint: bytes, now: float) -> list[Section]:
         """Note a good answer; return the sections that are no longer set aside."""
         self._good += 1
-        self._new_since_good.clear()
-        self._since_good.clear()
         self._urls.pop(fingerprint, None)
         ended = []
         for path in sections_of(flight.request.url, flight.request.method):
@@ -317,22 +306,11 @@ class Sections:
         if section is not None:
             return Blame.SECTION
         self._suspect(flight, fingerprint)
-        is_well = self.good_at > one.first_sent and flight.tick - self.good_at <= _RECENTLY
-        self._since_good.add(fingerprint)
-        if one.times == 1:
-            self._new_since_good.add(fingerprint)
-        one.is_alone = (
-            one.times > 1
-            and self._share ** (one.times - 1) <= _NOT_WITH_ITS_SITE
-            and is_well
-            and self._new_since_good <= {fingerprint}
-            and len(self._since_good) <= _ALONE
-        )
+        is_well = self.good_at > one.first_sent
+        one.is_alone = one.times > 1 and self._share ** (one.times - 1) <= _BY_CHANCE and is_well
         one.may_go_at = 0.0
         if one.times > 1:
-            step = one.times - 2  # the first refusal was its site's business
-            if not one.is_alone:
-                step = min(step, _FURTHEST_WITH_ITS_SITE)
+            step = one.times - 2 if one.is_alone else 0  # the first one was its site's business
             one.may_go_at = refusal.now + self._law.pause(step, refusal)
         self._refused += not one.is_alone
         return Blame.PAGE if one.is_alone else Blame.SITE
@@ -370,8 +348,6 @@ class Sections:
     def forget(self, fingerprint: bytes) -> None:
         """Forget how often the site refused this request: it is tried no more."""
         self._urls.pop(fingerprint, None)
-        self._new_since_good.discard(fingerprint)
-        self._since_good.discard(fingerprint)
 
     @property
     def _share(self) -> float:
@@ -383,9 +359,7 @@ class Sections:
         if one is None:
             one = self._urls[fingerprint] = RefusedUrl(tick)
             if len(self._urls) > MOST_REFUSED_URLS:
-                forgotten, _ = self._urls.popitem(last=False)
-                self._new_since_good.discard(forgotten)
-                self._since_good.discard(forgotten)
+                self._urls.popitem(last=False)
         one.times += 1
         return one
 
@@ -405,7 +379,7 @@ class Sections:
         return (
             pages >= _SUSPICIOUS
             and self.good_at > section.refused_at
-            and max(share, _LEAST_SHARE) ** pages <= _NOT_BY_CHANCE
+            and share**pages <= _BY_CHANCE
         )
 
     def _forget_one(self) -> bool:

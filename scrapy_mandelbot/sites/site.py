@@ -203,9 +203,9 @@ class SiteState:
     def sent(self, flight: Flight, now: float) -> None:
         """Note that a request leaves for the site."""
         flight.is_sent = True
+        flight.sent_at = now
         if not flight.is_from_queue:
             self.ticks = flight.tick = self.ticks + 1
-            flight.sent_at = now
         self.turns.sent(now)
 
     def ended(self, flight: Flight, now: float) -> bool:
@@ -270,7 +270,7 @@ class SiteState:
         for section in suspects:
             self.routes.disregard(section.refused.values())
             self.sections.put_aside(section, Refusal(now, "its pages alone are refused"))
-        news = self.routes.answered(flight, now, self.ticks)
+        news = self.routes.answered(flight, now)
         if news is None and (ended or suspects):
             news = News.SECTION_RESUMED if ended else News.SECTION_PAUSED
         if self.routes.is_faded(now) and not self.sections.has_any_aside:  # well for long

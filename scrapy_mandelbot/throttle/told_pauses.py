@@ -160,7 +160,7 @@ class Reports:
             where=in_words(site.name, route),
             limit=rate_in_words(recovery.rate),
             waiting=waiting,
-            time=_time_in_words(waiting / recovery.rate),
+            time=time_in_words(waiting / recovery.rate),
         )
 
     def of_section(self, event: Event, site: CrawledSite, section: Section) -> None:
@@ -241,7 +241,8 @@ def rate_in_words(rate: float) -> str:
     return f"{rate * 3600:.0f} requests an hour"
 
 
-def _time_in_words(seconds: float) -> str:
+def time_in_words(seconds: float) -> str:
+    """Return seconds in a unit of which there are several."""
     for unit, name in ((3600, "hours"), (60, "minutes")):
         if seconds >= _SEVERAL * unit:
             return f"{seconds / unit:.0f} {name}"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 
 import pytest
 from redis_server import NEEDS_REDIS
+from scrapy import Request
 from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
 from scrapy_mandelbot.job.job_file import JobLock
 from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.requests import RequestForm
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -126,16 +129,22 @@ def test_what_cannot_be_had_is_said_in_a_line(robots, folder, tmp_path):
     assert (run.returncode, b"it is: scrapy robots job" in run.stderr) == (2, True)
 
 
-def test_the_page_names_all_of_the_json(robots, folder):
+@NEEDS_REDIS
+def test_the_page_names_all_of_the_json(robots, folder, redis_server):
     """Every field, and no other."""
+    worker = Worker(redis_server.url, name="shops")
     job = SqliteJob(folder / "job.sqlite")
     job.push("https://a.example a.example /shop/", PLACE, b"")
     job.commit()
     job.close()
     reports = [
         json.loads(robots("job", str(folder), *what, "--format", "json").stdout)
-        for what in ([], ["requeue"])
+        for what in ([], ["requeue"], ["--export"])
     ]
+    shared = f"{redis_server.url}#shops"
+    reports.append(json.loads(robots("job", shared, "--format", "json").stdout))
+    worker.leave()
+    reports[2]["requests"] = []  # the page tells of these as of lines
     assert set().union(*map(fields_of, reports)) - EVERY == told_of("job")
 
 
@@ -149,11 +158,52 @@ def test_a_job_on_redis_is_told_as_one_in_a_file(robots, redis_server):
     worker.exchange(take=1)
     run = robots("job", f"{redis_server.url}#shops")
     assert run.returncode == 0, run.stderr
-    first, _, _, a, b = run.stdout.decode().splitlines()
+    first, _, _, a, b, its = run.stdout.decode().splitlines()
     assert first == "1 request of 2 sites wait, 3 are in flight (a run has it)"
     assert a.split() == ["0", "3", "https://a.example"]
     assert b.split() == ["1", "0", "https://b.example"]
+    assert its.startswith("worker 1: 1 site, its lease ends in ")
+    told = json.loads(robots("job", f"{redis_server.url}#shops", "--format", "json").stdout)
+    ((one,),) = [told["workers"]]
+    assert (one["worker"], one["sites"]) == (worker.worker, 1)
+    worker.rest("https://a.example", b'[["", 9e9, "503", 2]]', "1000")
+    worker.refuse(worker.claim("https://a.example").number, "no such method")
+    worker.exchange()
+    told = json.loads(robots("job", f"{redis_server.url}#shops", "--format", "json").stdout)
+    assert told["set_aside"] == {"no such method": 1}
+    assert [one["reason"] for one in told["sites"]] == ["503", None]
+    run = robots("job", f"{redis_server.url}#shops", "requeue", "https://a.example")
+    assert run.stdout == b"https://a.example is asked again by the next run\n"
+    assert robots("job", f"{redis_server.url}#shops", "requeue").returncode == 1
     worker.close()
-    assert robots("job", f"{redis_server.url}#other").returncode == 0
+    run = robots("job", f"{redis_server.url}#other")
+    assert (run.returncode, b"there is no job 'other' there" in run.stderr) == (2, True)
     assert b"redis://" in robots("job", redis_server.url).stderr
     assert robots("job", "redis://127.0.0.1:1/0#shops").returncode == 2
+
+
+@NEEDS_REDIS
+def test_requests_are_exported_as_json_lines(robots, tmp_path, redis_server):
+    """Of a file and of Redis alike; none of their code is run, and what is none is counted."""
+    page = Request("https://a.example/1", priority=3, meta={"depth": 2, "seen": Counter()})
+    bodies = [RequestForm(None).write(page), b"no pickle"]
+    file, worker = SqliteJob(tmp_path / "job.sqlite"), Worker(redis_server.url, name="shops")
+    for job in (file, worker):
+        for body in bodies:
+            job.push("https://a.example", PLACE, body)
+    file.commit()
+    file.close()
+    worker.exchange()
+    worker.leave()
+    for where in (str(tmp_path), f"{redis_server.url}#shops"):
+        run = robots("job", where, "--export")
+        assert (run.returncode, b"1 request cannot be read" in run.stderr) == (1, True)
+        assert json.loads(run.stdout) == {
+            "site": "https://a.example",
+            "url": "https://a.example/1",
+            "method": "GET",
+            "priority": 3,
+            "callback": None,
+            "depth": 2,
+        }
+        assert robots("job", where, "requeue", "--export").returncode == 2

@@ -171,8 +171,26 @@ async def test_a_5xx_of_a_site_that_knows_404_means_what_it_says(webs, kept):
     )
     assert result.items == []
     assert web.asked("/robots.txt") == 5
-    assert web.asked(IMPOSSIBLE_PATH, 404) == 3
+    assert web.asked(IMPOSSIBLE_PATH, 404) == 1, "once a day"
+    assert result.stats["mandelbot/robots/tested"] == 1
+    assert len(result.logged(f"Asking {web.url} for / and /robots-test-for-404-")) == 1
     assert result.stats["mandelbot/pause/given_up"] == 1
+    again = await crawl(
+        LinksSpider, {**kept, "MANDELBOT_PAUSE_TRIES": 4}, start_urls=[web.url + "/"]
+    )
+    assert web.asked(IMPOSSIBLE_PATH) == 1, "of the next run, too"
+    assert "mandelbot/robots/tested" not in again.stats
+
+
+@ensureDeferred
+async def test_a_server_that_names_a_time_is_not_tested(webs, kept):
+    """It means what it says, and is asked nothing before."""
+    web = site(webs)
+    web.pages["/robots.txt"] = Answer(b"oops", 503, {"Retry-After": "2"})
+    tries = {**kept, "MANDELBOT_PAUSE_TRIES": 4}
+    result = await crawl(LinksSpider, tries, start_urls=[web.url + "/"])
+    assert web.asked("/") == web.asked(IMPOSSIBLE_PATH) == 0
+    assert "mandelbot/robots/tested" not in result.stats
 
 
 @ensureDeferred

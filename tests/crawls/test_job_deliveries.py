@@ -10,6 +10,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from redis_server import NEEDS_REDIS
 
 from scrapy_mandelbot.job.commits import ASIDE, DEATHS, FEW, Deliveries
 from scrapy_mandelbot.job.job_store import Place
@@ -40,6 +41,7 @@ process = CrawlerProcess({
     "ROBOTSTXT_OBEY": False, "MANDELBOT_PRIVATE_HOSTS": True, "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)", "DOWNLOAD_DELAY": 0,
     "CONCURRENT_REQUESTS": int(sys.argv[3]),
+    **({"MANDELBOT_JOB": sys.argv[4], "MANDELBOT_JOB_LEASE": 2} if sys.argv[4:] else {}),
 })
 process.crawl(KilledSpider)
 process.start()
@@ -104,6 +106,42 @@ def test_a_page_that_kills_is_set_aside_after_three_deaths(pages, tmp_path, at_o
     assert asked["/7"] == 3
     assert robots("requeue").returncode == 0
     assert run().returncode != 0
+    assert asked["/7"] == 4
+
+
+@NEEDS_REDIS
+def test_a_page_kills_three_workers_at_most(pages, tmp_path, redis_server):
+    """The others have the rest, the log and the command say so, and requeue brings it back."""
+    url, asked = pages
+    script = tmp_path / "killed.py"
+    script.write_text(SPIDER)
+    command = [sys.executable, str(script), url, str(PAGES), "4", redis_server.url]
+
+    def start():
+        return subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+
+    def robots(*arguments):
+        job = f"{redis_server.url}#killed"
+        command = [sys.executable, "-m", "scrapy", "robots", "job", job, *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    workers = [start() for _ in range(5)]
+    logs = [worker.communicate(timeout=120)[1] for worker in workers]
+    assert sorted(worker.returncode for worker in workers) == [-9, -9, -9, 0, 0]
+    assert asked["/7"] == 3
+    done = (tmp_path / "done.txt").read_text().split()
+    assert {one.rpartition("/")[2] for one in done} == {*map(str, range(PAGES))} - {"7"}
+    log = "".join(logs)
+    assert log.count("is set aside: 3 workers have died with it") == 1
+    assert f"{url}/7" in log
+
+    told = json.loads(robots("--format", "json").stdout)
+    assert told["set_aside"] == {"3 workers have died with it": 1}
+    assert (told["waiting"], told["in_flight"], told["workers"]) == (0, 0, [])
+    assert robots("requeue").returncode == 0
+    worker = start()
+    worker.communicate(timeout=120)
+    assert worker.returncode == -9
     assert asked["/7"] == 4
 
 

@@ -299,21 +299,93 @@ async def test_a_redis_that_has_lost_the_job_ends_the_crawl(webs, settings, redi
 
 
 @ensureDeferred
-async def test_a_request_that_cannot_be_read_is_put_aside(webs, settings, redis_server):
-    """It is in the job under a name of its own; the crawl ends, and does not try it for ever."""
+async def test_requests_that_nobody_can_read_are_set_aside(webs, settings, redis_server):
+    """With the reason, one error and a number; the crawl ends, not as finished."""
     web = tree(webs)
     worker = Worker(redis_server.url, name="links")
-    number = worker.push(web.url, Place(0, 0, is_last_first=True), b"no pickle")
+    for _ in range(30):
+        worker.push(web.url, Place(0, 0, is_last_first=True), b"no pickle")
     worker.exchange()
     worker.leave()
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
-    assert result.stats["finish_reason"] == "finished"
+    assert result.stats["finish_reason"] == "job_set_aside"
     assert set(result.urls()) == {web.url + path for path in web.pages}
-    assert result.stats["mandelbot/job/unreadable"] == 1
-    with Redis.from_url(redis_server.url) as redis:
-        assert redis.hgetall("mandelbot:{links}:state") == {
-            f"unreadable/{number}".encode(): b"no pickle"
-        }
+    assert result.stats["mandelbot/job/unreadable"] == 30
+    assert len(result.logged("A request of ")) == 1
+    assert len(result.logged("30 requests of the job could not be made again")) == 1
+    worker = Worker(redis_server.url, name="links")
+    ((why, count),) = worker.server.aside()[web.url].items()
+    assert (why[:17], count) == ("it cannot be read", 30)
+    worker.leave()
+
+
+class Versioned(scrapy.Spider):
+    """Has pages that list pages, each with a callback that its version alone has."""
+
+    name = "versioned"
+
+    def __init__(self, url, version, **kwargs):
+        super().__init__(**kwargs)
+        self.url, self.version, self.called = url, version, []
+
+    async def start(self):
+        for number in range(6):
+            url = f"{self.url}/{self.version}/{number}"
+            yield scrapy.Request(url, getattr(self, f"list_{self.version}"), dont_filter=True)
+
+    def lists(self, response):
+        """Ask for pages."""
+        self.called.append(response.url)
+        callback = getattr(self, f"parse_{self.version}")
+        for number in range(19):
+            yield response.follow(f"{response.url}/{number}", callback)
+
+    def parses(self, response):
+        """Note a page."""
+        self.called.append(response.url)
+
+
+class OldVersion(Versioned):
+    """Before the deployment."""
+
+    list_old, parse_old = Versioned.lists, Versioned.parses
+
+
+class NewVersion(Versioned):
+    """After it."""
+
+    list_new, parse_new = Versioned.lists, Versioned.parses
+
+
+@ensureDeferred
+async def test_two_versions_of_a_spider_crawl_all_in_one_job(webs, settings):
+    """What one of them cannot read goes to the other, and both finish."""
+    web = webs("127.0.0.1")
+    paths = [f"/{version}/{n}" for version in ("old", "new") for n in range(6)]
+    paths += [f"{path}/{n}" for path in paths for n in range(19)]
+    web.pages |= {path: html() for path in paths}
+    settings = {**settings, "CONCURRENT_REQUESTS": 4}
+    old, new = await together(
+        crawl(OldVersion, settings, url=web.url, version="old"),
+        crawl(NewVersion, settings, url=web.url, version="new"),
+    )
+    assert len(paths) == 240
+    assert [one.stats["finish_reason"] for one in (old, new)] == ["finished", "finished"]
+    assert sorted(old.spider.called + new.spider.called) == sorted(web.url + one for one in paths)
+
+
+@ensureDeferred
+async def test_a_spider_of_another_project_is_refused(webs, settings):
+    """Where it has the same name; the job that is there loses nothing."""
+    web = tree(webs)
+    settings = {**settings, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 2}
+    first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    other = type("LinksSpider", (LinksSpider,), {"__module__": "books.spiders"})
+    with pytest.raises(JobError, match="MANDELBOT_JOB_OPTIONS"):
+        await crawl(other, settings, start_urls=[web.url + "/"])
+    result = await crawl(LinksSpider, {**settings, "CLOSESPIDER_PAGECOUNT": 0}, start_urls=[])
+    assert result.stats["finish_reason"] == "finished"
+    assert {*first.urls(), *result.urls()} == {web.url + path for path in web.pages}
 
 
 def test_the_shell_takes_no_sites(settings):

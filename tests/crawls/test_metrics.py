@@ -41,7 +41,7 @@ class Scraping(LinksSpider):
             text = answer.read().decode()
         self.scraped.append(
             {
-                (sample.name, *sorted(sample.labels.items())): sample.value
+                (sample.name, frozenset(sample.labels.items())): sample.value
                 for family in text_string_to_metric_families(text)
                 for sample in family.samples
             }
@@ -56,19 +56,32 @@ async def test_prometheus_scrapes_a_paused_crawl(webs):
 
     result = await crawl(Scraping, {"MANDELBOT_METRICS": "127.0.0.1:0"}, start_urls=[web.url + "/"])
 
-    paused = result.crawler.spider.scraped[0]
-    spider, of_site = ("spider", "links"), ("site", web.url)
-    assert paused["mandelbot_sites", spider, ("state", "paused")] == 1
-    assert paused["mandelbot_requests_waiting", of_site, spider] == 16
-    assert paused["mandelbot_pages_total", of_site, spider] == 5
+    paused, resumed = result.crawler.spider.scraped[0], result.crawler.spider.scraped[-1]
+    address, port = web.url.removeprefix("http://").split(":")
+    of_site = {"server_address": address, "server_port": port, "url_scheme": "http"}
+    of_site["site"] = web.url
+
+    def value(name, scraped=paused, **labels):
+        key = f"mandelbot_{name}", frozenset({"spider": "links", **labels}.items())
+        return scraped.get(key)
+
+    assert value("sites", state="paused") == 1
+    assert value("requests_waiting", **of_site) == 16
+    assert value("pages_total", **of_site) == 5
     refused = sum(hit.status == 503 for hit in web.hits)
-    key = "mandelbot_refusals_total", of_site, spider, ("status", "503")
-    assert 1 <= paused[key] <= refused
-    assert paused["mandelbot_pauses_total", of_site, spider] == 1
-    assert 3 <= paused["mandelbot_pause_time_seconds_total", of_site, spider] <= 8
-    answers = "mandelbot_robots_txt_answers_total", ("case", "rules"), spider
-    assert paused[answers] == 1
-    assert paused["mandelbot_gap_seconds", ("quantile", "0"), of_site, spider] >= 0
+    status = {"status": "503", "http_response_status_code": "503"}
+    assert 1 <= value("refusals_total", **of_site, **status) <= refused
+    assert value("pauses_total", **of_site) == 1
+    assert 3 <= value("pause_time_seconds_total", **of_site) <= 8
+    assert value("robots_txt_answers_total", case="rules") == 1
+    assert value("job_not_saved_total") == 0
+    assert value("gap_seconds", quantile="0", **of_site) >= 0
+    before_its_label = {"server_address": "_OTHER", "site": "other"}
+    before_its_label |= {"server_port": "", "url_scheme": ""}
+    assert value("request_interval_seconds_count", resumed, **before_its_label) >= 4
+    assert value("pause_duration_seconds_count", **of_site) is None
+    assert value("pause_duration_seconds_bucket", resumed, le="10.0", **of_site) == 0
+    assert value("pause_duration_seconds_bucket", resumed, le="60.0", **of_site) == 1
     assert metrics.at_addresses == {}, "it is served no longer than the crawl takes"
     (line,) = result.logged("Metrics for Prometheus are at http://127.0.0.1:")
     assert line.endswith("/metrics")
@@ -99,7 +112,7 @@ async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader], shutdown_on_exit=False)
     monkeypatch.setattr("opentelemetry.metrics.get_meter", provider.get_meter)
-    monkeypatch.setattr(metrics, "_at_addresses", {})
+    monkeypatch.setattr(metrics, "at_addresses", {})
     web = site(webs, 3)
     for _ in range(2):
         await crawl(LinksSpider, {"MANDELBOT_METRICS": True}, start_urls=[web.url + "/"])

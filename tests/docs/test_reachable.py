@@ -54,9 +54,10 @@ Another part
    :members: parse
 """
 OTHER = "Refusals\n========\n\nA site that answers 503 is paused.\n"
-SIZES = (
-    "return [...document.querySelectorAll('.toc-tree a')].map((a) => a.getClientRects()[0].height)"
-)
+SIZES = """
+const shown = [...document.querySelectorAll('.toc-tree a')].filter((a) => a.checkVisibility());
+return shown.map((a) => a.getBoundingClientRect().height);
+"""
 FOUND = "return [...document.querySelectorAll('ul.search > li > a')].map((a) => a.textContent)"
 
 

@@ -12,10 +12,13 @@ from scrapy.settings import Settings
 
 import scrapy_mandelbot
 from scrapy_mandelbot import signals
+from scrapy_mandelbot.addon import COMPONENTS
 from scrapy_mandelbot.config import OPTIONS, Config, setting_defaults
 from scrapy_mandelbot.events import EVENTS
 from scrapy_mandelbot.hooks import HOOKS
+from scrapy_mandelbot.report.summary import HEADER
 from scrapy_mandelbot.robots import outcome
+from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES
 
 MODULES = {path: path.read_text() for path in (ROOT / "scrapy_mandelbot").rglob("*.py")}
 PACKAGE = "\n".join(MODULES.values())
@@ -95,6 +98,31 @@ def test_every_hook_and_signal_is_in_the_table():
     assert not of_others, "what the table of events sends is sent nowhere else"
 
 
+def test_every_column_of_the_last_table_is_told():
+    """What a crawl ends with is explained, column by column, in its order."""
+    table = page("status").partition("column          counts\n")[2].partition("\n\n")[0]
+    assert re.findall("^``([A-Z]+)``", table, flags=re.MULTILINE) == list(HEADER[1:])
+
+
+SOME_STATUSES = re.compile(r"(?:[45]\d\d(?:, | or | and ))+[45]\d\d")
+
+
+def test_the_statuses_that_pause_a_site_are_told_as_they_are():
+    """Wherever the first of them stands with others, in words or in a list, it is with all."""
+    first, *_ = PAUSE_STATUSES
+    told = {
+        (path.name, said): {int(one) for one in re.findall(r"\d{3}", said)}
+        for path in [ROOT / "README.rst", *(ROOT / "docs").glob("*.rst")]
+        for said in SOME_STATUSES.findall(path.read_text())
+        if str(first) in said and (path.name, said) not in OTHER_STATUSES
+    }
+    assert len(told) >= 8
+    assert {where: those for where, those in told.items() if those != {*PAUSE_STATUSES}} == {}
+
+
+OTHER_STATUSES = {("settings.rst", "503, 429, 529")}  # the example of what one may set
+
+
 def test_every_meta_key_is_in_the_table():
     """A meta key that the package reads or sets is in docs/meta.rst, or is Scrapy's own."""
     read = set(re.findall(r'meta(?:\.get\(\s*|=\{)"([a-z_]+)"', PACKAGE))
@@ -126,3 +154,18 @@ def test_every_public_name_is_in_the_reference():
     """What can be imported from the package is in docs/api.rst."""
     told = re.findall(r"^\.\. auto\w+:: (\w+)$", page("api"), flags=re.MULTILINE)
     assert set(told) == set(scrapy_mandelbot.__all__) - {"__version__"}
+
+
+def test_what_the_addon_sets_is_told():
+    """Each setting that it sets, each component, and its order."""
+    told = page("settings").partition("\nWhat the add-on sets\n")[2]
+    source = (ROOT / "scrapy_mandelbot" / "addon.py").read_text("utf-8")
+    written = set(re.findall(r'settings\.set\(\s*"([A-Z_]+)"', source))
+    written |= {one.setting for one in COMPONENTS}
+    listed = set(names(told, "[A-Z_]+"))
+    assert listed == {"SCHEDULER_PRIORITY_QUEUE"} | {one for one in written if "INNER" not in one}
+    assert all(f"``{one}``" in told for one in written)
+    for one in COMPONENTS:
+        name = one.name.rpartition(".")[2]
+        order = f" ({one.order})" if one.order >= 0 and one.setting != "EXTENSIONS" else ""
+        assert f"``{name}``{order}" in " ".join(told.split()), name

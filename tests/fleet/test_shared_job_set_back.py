@@ -129,7 +129,6 @@ def test_what_no_request_gave_is_said_again(worker, now):
     past = now()
     one.push_child(SITE, LIFO, b"start 2", 2, START)
     one.push_new(SITE, LIFO, b"start 3", 3, START)
-    one.put_state("unreadable/1", b"what")
     one.exchange()
     one.push(SITE, LIFO, b"fed 2")
     one.exchange()
@@ -141,7 +140,6 @@ def test_what_no_request_gave_is_said_again(worker, now):
     one.exchange()
     given = [b"fed 1", b"fed 2", b"fed 3", b"start 1", b"start 2", b"start 3"]
     assert sorted(bodies(one)) == given
-    assert one.server.states() == {"unreadable/1": b"what"}
 
 
 def test_an_exchange_of_which_no_answer_came_is_done_once(worker, now):

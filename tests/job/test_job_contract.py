@@ -34,6 +34,11 @@ def committing(job: SqliteJob) -> SqliteJob:
     return job
 
 
+IN_FILES = pytest.mark.parametrize(
+    "job", ["memory", "sqlite, uncommitted", "sqlite, committed"], indirect=True
+)
+
+
 @pytest.fixture(
     params=[
         "memory",
@@ -157,6 +162,7 @@ def test_fingerprints_are_seen_once_they_are_noted(job):
     assert not job.has_seen(2)
 
 
+@IN_FILES
 def test_state_is_kept_by_name(job):
     """The newer in place of the older; None takes it away."""
     assert job.get_state("feeds") is None
@@ -169,6 +175,7 @@ def test_state_is_kept_by_name(job):
     assert job.get_state("feeds") is None
 
 
+@IN_FILES
 def test_states_are_found_by_how_their_names_begin(job):
     """Whether they are committed or not; those that were taken away are not among them."""
     for name in ("site/a", "site/b", "site/c", "site", "sites", "t"):

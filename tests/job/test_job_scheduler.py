@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from engine_slot import EngineSlot
-from scrapy import Request
+from scrapy import FormRequest, Request
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm
 
 PAGE = "https://example.com/page"
 
@@ -57,3 +60,28 @@ def test_a_new_request_like_one_that_was_refused_has_its_turn(crawler, scheduler
             scheduler.finish_request(request)
     assert sorted(urls) == ["https://example.com/other", PAGE]
     assert not scheduler.has_pending_requests()
+
+
+class Named:
+    """What a project may have in meta."""
+
+
+def test_plain_requests_need_no_class():
+    """They are the same either way; others are refused when they are written, and when read."""
+    plain, any_ = RequestForm(None, pickles=False), RequestForm(None)
+    page = FormRequest(
+        "https://example.com/é", formdata={"q": "1"}, headers={"A": ["1", "2"]},
+        meta={"depth": 2, "seen": {1, 2}, "pair": (None, 1.5)}, cb_kwargs={"n": [b"\xff"]},
+    )  # fmt: skip
+    for write, read in ((plain, plain), (any_, plain), (plain, any_)):
+        again = read.read(write.write(page))
+        assert type(again) is FormRequest
+        assert again.to_dict() == page.to_dict()
+    for value in (Named(), Named, print):
+        other = Request("https://example.com", meta={"value": value})
+        with pytest.raises(CannotWriteError, match="pickle"):
+            plain.write(other)
+        with pytest.raises(pickle.UnpicklingError, match="is not plain"):
+            plain.read(any_.write(other))
+    with pytest.raises(ValueError, match=r"os\.path is not plain"):
+        plain.read(pickle.dumps({"url": "https://example.com", "_class": "os.path"}))

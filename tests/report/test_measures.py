@@ -14,7 +14,9 @@ from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import RobotsRecord
 from scrapy_mandelbot.report.site_record import PauseRecord
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
+from scrapy_mandelbot.sites.flight import End
 
+SERVER = {"server.address": "example.com", "server.port": 443, "url.scheme": "https"}
 NOTHING = CrawlStatus(moment(NOW), ())
 
 
@@ -44,9 +46,59 @@ def test_a_site_has_its_own_label(record):
     found = measure(record, NOTHING, Labels(), NOW)
     assert values(found, "mandelbot.pages") == {"https://example.com": 7, OTHERS: 0}
     (refusals, others) = found["mandelbot.refusals"]
-    assert refusals.labels == {"site": "https://example.com", "status": "503"}
+    assert refusals.labels == {
+        **SERVER,
+        "http.response.status_code": 503,
+        "site": "https://example.com",
+        "status": "503",
+    }
+    assert others.labels["server.address"] == "_OTHER"
     assert (refusals.value, others.value) == (1, 0)
     assert values(found, "mandelbot.robots_txt.answers", "case") == {"rules": 1}
+
+
+@pytest.mark.parametrize(
+    ("site", "address", "port", "scheme"),
+    [
+        ("https://example.com", "example.com", 443, "https"),
+        ("http://example.com", "example.com", 80, "http"),
+        ("http://127.0.0.1:8080", "127.0.0.1", 8080, "http"),
+        ("https://[::1]:8443", "::1", 8443, "https"),
+        ("http://example.com:port", "example.com", 0, "http"),
+        ("http://example.com:99999", "example.com", 0, "http"),
+    ],
+)
+def test_a_site_is_named_by_the_semantic_conventions(site, address, port, scheme):
+    """server.address, server.port, url.scheme; and by its old name."""
+    labels = Labels(before={site: {}}).of(site)
+    assert labels == {
+        "server.address": address,
+        "server.port": port,
+        "site": site,
+        "url.scheme": scheme,
+    }
+
+
+def test_what_is_no_status_is_an_error_type(record):
+    """A failure has no status code."""
+    record.of("https://example.com", NOW).refusal("timeout", NOW, None)
+    found = measure(record, NOTHING, Labels(), NOW)
+    assert found["mandelbot.refusals"][0].labels == {
+        **SERVER,
+        "error.type": "timeout",
+        "site": "https://example.com",
+        "status": "timeout",
+    }
+
+
+def test_lost_requests_are_counted(record):
+    """Those that a patient visitor could have had; others are not."""
+    site = record.of("https://example.com", NOW)
+    site.pages = 1
+    site.count(End.NETWORK, 2)
+    site.count(End.FORBIDDEN)
+    found = measure(record, NOTHING, Labels(), NOW)
+    assert values(found, "mandelbot.requests.lost") == {site.site: 2, OTHERS: 0}
 
 
 def test_counters_never_go_back_and_labels_stay_few(record):
@@ -131,9 +183,7 @@ def test_labels_are_kept_free_for_trouble(record):
     late = record.of("https://late.example", NOW + 9)
     late.refusal("503", NOW + 9, None)
     found = measure(record, NOTHING, labels, NOW + 10)
-    assert {"site": late.site, "status": "503"} in [
-        one.labels for one in found["mandelbot.refusals"]
-    ]
+    assert late.site in values(found, "mandelbot.refusals")
 
 
 def test_what_waits_is_measured_by_state_and_site(record):

@@ -8,11 +8,13 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from scrapy import Request
 
-from scrapy_mandelbot.report.status import Reason, Why, details_of, held
+from scrapy_mandelbot.report.status import Reason, Why, details_of, held, limit_in_words
+from scrapy_mandelbot.report.survey import Standing
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
+from scrapy_mandelbot.sites.recovery import Mode
 from scrapy_mandelbot.sites.site import SiteState
 
 SITE = "https://example.com"
@@ -78,6 +80,24 @@ def test_recovering(site):
     assert found.reason is Reason.RECOVERING
     assert NOW + 61 < found.until < NOW + 72
     assert "requests a second" in found.details
+
+
+@pytest.mark.parametrize(
+    ("mode", "waiting", "words"),
+    [
+        (Mode.RAMP, 140, ""),
+        (Mode.SLOW, 140, "a limit of about 30 requests a minute: about 5 minutes"),
+        (Mode.LIMIT, 0, "a limit of about 30 requests a minute"),
+    ],
+)
+def test_a_limit_is_told_with_the_time_that_what_waits_takes(site, mode, waiting, words):
+    """Of a site that counts what it is asked; of others the rate says little."""
+    assert limit_in_words(site, waiting) == ""
+    refuse(site)
+    recovery = site.routes.pause().recovery
+    recovery.mode, recovery.rate = mode, 0.5
+    assert limit_in_words(site, waiting) == words
+    assert Standing(site, "", held(site, NOW), waiting, 0).details.startswith(words or "503")
 
 
 def test_all_proxies_are_paused(site):

@@ -24,5 +24,10 @@ def test_every_column_is_explained():
 
 def test_every_metric_is_listed():
     """With its kind."""
-    rows = re.findall(r"^``(mandelbot\.[a-z_.]+)`` +(counter|gauge) ", PAGE, re.MULTILINE)
-    assert rows == [(metric.name, metric.kind) for metric in METRICS]
+    rows = re.findall(
+        r"^``(mandelbot\.[a-z_.]+)`` +(Counter|UpDownCounter|Histogram|Gauge) ", PAGE, re.MULTILINE
+    )
+    kinds = {"up-down": "UpDownCounter"}
+    assert rows == [
+        (metric.name, kinds.get(metric.kind, metric.kind.capitalize())) for metric in METRICS
+    ]

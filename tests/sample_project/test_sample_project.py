@@ -83,7 +83,7 @@ def table_of(run):
 def test_demo_logs_a_table_of_its_sites(demo):
     """A line per site: pages, forbidden URLs, refusals, pauses, their seconds, sitemaps, tags."""
     header, shop, *others = table_of(demo)
-    names = "SITE PAGES FORBIDDEN REFUSED PAUSES SECONDS SITEMAPS TAGGED"
+    names = "SITE PAGES FORBIDDEN REFUSED PAUSES SECONDS PACE KEPT SITEMAPS TAGGED"
     assert header == names.split()
     assert shop[0].startswith("http://127.0.0.2"), "the one in trouble stands first"
     _, pages, forbidden, refused, pauses, seconds, *rest = shop
@@ -92,7 +92,7 @@ def test_demo_logs_a_table_of_its_sites(demo):
     assert 3 <= float(seconds) < 6
     assert [row[1:] for row in others] == [
         ["21", "1", "0", "0", "1", "0"],
-        ["10", "8", "0", "0", "1", "0"],
+        ["10", "8", "0", "0", "60.0", "not", "obeyed", "1", "0"],
     ]
 
 

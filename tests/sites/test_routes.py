@@ -58,7 +58,7 @@ def test_a_route_never_in_trouble_holds_nothing_back(routes):
     assert not routes.is_shut("")
     assert not routes.is_shut_for(by(A))
     assert routes.pause(A) is None
-    assert routes.answered(by(A), 5, 1) is None
+    assert routes.answered(by(A), 5) is None
     assert routes.is_plain
 
 
@@ -94,8 +94,8 @@ def test_one_probe_goes_by_each_route(routes):
     assert routes.due(A, 101) == inf
     assert not routes.is_shut_for(first)
     assert routes.is_shut_for(by(A, from_queue=True))
-    assert routes.answered(by(A), 102, 1) is None
-    assert routes.answered(first, 102, 1) is News.RESUMED
+    assert routes.answered(by(A), 102) is None
+    assert routes.answered(first, 102) is News.RESUMED
     assert set(routes.probes()) == {second}
     assert refuse(routes, second, 102) is News.PROLONGED
     assert routes.due(B, 102) == 105
@@ -135,7 +135,7 @@ def test_each_proxy_recovers_by_itself():
     routes = Routes(PauseLaw(first=1))
     routes.use(B)
     refuse(routes, by(A))
-    assert routes.answered(probe(routes, A, 101), 101, 1) is News.RESUMED
+    assert routes.answered(probe(routes, A, 101), 101) is News.RESUMED
     assert routes.due(A, 101) == pytest.approx(101.25)
     assert not routes.is_shut(A)
     assert routes.due(B, 101) == 101
@@ -145,7 +145,7 @@ def test_what_was_sent_before_a_pause_is_no_news_when_it_is_over(routes):
     """Neither a late refusal nor a late good answer; but a time that the server names is heard."""
     late, later = by(""), by("")
     refuse(routes, by(""))
-    assert routes.answered(probe(routes, "", 101), 101, tick=5) is News.RESUMED
+    assert routes.answered(probe(routes, "", 101), 101) is News.RESUMED
     assert refuse(routes, late, 101.5) is None
     assert routes.due("", 101.5) == 101.5
     assert refuse(routes, later, 101.6, retry_after=9.0) is News.PAUSED
@@ -162,7 +162,7 @@ def test_what_was_never_sent_is_sent_once_each_where_the_site_has_served(routes)
     assert routes.due("", 104) == 105
     once = probe(routes, "", 105)
     assert routes.due("", 105) == inf
-    assert routes.answered(once, 106, 9) is News.RESUMED
+    assert routes.answered(once, 106) is News.RESUMED
     assert routes.is_plain
 
 
@@ -201,7 +201,7 @@ def test_what_is_open_can_be_forgotten_but_that_there_are_proxies(routes):
     """A request without a proxy has to know which there are."""
     refuse(routes, by(""))
     assert not routes.is_plain
-    routes.answered(probe(routes, "", 101), 101, 1)
+    routes.answered(probe(routes, "", 101), 101)
     assert routes.is_plain
     routes.use(A)
     assert routes.has_proxies

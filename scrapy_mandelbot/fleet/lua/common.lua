@@ -20,7 +20,23 @@
 --   seen:N   set: fingerprints that end with these digits. Many small sets of numbers take a sixth
 --            of the memory of a large one, and no longer
 --   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops
---   state    hash: what is kept by name
+--
+-- Of requests with which workers have died, and of those that some worker cannot read:
+--   out:W    set: numbers of the requests that worker W has sent, and that are not settled
+--   deaths   hash: number -> in how many deaths it was out, and its priority; in its queue it stands at
+--            'inf', last
+--   tries:W  hash: number of such a one that worker W has -> how much of what it may have of these
+--   last     sorted set, as due: sites of which nothing else waits. They come after those in due
+--   r:WHO:SITE  sorted set, as q: requests that are set aside. WHO is '!', where workers have died with
+--            them, or the versions of the spider that cannot read them, with '+' between; meta has the
+--            version of worker W as knows:W
+--   refused  hash: site -> each WHO that it has, with a space behind
+--   why      hash: WHO:SITE -> why the last of them is set aside
+--   was      hash: number of a request that is claimed -> its WHO before
+--
+-- Which sites a script comes by is found out in it, so that their keys cannot be in KEYS:
+-- Dragonfly is to allow that, all others do.
+--!df flags=allow-undeclared-keys
 
 local job = KEYS[1]
 
@@ -40,23 +56,42 @@ local function number_of(member)
   return string.match(member, '^%d+', 18)
 end
 
-local function wait_for_worker(site, now)
-  local rest = tonumber(redis.call('HGET', key('rest'), site) or 0)
-  redis.call('ZADD', key('due'), math.max(now, rest), site)
+-- Return, of what a site has set aside, each WHO that a version is none of, and can try to read.
+local function readable(site, version)
+  local found = {}
+  for who in string.gmatch(redis.call('HGET', key('refused'), site) or '', '%S+') do
+    if who ~= '!' and not string.find(who, version, 1, true) then found[#found + 1] = who end
+  end
+  return found
 end
 
--- Have a site that a worker had wait for another one; what it had claimed waits in its old place.
-local function set_free(site, now)
+local function wait_for_worker(site, now)
+  local rest = tonumber(redis.call('HGET', key('rest'), site) or 0)
+  local first = redis.call('ZRANGE', key('q:' .. site), 0, 0, 'WITHSCORES')
+  local is_last = not first[2] or first[2] == 'inf'
+  redis.call('ZADD', key(is_last and 'last' or 'due'), math.max(now, rest), site)
+end
+
+-- Have a site that a worker had wait for another one; what it had claimed waits in its old place, and
+-- behind all others where a worker has died with it.
+local function set_free(site, now, worker, has_died)
   local claimed = redis.call('HGETALL', key('c:' .. site))
-  for i = 2, #claimed, 2 do
-    local priority, member = split(claimed[i])
-    redis.call('ZADD', key('q:' .. site), priority, member)
+  for i = 1, #claimed, 2 do
+    local number = claimed[i]
+    local priority, member = split(claimed[i + 1])
+    local deaths = redis.call('HGET', key('deaths'), number)
+    if has_died and redis.call('SISMEMBER', key('out:' .. worker), number) == 1 then
+      deaths = (tonumber(string.match(deaths or '', '^%d+')) or 0) + 1 .. ' ' .. priority
+      redis.call('HSET', key('deaths'), number, deaths)
+    end
+    redis.call('HDEL', key('tries:' .. worker), number)
+    redis.call('HDEL', key('was'), number)
+    redis.call('ZADD', key('q:' .. site), deaths and 'inf' or priority, member)
   end
   redis.call('DEL', key('c:' .. site))
   redis.call('HDEL', key('owner'), site)
-  if redis.call('EXISTS', key('q:' .. site)) == 1 then
-    wait_for_worker(site, now)
-  end
+  local is_waiting = redis.call('EXISTS', key('q:' .. site)) == 1
+  if is_waiting or #readable(site, '-') > 0 then wait_for_worker(site, now) end
 end
 
 -- A worker is none any more; what it had is set free little by little.
@@ -64,6 +99,7 @@ local function retire(worker)
   for _, set in ipairs({'idle', 'hungry'}) do redis.call('SREM', key(set), worker) end
   redis.call('ZREM', key('workers'), worker)
   redis.call('SADD', key('ended'), worker)
+  redis.call('HDEL', key('meta'), 'knows:' .. worker)
   local newest = tonumber(redis.call('HGET', key('meta'), 'workers') or 0)
   local forgotten = worker + 0 <= newest - 1000 and worker or worker - 1000
   if not redis.call('ZSCORE', key('workers'), forgotten) then
@@ -84,6 +120,9 @@ local function set_free_some(now, most)
   local ended = redis.call('SRANDMEMBER', key('ended'), 1)
   if not ended[1] then return end
   local sites = redis.call('SPOP', key('of:' .. ended[1]), most)
-  for _, site in ipairs(sites) do set_free(site, now) end
-  if #sites < most then redis.call('SREM', key('ended'), ended[1]) end
+  for _, site in ipairs(sites) do set_free(site, now, ended[1], true) end
+  if #sites < most then
+    redis.call('SREM', key('ended'), ended[1])
+    redis.call('DEL', key('out:' .. ended[1]), key('tries:' .. ended[1]))
+  end
 end

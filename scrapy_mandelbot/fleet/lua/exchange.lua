@@ -3,8 +3,8 @@
 -- ARGV: 1 number of the worker, and 2 its token; 3 number of this exchange, and 4 of the last one that is
 -- kept, as far as the worker knows; 5 milliseconds of a lease; 6 number of its run; 7 sites that it takes;
 -- 8 requests that it claims of a new site, 0: it renews its lease, and no more; 9 whether it is idle, 'close'
--- where it is not to wait for sites that are paused; 10 whether the server was away; then what it says,
--- each a word and its arguments.
+-- where it is not to wait for sites that are paused; 10 whether the server was away; 11 version of its
+-- spider; 12 deaths after which a request is set aside; then what it says, each a word and its arguments.
 --
 -- Returns: 'lost' and the number of its last exchange that is kept, -1: none is, where the lease of this
 --   worker has ended and another may have its sites, or where this is an older state of the job than the
@@ -17,10 +17,14 @@
 --   5 requests that were dropped, as they were seen; 6 as their parents have given them before;
 --   7 sites that it is to give back; 8 how many more it had better give back;
 --   9 number of the run, and 10 how the last one ended;
---   11 milliseconds until a site is due that waits, -1: none is; 12 sites that wait.
+--   11 milliseconds until a site is due that waits, -1: none is; 12 sites that wait;
+--   13 requests that are set aside as workers have died with them: site, why, the rest; flat.
 
 local me, lease = ARGV[1], tonumber(ARGV[5])
-local says_something, only_renews = #ARGV > 10, ARGV[8] == '0'
+local says_something, only_renews = #ARGV > 12, ARGV[8] == '0'
+local version, limit = ARGV[11], tonumber(ARGV[12])
+local FEW = 8  -- requests with which workers have died that one has at a time
+local LOOKED_AT = 100  -- sites of which nothing waits but such ones, or what others cannot read
 -- Where memory is full Redis refuses a script at its first write, if that is one that may need more,
 -- and does not break it off later. What takes memory is refused; leases are renewed all the same.
 if says_something then
@@ -44,6 +48,7 @@ end
 redis.call('ZADD', key('workers'), now + lease, me)
 set_free_some(now, 200)
 
+local is_marked = redis.call('EXISTS', key('deaths'), key('was'), key('tries:' .. me)) > 0
 local owners = {}  -- of sites that have come up in this script
 local function owner(site)
   if owners[site] == nil then owners[site] = redis.call('HGET', key('owner'), site) end
@@ -57,7 +62,10 @@ end
 local function mine() return redis.call('SCARD', key('of:' .. me)) end
 
 local function share(now)  -- of each worker, of the sites that one has or may have now
-  local sites = redis.call('HLEN', key('owner')) + redis.call('ZCOUNT', key('due'), '-inf', now)
+  local sites = redis.call('HLEN', key('owner'))
+  for _, name in ipairs({'due', 'last'}) do
+    sites = sites + redis.call('ZCOUNT', key(name), '-inf', now)
+  end
   return math.ceil(sites / redis.call('ZCARD', key('workers')))
 end
 
@@ -69,23 +77,120 @@ local function tell(site, priority, member)
   claimed[#claimed + 1] = member
 end
 
+local function deaths_of(member)
+  local deaths, priority = split(redis.call('HGET', key('deaths'), number_of(member)) or '0 0')
+  return tonumber(deaths), priority
+end
+
+-- Return how much of what it may have a worker takes with a request: all, where another death is the
+-- last one, so that it is alone; nil: it has too much.
+local function weight_of(deaths)
+  local weight = deaths + 1 < limit and 1 or FEW
+  local sum = weight
+  for _, one in ipairs(redis.call('HVALS', key('tries:' .. me))) do sum = sum + one end
+  return sum <= FEW and weight or nil
+end
+
+local aside = {}
+
+local function set_aside(site, priority, member, who, why)
+  redis.call('ZADD', key('r:' .. who .. ':' .. site), priority, member)
+  local all = redis.call('HGET', key('refused'), site) or ''
+  if not string.find(' ' .. all, ' ' .. who .. ' ', 1, true) then
+    redis.call('HSET', key('refused'), site, all .. who .. ' ')
+  end
+  redis.call('HSET', key('why'), who .. ':' .. site, why)
+end
+
+local function hand_over(site, priority, member, place)
+  redis.call('HSET', key('c:' .. site), number_of(member), priority .. ' ' .. member)
+  tell(site, place or priority, member)
+end
+
+local function try(site, member)  -- one with which workers have died
+  local deaths, priority = deaths_of(member)
+  local weight = weight_of(deaths)
+  if deaths >= limit then
+    local why = deaths .. ' workers have died with it'
+    set_aside(site, priority, member, '!', why)
+    redis.call('HDEL', key('deaths'), number_of(member))
+    for _, one in ipairs({site, why, member}) do aside[#aside + 1] = one end
+  elseif weight then
+    redis.call('HSET', key('tries:' .. me), number_of(member), weight)
+    hand_over(site, priority, member, 'inf')
+  else
+    redis.call('ZADD', key('q:' .. site), 'inf', member)
+  end
+end
+
 local function claim(site, most)
   local popped = redis.call('ZPOPMIN', key('q:' .. site), most)
   for i = 1, #popped, 2 do
-    local member, priority = popped[i], popped[i + 1]
-    redis.call('HSET', key('c:' .. site), number_of(member), priority .. ' ' .. member)
-    tell(site, priority, member)
+    if popped[i + 1] == 'inf' then
+      try(site, popped[i])
+    else
+      hand_over(site, popped[i + 1], popped[i])
+    end
+  end
+  local left = most - #popped / 2
+  for _, who in ipairs(left > 0 and readable(site, version) or {}) do
+    local queue = key('r:' .. who .. ':' .. site)
+    popped = left > 0 and redis.call('ZPOPMIN', queue, left) or {}
+    left = left - #popped / 2
+    for i = 1, #popped, 2 do
+      redis.call('HSET', key('was'), number_of(popped[i]), who)
+      hand_over(site, popped[i + 1], popped[i])
+    end
+    if redis.call('EXISTS', queue) == 0 then
+      local rest = ''
+      for one in string.gmatch(redis.call('HGET', key('refused'), site), '%S+') do
+        if one ~= who then rest = rest .. one .. ' ' end
+      end
+      redis.call('HDEL', key('why'), who .. ':' .. site)
+      if rest == '' then
+        redis.call('HDEL', key('refused'), site)
+      else
+        redis.call('HSET', key('refused'), site, rest)
+      end
+    end
   end
 end
 
 local function grant(site)
   redis.call('ZREM', key('due'), site)
+  redis.call('ZREM', key('last'), site)
   redis.call('HSET', key('owner'), site, me)
   redis.call('SADD', key('of:' .. me), site)
   redis.call('HDEL', key('asked'), site)
   owners[site] = me
   granted[#granted + 1] = site
   granted[#granted + 1] = redis.call('HGET', key('states'), site) or ''
+end
+
+local function can_anybody_read(site)
+  for _, worker in ipairs(redis.call('ZRANGE', key('workers'), 0, -1)) do
+    local its = redis.call('HGET', key('meta'), 'knows:' .. worker)
+    if its and #readable(site, its) > 0 then return true end
+  end
+end
+
+-- Grant sites of which nothing waits but what has been in deaths, or what other workers cannot read.
+-- Those of which nobody can read anything wait for another version.
+local function grant_last(most)
+  local count = 0
+  for _, site in ipairs(redis.call('ZRANGEBYSCORE', key('last'), '-inf', now, 'LIMIT', 0, LOOKED_AT)) do
+    if count == most then break end
+    local first = redis.call('ZRANGE', key('q:' .. site), 0, 0)[1]
+    local deaths = first and deaths_of(first)
+    if #readable(site, version) > 0 or (first and (deaths >= limit or weight_of(deaths))) then
+      count = count + 1
+      grant(site)
+      claim(site, tonumber(ARGV[8]))
+    elseif not first and not can_anybody_read(site) then
+      redis.call('ZREM', key('last'), site)
+    end
+  end
+  return count
 end
 
 local waits = {}  -- sites that are known to wait for a worker
@@ -135,6 +240,7 @@ local words = {
     if owner(ARGV[i]) == me then
       local member = member_of(ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])
       redis.call('HSET', key('c:' .. ARGV[i]), ARGV[i + 3], ARGV[i + 1] .. ' ' .. member)
+      redis.call('SREM', key('out:' .. me), ARGV[i + 3])
     end
     return i + 5
   end,
@@ -142,8 +248,33 @@ local words = {
     if owner(ARGV[i]) == me then
       redis.call('HDEL', key('c:' .. ARGV[i]), ARGV[i + 1])
       redis.call('DEL', key('children:' .. ARGV[i + 1]))
+      redis.call('SREM', key('out:' .. me), ARGV[i + 1])
+      if is_marked then
+        for _, name in ipairs({'deaths', 'was', 'tries:' .. me}) do
+          redis.call('HDEL', key(name), ARGV[i + 1])
+        end
+      end
     end
     return i + 2
+  end,
+  refuse = function(i)  -- site, number, why: it cannot be read by this version
+    local site, number = ARGV[i], ARGV[i + 1]
+    local kept = owner(site) == me and redis.call('HGET', key('c:' .. site), number)
+    if kept then
+      local was = redis.call('HGET', key('was'), number)
+      local priority, member = split(kept)
+      set_aside(site, priority, member, was and was .. '+' .. version or version, ARGV[i + 2])
+      redis.call('HDEL', key('was'), number)
+      redis.call('HDEL', key('tries:' .. me), number)
+      redis.call('HDEL', key('c:' .. site), number)
+    end
+    return i + 3
+  end,
+  out = function(i)  -- numbers of requests that are sent
+    for number in string.gmatch(ARGV[i], '%d+') do
+      redis.call('SADD', key('out:' .. me), number)
+    end
+    return i + 1
   end,
   see = function(i)
     redis.call('SADD', key('seen:' .. string.sub(ARGV[i], -5)), ARGV[i])
@@ -152,14 +283,6 @@ local words = {
   forget = function(i)
     redis.call('DEL', key('children:' .. ARGV[i]))
     return i + 1
-  end,
-  keep = function(i)
-    if ARGV[i + 1] == '' then
-      redis.call('HDEL', key('state'), ARGV[i])
-    else
-      redis.call('HSET', key('state'), ARGV[i], string.sub(ARGV[i + 1], 2))
-    end
-    return i + 2
   end,
   rest = function(i)  -- site, its state or '', milliseconds for which it is left alone, or 'inf'
     local site, state, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2]
@@ -181,13 +304,13 @@ local words = {
     local site = ARGV[i]
     if owner(site) == me then
       redis.call('SREM', key('of:' .. me), site)
-      set_free(site, now)
+      set_free(site, now, me)
       owners[site] = false
     end
     return i + 1
   end,
   claim = function(i)
-    if owner(ARGV[i]) == me then claim(ARGV[i], ARGV[i + 1]) end
+    if owner(ARGV[i]) == me then claim(ARGV[i], tonumber(ARGV[i + 1])) end
     return i + 2
   end,
   ask = function(i)  -- for a site of which nothing need wait
@@ -196,7 +319,7 @@ local words = {
       local due = redis.call('ZSCORE', key('due'), site) or redis.call('HGET', key('rest'), site)
       if not due or tonumber(due) <= now then
         grant(site)
-        claim(site, ARGV[8])
+        claim(site, tonumber(ARGV[8]))
       end
     elseif owner(site) ~= me then
       redis.call('HSET', key('asked'), site, me)
@@ -216,7 +339,7 @@ if is_again and not only_renews then
     end
   end
 else
-  local i = 11
+  local i = 13
   while i <= #ARGV do i = words[ARGV[i]](i + 1) end
   local take = tonumber(ARGV[7])
   if take > 0 then
@@ -224,9 +347,13 @@ else
     local due = redis.call('ZRANGEBYSCORE', key('due'), '-inf', now, 'LIMIT', 0, take)
     for _, site in ipairs(due) do
       grant(site)
-      claim(site, ARGV[8])
+      claim(site, tonumber(ARGV[8]))
     end
-    if #due < tonumber(ARGV[7]) then
+    local count = #due
+    if count < take and redis.call('EXISTS', key('last')) == 1 then
+      count = count + grant_last(take - count)
+    end
+    if count < tonumber(ARGV[7]) then
       redis.call('SADD', key('hungry'), me)
     else
       redis.call('SREM', key('hungry'), me)
@@ -260,15 +387,19 @@ if ARGV[9] == '' or says_something or #granted > 0 then
   redis.call('SREM', key('idle'), me)
 elseif run == ARGV[6] then
   redis.call('SADD', key('idle'), me)
-  local waiting = redis.call('ZCOUNT', key('due'), '-inf', ARGV[9] == 'close' and now or '(inf')
+  local latest = ARGV[9] == 'close' and now or '(inf'
+  local waiting = redis.call('ZCOUNT', key('due'), '-inf', latest)
+    + redis.call('ZCOUNT', key('last'), '-inf', latest)
   if
     waiting == 0
     and redis.call('SCARD', key('idle')) >= redis.call('ZCARD', key('workers'))
     and redis.call('EXISTS', key('owner'), key('ended')) == 0
   then
-    local is_finished = redis.call('EXISTS', key('due')) == 0
+    local is_finished = redis.call('EXISTS', key('due'), key('last')) == 0
+    local are_aside = redis.call('EXISTS', key('refused')) == 1
     run = tostring(redis.call('HINCRBY', key('meta'), 'run', 1))
-    redis.call('HSET', key('meta'), 'outcome', is_finished and 'finished' or 'sites_paused')
+    local outcome = is_finished and (are_aside and 'job_set_aside' or 'finished') or 'sites_paused'
+    redis.call('HSET', key('meta'), 'outcome', outcome)
     redis.call('DEL', key('idle'))
     if is_finished then redis.call('DEL', key('children:0')) end
   end
@@ -287,5 +418,6 @@ return {
   run,
   redis.call('HGET', key('meta'), 'outcome') or '',
   next_due[2] and math.max(0, next_due[2] - now) or -1,
-  redis.call('ZCARD', key('due')),
+  redis.call('ZCARD', key('due')) + redis.call('ZCARD', key('last')),
+  aside,
 }

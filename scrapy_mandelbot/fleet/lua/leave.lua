@@ -11,9 +11,14 @@ for i = 3, #ARGV, 3 do
   if is_free and until_then >= tonumber(redis.call('HGET', key('rest'), site) or 0) then
     redis.call('HSET', key('rest'), site, rest == 'inf' and rest or until_then)
     if state ~= '' then redis.call('HSET', key('states'), site, state) end
-    redis.call('ZADD', key('due'), 'XX', 'GT', rest == 'inf' and rest or until_then, site)
+    for _, which in ipairs({'due', 'last'}) do
+      redis.call('ZADD', key(which), 'XX', 'GT', rest == 'inf' and rest or until_then, site)
+    end
   end
 end
-if is_known and redis.call('ZSCORE', key('workers'), me) then retire(me) end
+if is_known and redis.call('ZSCORE', key('workers'), me) then
+  retire(me)
+  redis.call('DEL', key('out:' .. me))  -- it has not died
+end
 for _ = 1, 10 do set_free_some(now, 1000) end
 return redis.call('ZCARD', key('workers'))

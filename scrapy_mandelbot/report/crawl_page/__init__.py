@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.report.status import counted
 from scrapy_mandelbot.robots import html as pages
+from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

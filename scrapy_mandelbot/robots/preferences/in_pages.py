@@ -124,7 +124,7 @@ def _headers_read(
 
 def usage_in(words: PageWords, agent: str | bytes | Sequence[str]) -> Usage:
     """Return what words say to a robot."""
-    if words == NO_WORDS:
+    if words is NO_WORDS or words == NO_WORDS:
         return NOTHING_SAID
     statements = (
         *_content_usage(words.headers),

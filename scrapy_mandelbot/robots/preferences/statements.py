@@ -111,6 +111,8 @@ class Usage:
 
     def and_also(self, other: Usage) -> Usage:
         """Return what both say."""
+        if other is NOTHING_SAID:
+            return self
         return Usage(
             self.statements + other.statements,
             self.terms + other.terms,

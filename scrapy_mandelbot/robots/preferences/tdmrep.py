@@ -81,8 +81,8 @@ class TdmFile:
 
     def usage(self, url: str) -> Usage:
         """Return what the first rule says whose location matches a URL or path."""
-        parts = split_url(url)
-        if not self.rules or parts is None:
+        parts = split_url(url) if self.rules else None
+        if parts is None:
             return NOTHING_SAID
         found = self._first(normalise(parts[1]))
         if found == len(self.rules):

@@ -9,7 +9,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.robots.audit.judging import ERROR, SEVERITIES
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, counted, cut, joined, wrapped
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, cut, joined, wrapped
+from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

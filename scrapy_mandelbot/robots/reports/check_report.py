@@ -15,7 +15,6 @@ from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
     columns,
-    counted,
     csv_text,
     cut,
     is_url,
@@ -23,7 +22,7 @@ from scrapy_mandelbot.robots.reports.terminal_text import (
     wrapped,
 )
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.shown import printable
+from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

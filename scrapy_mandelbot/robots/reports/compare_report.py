@@ -10,14 +10,13 @@ from scrapy_mandelbot.robots.reports.rules_in_force import VERDICT_COLOURS, verd
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
     columns,
-    counted,
     csv_text,
     cut,
     joined,
     wrapped,
 )
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
-from scrapy_mandelbot.robots.shown import printable
+from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.reports.rules_in_force import Question

@@ -24,7 +24,6 @@ from scrapy_mandelbot.robots.reports.rules_in_force import (
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
     columns,
-    counted,
     csv_text,
     cut,
     joined,
@@ -35,7 +34,7 @@ from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, split_url
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
-from scrapy_mandelbot.robots.shown import printable
+from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

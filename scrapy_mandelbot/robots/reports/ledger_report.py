@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.robots.preferences import Statement, Terms
 from scrapy_mandelbot.robots.preferences.ledger import MALFORMED
 from scrapy_mandelbot.robots.reports.of_use import ANSWER_COLOURS
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, counted, joined, wrapped
-from scrapy_mandelbot.robots.shown import printable
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, joined, wrapped
+from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

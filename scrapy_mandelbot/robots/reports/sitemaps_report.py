@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, counted, joined, wrapped
-from scrapy_mandelbot.robots.shown import printable
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, joined, wrapped
+from scrapy_mandelbot.robots.shown import counted, printable
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
 
 if TYPE_CHECKING:

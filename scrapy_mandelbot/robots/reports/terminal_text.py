@@ -108,11 +108,6 @@ def columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
     ]
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return ``1 error``, ``2 errors``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def joined(lines: Iterable[str]) -> str:
     """Return lines as a text, without white space at their ends."""
     return "".join(f"{line.rstrip()}\n" for line in lines)

@@ -1,9 +1,10 @@
-"""What a file says to one robot: scanned while it is asked little, indexed when it is asked more.
+"""What a file says to one robot: no more of it is made ready than what it is asked pays for.
 
-Most sites are asked for a page or two, some for a million. The first question costs a scan, which
-keeps nothing. The second builds an index, for the price of several scans; all later ones cost next
-to nothing. Who asks why, and not only whether, pays a scan each time, until so often that all rules
-by themselves are worth to be kept.
+Most sites are asked for a page or two, some for a million. Most files are small: their rules are
+listed and tried one by one, until so often that an index pays. A large file costs a scan for the
+first question, which keeps nothing, and the index with the second. All that follow cost next to
+nothing. Who asks why, and not only whether, pays a scan each time, until so often that all rules by
+themselves are worth to be kept.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from scrapy_mandelbot.robots.robotstxt.groups import select_groups
 from scrapy_mandelbot.robots.robotstxt.index import Index, Wildcards
 from scrapy_mandelbot.robots.robotstxt.patterns import Glob, Globs, Pattern
 from scrapy_mandelbot.robots.robotstxt.verdict import (
+    WEIGHTS,
     Matcher,
     Rule,
     default_of,
+    literal_in,
     read_rule,
     read_rules,
     rule_of,
@@ -92,7 +95,59 @@ class DecidingRules:
         return self._ranked[best]
 
 
+class RuleList:
+    """The rules of a small file as they stand: cheap to make, and to ask a few times.
+
+    It is asked for URLs of its origin without escapes, fragments and characters beyond ASCII.
+    """
+
+    __slots__ = ("_always", "_dialect", "_others", "_plain", "_prefixes", "left", "origin")
+
+    def __init__(self, text: str, selection: GroupMatch, grammar: Grammar, origin: str) -> None:
+        self.origin = origin
+        self.left = _ASKED
+        """How often it may be asked still, until an index pays."""
+        self._dialect = grammar.dialect
+        self._always = origin + ROBOTS_TXT if grammar.dialect.robots_txt_allowed else None
+        self._plain: list[tuple[str, int, bool]] = []  # a prefix, its place, whether it allows
+        self._others: list[tuple[str, str, int, int, bool]] = []
+        place = 0
+        for start, end, version in selection.spans:
+            for forbids, plain, other in grammar.rule.findall(text, start, end):
+                place += 1
+                if plain:
+                    self._plain.append((origin + plain, place, not forbids))
+                elif other:
+                    rule = literal_in(other), other, version, place, not forbids
+                    self._others.append(rule)
+        self._prefixes = tuple([prefix for prefix, _, _ in self._plain])
+
+    def decide(self, url: str) -> bool:
+        """Return whether a URL is allowed."""
+        self.left -= 1
+        if url == self._always:
+            return True
+        path_at, weigh = len(self.origin), WEIGHTS[self._dialect.precedence]
+        found: list[tuple[int, int, bool]] = []  # weight, place, whether it allows
+        if url.startswith(self._prefixes):
+            found += (
+                (weigh(len(prefix) - path_at, allows, False), place, allows)  # noqa: FBT003 - not exact
+                for prefix, place, allows in self._plain
+                if url.startswith(prefix)
+            )
+        for literal, value, version, place, allows in self._others:
+            if literal in url:
+                found += (
+                    read[:3]
+                    for read in read_rule(value, version, self._dialect, place, allow=allows)
+                    if read[3].matches(url[path_at:])
+                )
+        return min(found)[2] if found else True
+
+
 ROBOTS_TXT = "/robots.txt"
+_ASKED = 40  # as many answers from a list cost about as much as an index
+_SMALL = 4_000  # characters of a robot's groups
 _SCANS = 6  # as many cost about as much as reading all rules
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
@@ -102,7 +157,7 @@ class Decider:
 
     __slots__ = (
         *("_asked", "_body", "_explained", "_grammar", "_rules"),
-        *("index", "preferences", "selection"),
+        *("index", "listed", "preferences", "selection"),
     )
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
@@ -112,18 +167,35 @@ class Decider:
         self._explained = 0
         self._rules: DecidingRules | None = None
         self.selection = select_groups(searchable(body), grammar, names)
+        self.listed: RuleList | None = None
         self.index: Index | None = None
         self.preferences: AgentPreferences | None = None
         """What its groups say of the use of pages, when that has been asked for."""
 
     def allowed(self, origin: str, target: str) -> bool:
         """Whether a target is allowed. The origin tells what URLs look like that will be asked."""
-        if self.index is None:
-            if not self._asked:
-                self._asked = True
+        if self.index is not None:
+            return self.index.decide(target)
+        if not self._asked:
+            self._asked = True
+            if not self._is_small():
                 return self.scan(target)[0]
-            self.index = self._build_index(origin)
+            text = searchable(self._body)
+            self.listed = RuleList(text, self.selection, self._grammar, origin)
+        if self.listed is not None and self.listed.left:
+            return self.listed.decide(self.listed.origin + target)
+        self.listed, self.index = None, self._build_index(origin)
         return self.index.decide(target)
+
+    def _is_small(self) -> bool:
+        """Whether there is little to list, and what is listed decides by itself."""
+        dialect = self._grammar.dialect
+        return (
+            dialect.patterns != "globs"
+            and dialect.precedence != "kind"
+            and not dialect.index_htm_is_directory
+            and sum(span.end - span.start for span in self.selection.spans) <= _SMALL
+        )
 
     def explain(self, target: str) -> tuple[bool, Rule | None]:
         """Return whether a target is allowed, and the rule that decided; None: no rule did."""

@@ -119,6 +119,9 @@ class Dialect:
     only_status_200: bool = False
     """Any other status than 200 means that there are no rules."""
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # of some thirty fields it would take long, for each file
+
 
 _ROWS = (
     Dialect(name="mandelbot"),

@@ -93,11 +93,17 @@ class RobotsTxt:
     def allowed(self, url: str, agent: Agent) -> bool:
         """Whether the agent may fetch the URL. What is no readable URL is allowed."""
         try:
-            index = self._deciders[agent].index
+            decider = self._deciders[agent]
         except (KeyError, TypeError):  # not asked for yet; or a list, which cannot be looked up
             return self._allowed(url, agent)
-        if index is None or "%" in url or "#" in url or not url.isascii():
+        if "%" in url or "#" in url or not url.isascii():
             return self._allowed(url, agent)
+        index = decider.index
+        if index is None:
+            rules = decider.listed
+            if rules is None or not rules.left or not url.startswith(rules.origin + "/"):
+                return self._allowed(url, agent)
+            return rules.decide(url)
         answer = index.answers[bisect_right(index.bounds, url)]
         if answer is True or answer is False:
             return answer
@@ -181,6 +187,8 @@ class RobotsTxt:
         )
 
     def _group_values(self, field: str, agent: Agent) -> list[str]:
+        if not self._grammar.field_line(field).search(searchable(self._body)):
+            return []  # as most files have none: they are not looked through for whose it is
         return self._values(field, self._group_spans(field, agent))
 
     def _group_spans(self, field: str, agent: Agent) -> list[tuple[int, int]]:
@@ -205,8 +213,11 @@ class RobotsTxt:
         licenses, tokens = self._about_uses or self._read_about_uses()
         if not self.allowed(url, agent):
             return Usage((), licenses, is_crawlable=False)
-        parts = read_url(url, self.dialect)
-        said = self._preferences(agent).of(parts[1] if parts else "")
+        preferences = self._preferences(agent)
+        said: tuple[Statement, ...] = ()
+        if preferences.lines:
+            parts = read_url(url, self.dialect)
+            said = preferences.of(parts[1] if parts else "")
         return Usage(said + self._refused_as(tokens, url, agent) if tokens else said, licenses)
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:

@@ -1,9 +1,10 @@
-"""The rules of one robot's groups, and the first of three ways to decide: the scan.
+"""The rules of one robot's groups, and the first of four ways to decide: the scan.
 
 The scan tries the rules that may match and takes the one that comes first in the dialect's
 precedence. It knows which line decided, and needs nothing built, so it answers the first question
-about a file and explains the first verdicts. The index (`index.py`) answers when a file is asked
-more, and all rules by themselves (`decider.py`) when it is asked for more reasons.
+about a large file and explains the first verdicts. A list (`decider.py`) answers the first
+questions about a small one, the index (`index.py`) when a file is asked more, and all rules by
+themselves (`decider.py`) when it is asked for more reasons.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def _by_kind(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT
 #: The weights of explicit Allow, Disallow and pattern Allow, where kinds decide.
 KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
 
-_PRECEDENCE: dict[str, Callable[[int, bool, bool], int]] = {
+#: What weighs a rule, by `Dialect.precedence`: by its length, whether it allows and is exact.
+WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
     "longest": _longest_first,
     "first": _file_order,
     "kind": _by_kind,
@@ -114,7 +116,7 @@ _PRECEDENCE: dict[str, Callable[[int, bool, bool], int]] = {
 def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> list[Matcher]:
     """Read all the rules that are about a robot."""
     dialect = grammar.dialect
-    weigh = _PRECEDENCE[dialect.precedence]
+    weigh = WEIGHTS[dialect.precedence]
     rules: list[Matcher] = []
     places = count()
     for start, end, version in selection.spans:
@@ -137,7 +139,7 @@ def scan(
     globs: list[tuple[_Found, Glob]] = []
     for start, end, version in selection.spans:
         for line in grammar.rules_like(target, text, start, end):
-            if plain and _is_hopeless(line[2], target):
+            if plain and literal_in(line[2]) not in target:
                 continue
             for weight, place, allows, pattern in read_rule(
                 line[2], version, dialect, line.start(), allow=not line[1]
@@ -160,11 +162,13 @@ def scan(
 _Found = tuple[int, int, bool, "re.Match[str]"]  # weight, place, whether it allows, line
 
 
-def _is_hopeless(value: str, target: str) -> bool:
-    """Whether a value cannot match, at a glance: by what must follow its last star."""
-    piece = value[value.rfind("*") + 1 :].rstrip("$" + WHITE_SPACE)
-    is_plain = piece.isascii() and "%" not in piece and "#" not in piece
-    return piece not in target and value[0] in "/*" and is_plain
+def literal_in(value: str) -> str:
+    """Return, at a glance, a part of whatever a value without globs matches; it may be empty."""
+    piece = value.rstrip("*$" + WHITE_SPACE)
+    piece = piece[piece.rfind("*") + 1 :]
+    if "%" in piece or "#" in piece:
+        piece = piece.partition("%")[0].partition("#")[0]
+    return piece if piece.isascii() and value[:1] in "/*" else ""
 
 
 def rule_of(line: re.Match[str]) -> Rule:
@@ -196,7 +200,7 @@ def read_rule(
 def _read_path(
     path: str | None, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
-    weigh = _PRECEDENCE[dialect.precedence]
+    weigh = WEIGHTS[dialect.precedence]
     if not path:
         if path is None or not dialect.empty_rules_decide:
             return []

@@ -12,19 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wildrobots import ALL, MORE_DIALECTS, bodies, dialects, paths, rooted
 
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, index
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, decider, index
 from scrapy_mandelbot.robots.robotstxt.paths import normalise, read_url
 
 
 @settings(max_examples=1500)
-@given(body=bodies, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
-def test_both_ways_to_decide_agree_with_the_slow_obvious_one(body, dialect, targets):
-    """The scan, the index and the reference matcher give one answer, and one deciding line."""
+@given(
+    body=bodies,
+    dialect=dialects,
+    targets=st.lists(rooted, min_size=1, max_size=4),
+    small=st.sampled_from([0, 4_000]),
+)
+def test_all_ways_to_decide_agree_with_the_slow_obvious_one(body, dialect, targets, small):
+    """Scan, list, index and the reference matcher give one answer, and one deciding line."""
     robots = RobotsTxt.parse(body, dialect=dialect)
     urls = ["https://www.example.com" + target for target in targets]
     expected = [reference.decide(body, dialect, "bot", read_url(url, dialect)[1]) for url in urls]
-    assert [robots.allowed(url, "bot") for url in urls] == [allowed for allowed, _ in expected]
-    for _ in range(40):
+    with patch.object(decider, "_SMALL", small):
+        assert [robots.allowed(url, "bot") for url in urls] == [allowed for allowed, _ in expected]
+    for _ in range(60):
         robots.allowed("https://www.example.com/", "bot")
     assert [robots.allowed(url, "bot") for url in urls] == [allowed for allowed, _ in expected]
     assert [robots.allowed(url[23:], "bot") for url in urls] == [
@@ -45,15 +51,16 @@ rule_lines = st.tuples(st.sampled_from(["Allow: ", "Disallow: "]), short).map(""
     many=st.sampled_from([2, 48]),
     dialect=st.sampled_from([DIALECTS["mandelbot"], DIALECTS["google"], MORE_DIALECTS["ordered"]]),
 )
-def test_the_index_agrees_where_ranges_and_wildcards_are_nested(rules, targets, many, dialect):
-    """Whatever hangs on whatever, one by one or in tables, the index answers as the reference."""
+def test_list_and_index_agree_where_ranges_and_wildcards_are_nested(rules, targets, many, dialect):
+    """Whatever hangs on whatever, in a list, an index or its tables, the answer is one."""
     body = "\n".join(["User-agent: *", *rules, ""]).encode()
     robots = RobotsTxt.parse(body, dialect=dialect)
     urls = [f"https://www.example.com/{target}" for target in targets]
-    with patch.object(index, "_MANY", many):
-        for _ in range(2):
-            robots.allowed(urls[0], "bot")
     expected = [reference.decide(body, dialect, "bot", url[23:])[0] for url in urls]
+    assert [robots.allowed(url, "bot") for url in urls] == expected
+    with patch.object(index, "_MANY", many):
+        for _ in range(60):
+            robots.allowed(urls[0], "bot")
     assert [robots.allowed(url, "bot") for url in urls] == expected
 
 

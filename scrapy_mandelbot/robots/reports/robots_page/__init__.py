@@ -21,13 +21,13 @@ from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.reports.check_report import STANDARD_INPUT, counts_told
 from scrapy_mandelbot.robots.reports.fix_report import same_lines
 from scrapy_mandelbot.robots.reports.rules_in_force import EVERYBODY
-from scrapy_mandelbot.robots.reports.terminal_text import counted, is_url
+from scrapy_mandelbot.robots.reports.terminal_text import is_url
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.robotstxt import verdict as reasons
 from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
 from scrapy_mandelbot.robots.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import name_of
-from scrapy_mandelbot.robots.shown import printable
+from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
