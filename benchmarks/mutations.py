@@ -44,7 +44,13 @@ ROOMS = {
         [f"crawls/test_{one}.py" for one in ("pause", "rules", "answers", "robot_tags")],
     ),
     "queue": (["queue"], ["queue"]),
-    "report": (["report"], ["report"]),
+    "report": (
+        ["report"],
+        [
+            "report",
+            *(f"crawls/test_{one}.py" for one in ("report", "status", "metrics")),
+        ],
+    ),
     "rules": (["rules"], ["rules"]),
     "sites": (["sites"], ["sites"]),
     "store": (["store"], ["store"]),

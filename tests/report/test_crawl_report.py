@@ -151,3 +151,12 @@ def test_the_page_names_all_of_the_json():
     table = PAGE.read_text(encoding="utf-8").partition("\nThe JSON\n")[2]
     told = set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
     assert found - {"total"} == told - {"total"}
+
+
+def test_the_letter_tells_of_the_first_byte():
+    """Where any answer had one, and of no other site's."""
+    record = a_record()
+    record.of("https://silent.example", NOW).refusal("no answer", NOW + 1, None)
+    letters = {one["site"]: one["letter"] for one in a_report(record)["sites"]}
+    tell = {site for site, letter in letters.items() if "The first byte came after " in letter}
+    assert tell == letters.keys() - {"https://silent.example"}

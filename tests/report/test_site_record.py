@@ -66,6 +66,7 @@ def test_merged_spreads_are_as_one():
         both.add(number)
     one.merge(other)
     assert (one.count, one.least, one.most, one.median) == (100, 0, 99, both.median)
+    assert (one.total, one.mean) == (4_950, 49.5)
 
 
 def test_a_spread_stays_small():
@@ -91,6 +92,16 @@ def test_a_timeline_counts_all_in_few_buckets():
     assert all(later - start == timeline.width for start, later in pairwise(starts))
 
 
+def test_a_wider_bucket_has_the_rate_of_its_last_part():
+    """Of a part in which none was told, that of the one before."""
+    timeline = Timeline(NOW)
+    timeline.at(NOW).rate = 2.5
+    for number in range(1, MOST_BUCKETS + 2):
+        timeline.at(NOW + number * FIRST_WIDTH).rate = 4.0 if number == 3 else None
+    rates = [bucket.rate for _, bucket in timeline]
+    assert rates[:3] == [2.5, 4.0, None]
+
+
 def test_a_timeline_of_a_quiet_site_is_short():
     """There is a bucket only where something happened."""
     timeline = Timeline(NOW)
@@ -100,6 +111,18 @@ def test_a_timeline_of_a_quiet_site_is_short():
 
 
 # Pauses.
+
+
+def test_what_is_thinned_out_keeps_its_sums_and_what_is_open(record):
+    """A pause that has ended is in the sum; one that has not still has its end to come."""
+    record.pause(paused())
+    record.resume(SITE, NOW + 60, 60.0)
+    record.pause(paused(NOW + 100, NOW + 200))
+    record.thin()
+    assert [one.since for one in record.pauses] == [NOW + 100]
+    assert record.paused_for(NOW + 110) == 70
+    record.resume(SITE, NOW + 200, 100.0)
+    assert record.paused_for(NOW + 300) == 160
 
 
 def test_a_pause_has_its_beginning_and_its_end(record):
