@@ -7,7 +7,6 @@ and names are what a request says of itself. Names of AI robots were compared wi
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Kind = Literal["search", "ai", "seo", "archive", "preview", "ads"]
@@ -139,11 +138,12 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
 """The robots, by kind."""
 
 
-@lru_cache(maxsize=64)
+_GOOGLES = {robot.name.lower() for robot in KNOWN_ROBOTS if robot.operator == "Google"}
+
+
 def dialect_of(agent: str) -> str | None:
     """Return the dialect in which a robot is known to read; None: it is not known."""
     name = agent.partition("/")[0].strip().lower()
     if name == "mandelbot":
         return name
-    is_googles = any(one.name.lower() == name and one.operator == "Google" for one in KNOWN_ROBOTS)
-    return "google" if is_googles else None
+    return "google" if name in _GOOGLES else None
