@@ -108,7 +108,7 @@ class Config:
     pause_tries: int = _option("PAUSE_OPTIONS.tries", "PAUSE_TRIES", v.count(1), 9)
     pause_wait: float = _option("PAUSE_OPTIONS.wait", "PAUSE_WAIT", v.seconds, 60)
     pause_total: float | None = _option("PAUSE_OPTIONS.total", "PAUSE_TOTAL", v.seconds_or_none)
-    pause_idle: str = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
+    pause_idle: str | float = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
     pause_close: bool = _setting("MANDELBOT_PAUSE_CLOSE", v.flag, default=False, told=False)
     """The old name of ``MANDELBOT_PAUSE_IDLE = "close"``."""
     pause_per_proxy: bool = _option(
@@ -221,7 +221,14 @@ class Config:
     @property
     def closes_when_paused(self) -> bool:
         """Whether a spider with JOBDIR closes while only paused sites are left."""
-        return self.pause_idle == v.CLOSE or self.pause_close
+        return self.closes_unless_due_within is not None
+
+    @property
+    def closes_unless_due_within(self) -> float | None:
+        """Seconds; a spider with JOBDIR closes while only sites are left that are paused longer."""
+        if isinstance(self.pause_idle, float):
+            return self.pause_idle
+        return 60.0 if self.pause_idle == v.CLOSE or self.pause_close else None
 
     @property
     def tells_idle(self) -> bool:

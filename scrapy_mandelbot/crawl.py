@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
@@ -18,13 +19,18 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.events import ROBOTS_READ
+from scrapy_mandelbot.events import QUOTA, RETRY_AFTER_UNREADABLE, ROBOTS_READ
+from scrapy_mandelbot.robots.preferences import stated_terms
+from scrapy_mandelbot.robots.retry_after import quota_of
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.sites.flight import End
+from scrapy_mandelbot.sites.pause import Refusal
+from scrapy_mandelbot.sites.pause_table import News
 from scrapy_mandelbot.sites.probe import SAFE_METHODS
+from scrapy_mandelbot.sites.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -162,6 +168,10 @@ class Crawl:
         """Whether all requests of the crawl are in queues that ask the states of sites."""
         return bool(self.throttle.queues) and self.config.inner_scheduler is None
 
+    def fingerprint(self, request: Request) -> bytes:
+        """Return what tells the request from others, also after it was on disk."""
+        return self._crawler.request_fingerprinter.fingerprint(request)
+
     def waiting(self, name: str) -> int:
         """Return how many requests for a site are in the queues."""
         site = self.sites.get(name)
@@ -282,6 +292,51 @@ def may_repeat(crawler: Crawler, flight: RequestInFlight, refusal: int | Excepti
         may_be = flight.site.sections.times(fingerprint) <= most
     flight.is_refused_alone = not may_be  # as far as it is concerned
     return may_be
+
+
+def is_turned_away(crawl: Crawl, flight: RequestInFlight, response: Response) -> bool:
+    """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
+
+    That is the probe of a site or section that refuses robots.
+    """
+    headers = ((name, value) for name, values in response.headers.items() for value in values)
+    mark, request = stated_terms(response.status, headers), flight.request
+    if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
+        return False
+    throttle, site = crawl.throttle, flight.site
+    section = site.sections.of(request)
+    is_probe = section is not None and section.robots and section.probe is flight
+    throttle.refusals.keep(flight, response)
+    reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
+    refusal = Refusal(crawl.now(), reason, marked=mark is not None)
+    news = site.refused(flight, crawl.fingerprint(request), refusal)
+    if news is not None:
+        if news is News.REFUSES_ROBOTS:
+            throttle.in_flight.evict(site, None)
+        throttle.reports.section(news, site, request)
+        throttle.update(site)
+    return is_probe
+
+
+def hear_quota(crawl: Crawl, flight: RequestInFlight, response: Response) -> None:
+    """Have a site asked no more than its good answers say is left of a quota, if they do."""
+    now, site = crawl.now(), flight.site
+    quota = quota_of(response.headers.get, now)
+    if quota is None:
+        return
+    left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)
+    if not left:
+        tell = crawl.events.tell if site.is_news("quota") else crawl.events.count
+        tell(QUOTA, where=site.name, until=now + wait)
+    site.turns.hear_quota(flight, left, wait, now)
+    site.end_scout(flight)  # it is looked at anew what holds it back
+    crawl.throttle.sites.settle(site)
+
+
+def tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:
+    """Tell once of each site that it names a time which cannot be read, if it does."""
+    if value and flight.site.is_news("retry-after"):
+        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
 
 
 def fate_of(crawl: Crawl, flight: RequestInFlight) -> End:

@@ -16,24 +16,33 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl, fate_of, may_repeat, refusal_for
+from scrapy_mandelbot.crawl import (
+    CITED,
+    LISTED_IN,
+    Crawl,
+    fate_of,
+    hear_quota,
+    is_turned_away,
+    may_repeat,
+    refusal_for,
+    tell_unreadable,
+)
 from scrapy_mandelbot.events import (
     FORBIDDEN,
     FORBIDDEN_UNEXPLAINED,
     PAGES_FOREIGN,
-    RETRY_AFTER_UNREADABLE,
     ROBOTS_ANSWERED,
     ROBOTS_UNKNOWN,
     TURN_MISSED,
 )
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import Failure, OutcomeKind
+from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.sites.site import Admission
+from scrapy_mandelbot.sites.flight import Admission, End
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
@@ -148,7 +157,7 @@ class RobotsTxtMiddleware:
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.response is not None:
             asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
-            _tell_unreadable(self._crawl, flight, asked.unreadable)
+            tell_unreadable(self._crawl, flight, asked.unreadable)
         # Of a host that never answered it is told once, where that is known.
         level = None if outcome.wait is None else logging.DEBUG
         self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
@@ -225,6 +234,9 @@ class PauseMiddleware:
         self._throttle = self._crawl.throttle
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
+        handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
+        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # who handles them wants them
+        self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
         self._hears_of_responses = False
         self._stats_missed: DownloaderStats | None = None
         if crawler.settings.getbool("DOWNLOADER_STATS"):
@@ -262,15 +274,24 @@ class PauseMiddleware:
         request: Request = flight.request
         flight.is_refused = self._asks_for_pause(request, response)
         if not flight.is_refused:
-            self._throttle.answered(flight, is_page=_is_page(request, response))
+            is_marked = response.status in self._marked and not self._is_handled(request, response)
+            flight.is_refused = is_marked and is_turned_away(self._crawl, flight, response)
+            if not flight.is_refused:
+                self._answered(flight, response)
             return
         asked = wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}"
         if asked.said:
             reason += f", {asked.said}"
-        if asked.unreadable:
-            _tell_unreadable(self._crawl, flight, asked.unreadable)
+        tell_unreadable(self._crawl, flight, asked.unreadable)
         self._throttle.refused(flight, reason, asked.seconds, response)
+
+    def _answered(self, flight: RequestInFlight, response: Response) -> None:
+        """Tell that a site answered; and what it says is left of a quota, if it does."""
+        if "RateLimit" in response.headers or "RateLimit-Remaining" in response.headers:
+            hear_quota(self._crawl, flight, response)
+        is_page = response.status < HTTPStatus.BAD_REQUEST and flight.request.method == "GET"
+        self._throttle.answered(flight, is_page=is_page)
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
@@ -315,14 +336,18 @@ class PauseMiddleware:
         flight = self._flight(request) or throttle.flight_of(request)
         status, is_answer = response.status, REFUSAL_FLAG not in response.flags
         heeds_pauses = is_answer and not request.meta.get("dont_pause")
-        is_good = status not in self._statuses
+        is_good, is_cached = status not in self._statuses, "cached" in response.flags
         tally = flight.site.tally
-        is_cached = "cached" in response.flags
         # What answers for a site that was not asked is counted where it is given.
-        is_taken = is_answer and not (
-            request.callback is NO_CALLBACK and is_of_the_package(request)
-        )
-        if is_taken and (is_good or not heeds_pauses):
+        is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
+        is_taken = is_answer and not is_own
+        if heeds_pauses and not flight.is_noticed and not is_cached:
+            if is_good and status not in self._marked:
+                self._answered(flight, response)
+            else:
+                self._notice(flight, response)
+        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
+        if is_taken and not is_refused and (is_good or not heeds_pauses):
             is_page = _OK <= status < _NOT_ALL_OK
             tally.cached += is_cached
             tally.pages += is_page and not is_cached
@@ -330,12 +355,6 @@ class PauseMiddleware:
         if not heeds_pauses:
             throttle.let_go(flight)
             return response
-        if not flight.is_noticed and not is_cached:
-            if is_good:
-                throttle.answered(flight, is_page=_is_page(request, response))
-            else:
-                self._notice(flight, response)
-        is_refused = flight.is_refused and ASKS_AGAIN not in request.meta
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
             tally.others += is_taken and not is_good
@@ -397,17 +416,21 @@ class PauseMiddleware:
         """Return whether the response means a pause, rather than something its spider handles."""
         if response.status not in self._statuses or "cached" in response.flags:
             return False
+        return not self._is_handled(request, response)
+
+    def _is_handled(self, request: Request, response: Response) -> bool:
+        """Return whether the spider handles such a response, or a person waits for it."""
         if self._crawl.is_for_a_person(request):
-            return False
+            return True
         listed = request.meta.get(
             "handle_httpstatus_list", getattr(self.crawler.spider, "handle_httpstatus_list", ())
         )
         if isinstance(listed, (list, tuple, set, frozenset)) and response.status in listed:
-            return False
+            return True
         # Media pipelines ask for every status but redirects, to log them: they handle none.
         if request.callback is NO_CALLBACK:
-            return True
-        return not request.meta.get("handle_httpstatus_all") and response.status not in listed
+            return False
+        return bool(request.meta.get("handle_httpstatus_all")) or response.status in listed
 
     def _hand_on(self, flight: RequestInFlight, response: Response) -> Response:
         if not is_of_the_package(flight.request):
@@ -422,14 +445,3 @@ class PauseMiddleware:
         """Count a response in the stats, as it will not reach the middleware that does."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
-
-
-def _tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:
-    """Tell once of each site that it names a time which cannot be read, if it does."""
-    if value and flight.site.is_news("retry-after"):
-        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
-
-
-def _is_page(request: Request, response: Response) -> bool:
-    """Return whether a page may be asked for again, to see how its site is."""
-    return response.status < HTTPStatus.BAD_REQUEST and request.method == "GET"

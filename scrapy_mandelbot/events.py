@@ -55,6 +55,17 @@ SECTION_PROLONGED = Event(
     "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
     " at %(end)s unless it answers or names a time)",
 )
+REFUSES_ROBOTS = _warning(
+    "%(where)s%(path)s %(reason)s (%(waiting)s queued). It is left alone until %(until)s, and asked"
+    " once an hour then: say who you are, ask its owner, or pay (docs/says_no.rst)",
+    stats=("mandelbot/pause/refuses_robots",),
+    signal=signals.site_refuses_robots,
+    heard=("site", "reason", "until"),
+)
+REFUSES_ROBOTS_STILL = _warning(
+    "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
+    stats=("mandelbot/pause/sections_given_up",),
+)
 SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
 ASKS_ONCE_EACH = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
@@ -106,6 +117,10 @@ PACE_UNREADABLE = _warning(
     "The robots.txt of %(where)s asks for a pace that cannot be read, and is ignored, in"
     " line %(lines)s",
     sums=(("mandelbot/pace/unreadable", "count"),),
+)
+QUOTA = Event(
+    "%(where)s takes no more requests until %(until)s, as its RateLimit says",
+    stats=("mandelbot/pace/quota",),
 )
 TURN_WAITED = Event(stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),))
 TURN_RESTORED = Event(stats=("mandelbot/pace/restored",))

@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 HOOKS: dict[str, object] = {
     "site_paused": signals.site_paused,
     "site_resumed": signals.site_resumed,
+    "site_refuses_robots": signals.site_refuses_robots,
     "sitemaps_discovered": signals.sitemaps_discovered,
     "robots_fetched": signals.robots_fetched,
     "request_forbidden": signals.request_forbidden,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from http import HTTPStatus
@@ -158,8 +159,13 @@ def seconds_or_none(name: str, value: object) -> float | None:
     return None if value in (None, "") else seconds(name, value)
 
 
-def idle(name: str, value: object) -> str:
-    """Return what a run does while only paused sites are left; True and False are old spellings."""
+def idle(name: str, value: object) -> str | float:
+    """Return what a run does while only paused sites are left; True and False are old spellings.
+
+    Seconds: it closes, unless one of them is due within that time.
+    """
+    if not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", str(value)):
+        return seconds(name, value)
     word = {"True": "signal", "False": "wait", "None": "auto"}.get(str(value), value)
     return one_of(*IDLE_MODES)(name, word)
 

@@ -10,6 +10,10 @@ site_paused = object()
 site_resumed = object()
 """``(site: str, paused_for: float)``: the site answers again, after this many seconds."""
 
+site_refuses_robots = object()
+"""``(site: str, reason: str, until: datetime)``: robots get challenges, prices or bare refusals
+from the site, or a section of it, which is left alone until then (UTC)."""
+
 sitemaps_discovered = object()
 """``(site: str, urls: tuple[str, ...])``: what its robots.txt cites, absolute; once a run."""
 

@@ -27,8 +27,8 @@ CLASSES = [
     if isinstance(one, ast.ClassDef)
 ]
 
-MOST_MODULES = 214
-MOST_LINES = 44_860
+MOST_MODULES = 215
+MOST_LINES = 45_390
 LINES_OF_A_MODULE = 450
 LONGER: dict[str, int] = {}
 METHODS_OF_A_CLASS = 25

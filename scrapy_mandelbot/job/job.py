@@ -100,9 +100,9 @@ class RunningJob:
         else:
             self._crawl.events.count(events.JOB_REQUEST_UNREADABLE)
 
-    def begin_feeds(self, feeds: Feeds) -> None:
+    def begin_feeds(self, feeds: Feeds, kept: bytes | None = None) -> None:
         """Note where the feeds begin, and name those that a crash can harm."""
-        feeds.begin()
+        feeds.begin(kept)
         for uri, why in feeds.not_kept():
             self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
 
@@ -125,7 +125,8 @@ class RunningJob:
 FILE, LOCK = "job.sqlite", "job.lock"
 CLEAN = "clean"
 """In the job's state: that a run was closed."""
-_OFFSETS = "feeds"  # how long each file of items was
+_OFFSETS, _COUNTS = "feeds", "feeds.items"  # how long each file of items was, and what it had
+_FINISHED = "finished"  # that the last run has finished
 _ATTRIBUTE = "_scrapy_mandelbot_job"
 
 
@@ -150,7 +151,8 @@ class Job(RunningJob):
         self._was_closed = bool(self.store.get_state(CLEAN))
         limit = self._crawl.config.job_deliveries
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
-        self._feeds = Feeds(crawler, is_synced=self._is_synced)
+        goes_on = bool(self.store.get_state(_OFFSETS)) and not self.store.get_state(_FINISHED)
+        self._feeds = Feeds(crawler, is_synced=self._is_synced, folder=folder, goes_on=goes_on)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
         self._before_commits: list[Callable[[], None]] = []
         self.sites = KeptSites(self, self._crawl, self.save_soon)
@@ -186,8 +188,7 @@ class Job(RunningJob):
         self.storage.given_by = self._given.get
         self._state = SpiderState(spider, self.store, self.clock.now)
         try:
-            if not self._was_closed:  # else who has written to a file since has done so for good
-                cut(self.store.get_state(_OFFSETS), self.folder)
+            cut(self.store.get_state(_OFFSETS), self.folder, has_died=not self._was_closed)
         except (OSError, ValueError, CannotKeepError) as error:
             raise JobError(
                 f"What the last run wrote to its feeds cannot be cut: {error}"
@@ -263,8 +264,10 @@ class Job(RunningJob):
         """Commit what is left, and let go of the file."""
         self.commits.close()
         self.tell_what_is_left()
-        if reason == "finished" and not self.store.lengths():
+        self._feeds.has_finished = reason == "finished" and not self.store.lengths()
+        if self._feeds.has_finished:
             self.store.forget_children(START)
+        self.store.put_state(_FINISHED, b"1" if self._feeds.has_finished else None)
         self.store.put_state(CLEAN, b"1")
         self._state.save(is_last=True)
         error = self.commits.now()
@@ -287,6 +290,7 @@ class Job(RunningJob):
         """Have in the commit what it is to hold beside requests."""
         if self._feeds.flush():
             self.store.put_state(_OFFSETS, self._feeds.written())
+            self.store.put_state(_COUNTS, self._feeds.counts())
         self._state.save()
         for call in self._before_commits:
             call()
@@ -343,7 +347,7 @@ class Job(RunningJob):
                 self._state.restore()
             except CannotKeepError as error:
                 self.failed(error)
-        self.begin_feeds(self._feeds)
+        self.begin_feeds(self._feeds, self.store.get_state(_COUNTS))
         self.store.put_state(_OFFSETS, self._feeds.written())
         self.commits.now()
 

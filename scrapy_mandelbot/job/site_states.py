@@ -106,10 +106,12 @@ _CHANGES = {
     events.RESUMED,
     events.RECOVERED,
     events.GIVEN_UP,
+    events.REFUSES_ROBOTS,
     events.SECTION_PAUSED,
     events.SECTION_PROLONGED,
     events.SECTION_RESUMED,
     events.SECTION_GIVEN_UP,
+    events.REFUSES_ROBOTS_STILL,
 }
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.robots.pace import Metronome, Pace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy_mandelbot.sites.site import SiteState
 
 
@@ -58,6 +60,16 @@ class Flight:
     def __repr__(self) -> str:
         origin = "from the queue" if self.is_from_queue else "from elsewhere"
         return f"<Flight of {self.request} {origin}>"
+
+
+class Admission(Enum):
+    """Whether a request on its way may leave for its site."""
+
+    GO = "go"
+    PAUSED = "paused"
+    """The site is paused, or asked by another request just now."""
+    NO_TURN = "no turn"
+    """It is not the request's turn at the pace of the site."""
 
 
 class End(Enum):
@@ -146,6 +158,33 @@ NO_METRONOME = Metronome(_FREE)
 """Of all sites that have no pace: it lets everything go at once, and is told nothing."""
 
 
+class Quota:
+    """How many requests a site still takes, as its good answers say: ``RateLimit``."""
+
+    __slots__ = ("flights", "left", "most", "until")
+
+    def __init__(self) -> None:
+        self.left = self.most = 0
+        """Of this window as of its least answer, and of any window."""
+        self.until = -inf
+        """When there are more."""
+        self.flights: set[Flight] = set()
+        """Those whose answers have not said whether they count."""
+
+    def due(self, now: float) -> float:
+        """Return when one more may be sent; no sooner than an answer brings news."""
+        if now >= self.until:  # all is there again, and how much that is has been seen
+            return now if len(self.flights) < self.most else inf
+        return now if len(self.flights) < self.left else self.until
+
+    def answered(self, flight: Flight, left: int, wait: float, now: float) -> None:
+        """Note what an answer says is left, and the seconds until there is more."""
+        self.flights.discard(flight)
+        self.left = left if now >= self.until else min(self.left, left)
+        self.most = max(self.most, left + 1)
+        self.until = now + wait
+
+
 class Turns:
     """The turns of one site; one without a pace has none to wait for."""
 
@@ -154,6 +193,7 @@ class Turns:
         "is_on",
         "known_until",
         "metronome",
+        "quota",
         "resumes_at",
         "shut_since",
         "turn",
@@ -164,6 +204,8 @@ class Turns:
         self.is_on = False
         """Whether the site has a pace."""
         self.metronome = NO_METRONOME
+        self.quota: Quota | None = None
+        """What it says is left, if it does."""
         self.known_until = -inf
         """Until when the pace need not be learnt."""
         self.resumes_at = -inf
@@ -183,8 +225,17 @@ class Turns:
         """What the site's owner asks for, as far as it is known."""
         return self.metronome.pace
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing holds requests back, now or later."""
+        return not self.is_on and self.quota is None
+
     def due(self, now: float) -> float:
         """Return when the next turn is; ``inf``: when the last one is used."""
+        due = now if self.quota is None else self.quota.due(now)
+        return due if due > now else self._due_at_pace(now)
+
+    def _due_at_pace(self, now: float) -> float:
         if not self.is_on or self.metronome.is_free_at(now):
             return now
         if self.has_unused:
@@ -197,6 +248,8 @@ class Turns:
 
     def has_turn(self, flight: Flight, now: float) -> bool:
         """Return whether a request may be sent now."""
+        if self.quota is not None and flight in self.quota.flights:
+            return self.turn is flight or self._due_at_pace(now) <= now
         return self.turn is flight or self.due(now) <= now
 
     def is_needed(self, now: float) -> bool:
@@ -216,9 +269,23 @@ class Turns:
 
     def give(self, flight: Flight) -> None:
         """Give the turn that is due to a request, if it has not got it."""
+        if self.quota is not None:
+            self.quota.flights.add(flight)
         if self.is_on and self.turn is not flight:
             self.turn = flight
             flight.is_sent = False
+
+    def awaited(self) -> Iterator[Flight]:
+        """Yield the requests whose end others wait for."""
+        if self.turn is not None:
+            yield self.turn
+        if self.quota is not None:
+            yield from tuple(self.quota.flights)
+
+    def hear_quota(self, flight: Flight, left: int, wait: float, now: float) -> None:
+        """Hear how many requests are left, and the seconds until there are more."""
+        self.quota = self.quota or Quota()
+        self.quota.answered(flight, left, wait, now)
 
     def sent(self, now: float) -> None:
         """Note that a request leaves, or that the one sent last still waits to leave."""
@@ -227,6 +294,12 @@ class Turns:
 
     def ended(self, flight: Flight, now: float) -> bool:
         """Note that a request has its answer, or will get none; return whether it had the turn."""
+        is_counted = self.quota is not None and flight in self.quota.flights
+        if self.quota is not None and is_counted:
+            self.quota.flights.discard(flight)
+        return self._ended_at_pace(flight, now) or is_counted
+
+    def _ended_at_pace(self, flight: Flight, now: float) -> bool:
         if not self.is_on:
             if self.known_until < now:  # it counts, should there be a pace
                 self._answered_at = now

@@ -114,6 +114,7 @@ class Lengths:
 
 _GROWTH = 3.0  # of the pause, for each failed probe
 _TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
+_HOUR, _HOURS = 3_600.0, 2  # between probes of what refuses robots, and how many fail
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ class Refusal:
     """Seconds that the server asks for, if it does."""
     jitter: float = 0.0
     """From 0 to 0.1: by which a pause of our own choice is longer."""
+    marked: bool | None = None
+    """Of an answer that may be meant for robots: whether it has the marks of that."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,13 @@ class PauseLaw:
     def of_a_part(self) -> PauseLaw:
         """The law for a part of a site that is well else."""
         return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
+
+    @cached_property
+    def of_robots(self) -> PauseLaw:
+        """The law for a site, or a part of it, that refuses robots."""
+        return PauseLaw(
+            _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False, asks_once=False
+        )
 
 
 class LeftPause(NamedTuple):

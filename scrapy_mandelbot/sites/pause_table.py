@@ -61,6 +61,8 @@ class News(Enum):
     """It would be given up, and each request that was never sent is sent once before that."""
     SET_ASIDE = "set aside"
     """The page alone is refused, its site being well."""
+    REFUSES_ROBOTS = "refuses robots"
+    """Robots get challenges, prices, bare refusals: there, or from the whole site."""
     SECTION_PAUSED = "section paused"
     """The pages of a section alone are refused, their site being well."""
     SECTION_PROLONGED = "section prolonged"

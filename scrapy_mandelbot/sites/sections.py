@@ -28,6 +28,10 @@ MOST_REFUSED_URLS = 1_000
 """Of a site; those that were refused first are forgotten."""
 MOST_SECTIONS = 200
 """Of a site, that are suspected or set aside."""
+REFUSES_ROBOTS = "refuses robots"
+"""What the reason of such a pause begins with, also where a former run has left it."""
+SITE_PATH = "/"
+"""Of the section that is the whole site; there is one only where the site refuses robots."""
 _DEEPEST = 8  # slashes; what is deeper belongs to the section above it
 _LONGEST = 500  # characters of a section's path
 _SUSPICIOUS = 3  # pages, at least
@@ -79,7 +83,7 @@ def sections_of(url: str, method: str = "GET") -> Iterator[str]:
 class Section:
     """A path of a site, some pages of which were refused."""
 
-    __slots__ = ("good_at", "is_told", "path", "pause", "probe", "refused", "refused_at")
+    __slots__ = ("good_at", "is_told", "path", "pause", "probe", "refused", "refused_at", "robots")
 
     def __init__(self, path: str, good_at: int) -> None:
         self.path = path
@@ -92,6 +96,8 @@ class Section:
         self.pause: Pause | None = None
         """Its own, while it is set aside."""
         self.probe: Flight | None = None
+        self.robots = False
+        """Whether robots get nothing there but challenges, prices, refusals."""
         self.is_told = False
         """Whether it is known to be the section, and that was told."""
 
@@ -174,7 +180,7 @@ class Sections:
     def section_of(self, url: str, method: str = "GET") -> Section | None:
         """Return the section set aside in which a URL is; None: it is in none."""
         if self._aside:
-            for path in sections_of(url, method):
+            for path in (SITE_PATH, *sections_of(url, method)):
                 if path in self._aside:
                     return self._aside[path]
         return None
@@ -187,6 +193,15 @@ class Sections:
         """Return when a request of the section with this path may be sent."""
         section = self._aside.get(path)
         return now if section is None else section.due(now)
+
+    def is_over(self, path: str) -> bool:
+        """Return whether nothing of the section with this path is asked any more."""
+        section = self._aside.get(path)
+        return section is not None and section.is_over()
+
+    def is_hopeless(self, path: str) -> bool:
+        """Return whether a run does not end later for the section with this path."""
+        return self.is_over(path) or (path in self._aside and self._aside[path].robots)
 
     def was_refused(self, fingerprint: bytes) -> bool:
         """Return whether the request was refused, and not answered well since."""
@@ -225,9 +240,17 @@ class Sections:
         """Go on with the pause of a section; one that is known already goes on as it is."""
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
-            section.pause, section.is_told = Pause(self._law), True
+            section.robots = left.reason.startswith(REFUSES_ROBOTS)
+            law = self._law.of_robots if section.robots else self._law
+            section.pause, section.is_told = Pause(law), True
             section.pause.go_on(now, left)
             self._aside[left.section] = section
+
+    def refuse_robots(self, path: str, refusal: Refusal) -> None:
+        """Set a section aside, or the site, that answers robots with challenges and the like."""
+        section = self._sections.setdefault(path, Section(path, self.good_at))
+        section.robots = True
+        self.put_aside(section, refusal)
 
     def hand_out(self, flight: Flight, now: float) -> None:
         """Note that a request goes out; where the probe of its section is due, this is it."""
@@ -241,7 +264,7 @@ class Sections:
         self._good += 1
         self._urls.pop(fingerprint, None)
         ended = []
-        for path in sections_of(flight.request.url, flight.request.method):
+        for path in (SITE_PATH, *sections_of(flight.request.url, flight.request.method)):
             section = self._sections.get(path)
             if section is None:
                 continue
@@ -282,16 +305,17 @@ class Sections:
         """Set a section aside, with those within it.
 
         One of its requests may ask at once whether it is the section: the site as a whole may have
-        been down, and be well again.
+        been down, and be well again. Not where it refuses robots.
         """
         for other in list(self._sections.values()):
             if other is not section and other.path.startswith(section.path):
                 del self._sections[other.path]
                 self._aside.pop(other.path, None)
         self._aside[section.path] = section
-        section.pause = Pause(self._law)
+        section.pause = Pause(self._law.of_robots if section.robots else self._law)
         section.pause.take(Fact.REFUSED, refusal.now, refusal)
-        section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
+        if not section.robots:
+            section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> Blame:
         """Note a refusal; return what it is taken for.

@@ -19,15 +19,15 @@ Here are the decisions that take two of these. A question to one goes to ``site.
 from __future__ import annotations
 
 from collections import deque
-from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.flight import Turns
+from scrapy_mandelbot.sites.flight import Admission, Turns
 from scrapy_mandelbot.sites.pause import Refusal, clock_time
 from scrapy_mandelbot.sites.pause_table import Fact, News
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.sections import NO_SECTIONS, Blame, Sections
+from scrapy_mandelbot.sites.turned_away import TurnedAway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,16 +38,6 @@ if TYPE_CHECKING:
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 _RECENT = 64  # good answers; what a site that says no for the first time bore
-
-
-class Admission(Enum):
-    """Whether a request on its way may leave for its site."""
-
-    GO = "go"
-    PAUSED = "paused"
-    """The site is paused, or asked by another request just now."""
-    NO_TURN = "no turn"
-    """It is not the request's turn at the pace of the site."""
 
 
 class SiteState:
@@ -64,6 +54,7 @@ class SiteState:
         "_held_since",
         "_law",
         "_recent",
+        "_turned_away",
         "_unanswered",
         "has_answered",
         "has_refused",
@@ -103,6 +94,7 @@ class SiteState:
         self._recent: deque[float] | None = None
         self._good_at = -1
         self._unanswered: set[bytes] | None = None
+        self._turned_away: TurnedAway | None = None
         self.well_url = ""
         """A page that it answered well in this run."""
 
@@ -141,8 +133,8 @@ class SiteState:
         """
         if self.is_plain:
             return False
-        is_held = self.held_until > now or self.turns.shut_since is not None
-        return is_held or self.routes.is_shut(route)
+        is_visited = self.held_until <= now and self.turns.shut_since is None
+        return not is_visited or self.routes.is_shut(route)
 
     def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.
@@ -184,14 +176,11 @@ class SiteState:
         """Return whether a request may leave for the site now; if so, it has taken its turn."""
         if self.is_plain:
             return Admission.GO
-        takes_turn = False
-        if flight.keeps_pauses:
-            if self.held_until > now:
-                return Admission.PAUSED
-            if self.routes.is_shut_for(flight):
-                if not self.routes.may_take_turn(flight, now):
-                    return Admission.PAUSED
-                takes_turn = True
+        takes_turn = flight.keeps_pauses and self.routes.is_shut_for(flight)
+        if flight.keeps_pauses and self.held_until > now:
+            return Admission.PAUSED
+        if takes_turn and not self.routes.may_take_turn(flight, now):
+            return Admission.PAUSED
         if not self.turns.has_turn(flight, now):
             return Admission.NO_TURN
         self.turns.give(flight)
@@ -226,9 +215,10 @@ class SiteState:
             self._settle()
         return is_news
 
-    def end_scout(self) -> None:
-        """Note that the rules are known now, or never will be."""
-        self.scout = None
+    def end_scout(self, flight: Flight | None = None) -> None:
+        """Note that the rules are known now, or never will be; if it is this request that knows."""
+        if flight is None or self.scout is flight:
+            self.scout = None
         self._settle()
 
     def awaited(self) -> Iterator[Flight]:
@@ -237,8 +227,7 @@ class SiteState:
             yield self.scout
         yield from self.routes.probes()
         yield from self.sections.probes()
-        if self.turns.turn is not None:
-            yield self.turns.turn
+        yield from self.turns.awaited()
 
     # What it answers.
 
@@ -249,12 +238,14 @@ class SiteState:
 
         Args:
             flight: the request.
-            now: seconds.
+            now: in seconds.
             fingerprint: of the request; anything where :attr:`has_refused` is False.
             is_page: whether it is a page that may be asked for again, and not an error.
         """
         self.ticks += 1
         self.has_answered = True
+        if is_page and self._turned_away is not None:
+            self._turned_away.well(flight.request.url)
         if flight.tick > self._good_at:
             self._good_at = flight.tick
             if is_page:
@@ -280,6 +271,8 @@ class SiteState:
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
+        if refusal.marked is not None:
+            return self._refused_as_robot(flight, fingerprint, refusal)
         sections, routes = self._own_sections(), self._own_routes()
         blame = sections.refused(flight, fingerprint, refusal)
         if blame is Blame.SITE or refusal.retry_after is not None:
@@ -292,6 +285,19 @@ class SiteState:
             news = news or section_news
         self._settle()
         return news
+
+    def _refused_as_robot(self, flight: Flight, page: bytes, refusal: Refusal) -> News | None:
+        """Note a challenge, a price, or a bare refusal, which has no marks of either."""
+        if self.sections.of(flight.request) is not None:
+            return self.sections.probe_refused(flight, refusal)
+        self._turned_away = run = self._turned_away or TurnedAway()
+        is_marked, was_well = bool(refusal.marked), bool(self.well_url)
+        path = run.note(flight.request.url, page, is_marked=is_marked, was_well=was_well)
+        if path is None:
+            return None
+        self._own_sections().refuse_robots(path, refusal)
+        self._settle()
+        return News.REFUSES_ROBOTS
 
     def is_silent(
         self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
@@ -311,8 +317,7 @@ class SiteState:
             return True
         if not self.has_answered:
             return False
-        if self._unanswered is None:
-            self._unanswered = set()
+        self._unanswered = self._unanswered or set()
         if len(self._unanswered) < _MOST_UNANSWERED:
             self._unanswered.add(fingerprint)
         return is_certain or len(self._unanswered) > 1
@@ -440,6 +445,6 @@ class SiteState:
             has_plain_routes
             and self.scout is None
             and self.held_until == -inf
-            and not self.turns.is_on
+            and self.turns.is_free
             and not self.sections.has_any_aside
         )

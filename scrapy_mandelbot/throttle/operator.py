@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING
 
 import scrapy.signals
@@ -35,13 +36,23 @@ class Operator:
         now, shut, given_up = self._now(), 0, 0
         delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
         for site, route, section, count in self._throttle.queues.lines():
-            if site.is_shut(now, route) or site.sections.due(section, now) > now:
+            is_over = site.routes.has_given_up(route) or site.sections.is_hopeless(section)
+            if is_over or site.is_shut(now, route) or site.sections.due(section, now) > now:
                 shut += count
-                given_up += count * site.routes.has_given_up(route)
+                given_up += count * is_over
             else:
                 shut += min(count, delayed[site])
                 delayed[site] -= min(count, delayed[site])
         return shut, given_up
+
+    def next_due(self) -> float:
+        """Return the seconds until the first of what the queues hold may be sent; 0: now."""
+        now = self._now()
+        times = [at for _, at in self._throttle.queues.delayed()]
+        for site, route, section, _ in self._throttle.queues.lines():
+            if not site.sections.is_hopeless(section):
+                times.append(max(site.due(now, route), site.sections.due(section, now)))
+        return max(0.0, min(times, default=inf) - now)
 
     def shut(self) -> set[str]:
         """Return the sites that are asked nothing now."""
@@ -112,7 +123,8 @@ class Patience:
         self._operator = operator
         self._clock = clock
         self._tells_idle = config.tells_idle
-        self._closes = config.closes_when_paused and throttle.keeps_given_up
+        self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
+        """Seconds; the run ends where nothing is due so soon."""
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
         self._waits_since: float | None = None
@@ -132,7 +144,8 @@ class Patience:
         if not held or not only_waits:
             self._go_on()
             return
-        if self._closes or (self._throttle.keeps_given_up and shut == given_up):
+        is_late = self._closes is not None and self._operator.next_due() > self._closes
+        if is_late or (self._throttle.keeps_given_up and shut == given_up):
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:

@@ -14,9 +14,9 @@ from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.sites.flight import Admission
 from scrapy_mandelbot.sites.pause import Refusal
 from scrapy_mandelbot.sites.pause_table import News
-from scrapy_mandelbot.sites.site import Admission
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims, NoClaims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
@@ -144,7 +144,8 @@ class Throttle:
         self.in_flight.drop_lost(site)
         if site in self.again:
             return False
-        if site.scout is None and site.routes.has_given_up(route):
+        is_over = site.scout is None and site.routes.has_given_up(route)
+        if is_over or site.sections.is_over(section):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
         due = max(site.due(now, route), site.sections.due(section, now))
@@ -161,9 +162,8 @@ class Throttle:
 
     def holds_back(self, site: CrawledSite, route: str, section: str = "") -> bool:
         """Return whether requests of a site have to wait for a time, not for another one."""
-        if site.routes.has_given_up(route) and not self.keeps_given_up:
-            return False
-        return site.holds_back(self._now(), route, section)
+        is_given_up = site.routes.has_given_up(route) and not self.keeps_given_up
+        return not is_given_up and site.holds_back(self._now(), route, section)
 
     def hand_out(self, flight: RequestInFlight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
@@ -263,7 +263,7 @@ class Throttle:
         """Note that the request has learnt its site's rules, or passed without them."""
         site = flight.site
         if site.scout is flight:
-            site.end_scout()
+            site.end_scout(flight)
             self.update(site)
 
     def answered(self, flight: RequestInFlight, *, is_page: bool = True) -> None:

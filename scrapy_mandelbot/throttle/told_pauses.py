@@ -50,6 +50,7 @@ class Reports:
         self._waiting = waiting
         self._now = clock.now
         self._keeps_given_up = keeps_given_up
+        self._fate = "kept for the next run" if keeps_given_up else "they fail"
         tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
         tell.hear(self._ended, events.RESUMED)
 
@@ -144,10 +145,13 @@ class Reports:
         if section is None:
             return
         event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
+        if news is News.REFUSES_ROBOTS:
+            event = events.REFUSES_ROBOTS
+        elif news is News.SECTION_GIVEN_UP:
+            is_robots = section.robots
+            event = events.REFUSES_ROBOTS_STILL if is_robots else events.SECTION_GIVEN_UP
         section.is_told = True
-        self.of_section(
-            events.SECTION_GIVEN_UP if news is News.SECTION_GIVEN_UP else event, site, section
-        )
+        self.of_section(event, site, section)
 
     def slower(self, site: CrawledSite, route: str, pause: Pause) -> None:
         """Tell once of a limit that a site has, and how long what is queued takes at that."""
@@ -176,6 +180,8 @@ class Reports:
             reason=pause.reason,
             tries=pause.failed_probes,
             end=pause.gives_up_at,
+            waiting=self._waiting(site),
+            fate=self._fate,
         )
 
     def resumed(self, event: Event, site: CrawledSite, route: str, paused_for: float) -> None:
@@ -201,7 +207,7 @@ class Reports:
             paused_for=pause.lasted(self._now()),
             reason=pause.reason,
             waiting=self._waiting(site),
-            fate="kept for the next run" if self._keeps_given_up else "they fail",
+            fate=self._fate,
         )
 
     def keep_given_up(self, site: CrawledSite, route: str) -> None:

@@ -80,7 +80,7 @@ async def test_a_pause_outlasts_the_run(webs, tmp_path):
     web.refuse = closed = Closed(seconds=1.5, after=3, retry_after="3")
     settings = {
         "JOBDIR": str(tmp_path),
-        "MANDELBOT_PAUSE_IDLE": "close",
+        "MANDELBOT_PAUSE_IDLE": 0,
     }
     first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert first.stats["finish_reason"] == "sites_paused"

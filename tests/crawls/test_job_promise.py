@@ -16,6 +16,7 @@ import pytest
 import scrapy
 from crawling import LinksSpider, ensureDeferred
 from dying import Noting, dies, run, run_after
+from scrapy.exporters import PprintItemExporter
 from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
@@ -536,24 +537,22 @@ async def test_spider_state_outlasts_a_run_that_died(webs, folder):
     assert 0 <= again <= first.crawler.spider.under_way_then
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"format": "json"}, "json is written as a whole"),
-        ({"format": "jsonlines", "overwrite": True}, "overwrites it"),
-        ({"format": "csv", "batch_item_count": 5}, "in batches"),
-    ],
-)
+class PrettyExporter(PprintItemExporter):
+    """Writes as nobody else does."""
+
+
 @ensureDeferred
-async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder, options, why):
-    """With the reason, once; JSON lines are not."""
+async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder):
+    """With the reason, once: those of a class that nobody knows."""
     web = webs()
     web.pages["/"] = html()
-    feeds = {str(folder.with_name("a%(batch_id)d")): options}
-    feeds |= {str(folder.with_name("good")): {"format": "jsonlines"}}
-    result = await run(Noting, folder, [web.url + "/"], FEEDS=feeds)
+    feeds = {str(folder.with_name("a")): {"format": "pretty"}}
+    feeds |= {str(folder.with_name("good")): {"format": "json"}}
+    feeds |= {str(folder.with_name("b%(batch_id)d")): {"format": "csv", "batch_item_count": 5}}
+    exporters = {"pretty": PrettyExporter}
+    result = await run(Noting, folder, [web.url + "/"], FEEDS=feeds, FEED_EXPORTERS=exporters)
     (line,) = result.logged("After a crash the feed")
-    assert why in line
+    assert "pretty is of a class of its own" in line
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
+import random
+import textwrap
 from datetime import datetime, timezone
 from email.utils import formatdate
 from math import inf
+from pathlib import Path
 
 import pytest
 import scrapy
@@ -247,3 +251,204 @@ async def test_of_a_host_that_never_answered_one_line_tells(webs, caplog):
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
     (line,) = [line for line in told if url in line and "robots.txt: " in line]
     assert line.startswith(f"{url} has never answered in this run")
+
+
+# Challenges, prices, bare refusals.
+
+CHALLENGE = Answer(b"prove it", 403, {"cf-mitigated": "challenge"})
+PRICE = Answer(b"pay", 402, {"crawler-price": "USD 0.01"})
+
+
+def closed_shop(webs, answer, *, pages=500, well=()):
+    """Serve a site whose pages are all answered so, but for some."""
+    web = site(webs, pages)
+    web.pages.update({path: answer for path in web.pages if path not in {"/robots.txt", "/"}})
+    web.pages.update({path: html() for path in well})
+    return web
+
+
+class AskedSpider(LinksSpider):
+    """Hears of sites that refuse robots."""
+
+    def site_refuses_robots(self, site, reason, until):
+        yield {"url": "", "refuses": (site, reason)}
+
+
+@ensureDeferred
+@pytest.mark.parametrize("answer", [CHALLENGE, PRICE], ids=["challenge", "price"])
+async def test_a_site_that_refuses_robots_is_asked_twenty_pages_at_most(webs, answer, caplog):
+    """One WARNING says what it is and what can be done, a hook hears; a probe goes each hour."""
+    web, free = closed_shop(webs, answer), beside(webs)
+    result = await crawl(AskedSpider, IN_MEMORY, start_urls=[web.url + "/", free.url + "/"])
+    refused = [hit.at for hit in web.hits if hit.status == answer.status]
+    assert len([at for at in refused if at < refused[0] + 3_000]) <= 20
+    assert len([at for at in refused if at > refused[0] + 3_000]) == 2
+    assert len(got(result, free)) == 21
+    warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    told, gone = (line for line in warnings if "refuses robots" in line)
+    assert told.startswith(f"{web.url}/page/ refuses robots: {answer.status} for ")
+    assert "say who you are, ask its owner, or pay" in told
+    assert gone.startswith(f"Gave up {web.url}/page/, which refuses robots: ")
+    (heard,) = (item["refuses"] for item in result.items if "refuses" in item)
+    assert heard[0] == web.url
+    assert result.stats["mandelbot/pause/refuses_robots"] == 1
+    assert result.stats["mandelbot/usage/terms_stated"] >= 5, "as before"
+    assert 7_000 < result.seconds < 7_400
+
+
+@ensureDeferred
+async def test_with_jobdir_the_rest_is_not_lost(webs, tmp_path):
+    """The run ends as nothing else is left; the next one begins with a probe, after its time."""
+    web, free = closed_shop(webs, CHALLENGE, pages=100), beside(webs)
+    settings = {"JOBDIR": str(tmp_path / "job")}
+    first = await crawl(AskedSpider, settings, start_urls=[web.url + "/", free.url + "/"])
+    assert first.stats["finish_reason"] == "sites_paused"
+    assert first.seconds < 60
+    asked = len(web.hits)
+    assert asked <= 22
+    soon = await crawl(AskedSpider, settings, start_urls=[])
+    assert len(web.hits) == asked, "its time has not come"
+    TIME.set_wall(TIME.wall() + 3_700)
+    web.pages.update({path: html() for path in web.pages if path.startswith("/page/")})
+    late = await crawl(AskedSpider, settings, start_urls=[])
+    pages = {hit.path for hit in web.hits if hit.path.startswith("/page/")}
+    assert len(pages) == 100
+    assert soon.stats["finish_reason"] == "sites_paused"
+    assert late.stats["finish_reason"] == "finished"
+    assert len(late.logged("No longer setting aside /page/")) == 1
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"HTTPERROR_ALLOWED_CODES": [403]},
+        {"HTTPERROR_ALLOW_ALL": True},
+        {"MANDELBOT_ENABLED": False},
+    ],
+)
+async def test_who_handles_such_answers_gets_them(webs, settings):
+    """All of them, and nothing is set aside."""
+    web = closed_shop(webs, CHALLENGE, pages=40)
+    result = await crawl(LinksSpider, {**IN_MEMORY, **settings}, start_urls=[web.url + "/"])
+    assert web.statuses().count(403) == 40
+    assert "mandelbot/pause/refuses_robots" not in result.stats
+
+
+@ensureDeferred
+async def test_bare_refusals_of_a_site_that_was_well_are_heard_too(webs):
+    """Ten in a row, from several places; then it is set aside as a whole."""
+    web = site(webs, 0)
+    paths = [f"/shelf{number % 5}/{number}" for number in range(200)]
+    web.pages.update({path: html() for path in paths})
+    web.pages["/"] = html(*paths)
+    seen = []
+
+    def refuse(path):
+        seen.append(path)
+        return Answer(b"", 403) if len(seen) > 50 and path != "/robots.txt" else None
+
+    web.refuse = refuse
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
+    assert web.statuses().count(403) <= 20 + 2
+    (line,) = result.logged(f"{web.url}/ refuses robots")
+    assert "403 for" in line
+
+
+@ensureDeferred
+async def test_a_login_area_and_a_forbidden_page_are_none_of_it(webs):
+    """All other pages arrive, and these are asked as always."""
+    web = site(webs, 60)
+    inside = [f"/members/{number}" for number in range(30)]
+    paid = ["/page/7", "/page/9"]
+    web.pages["/"] = html(*inside, *(f"/page/{number}" for number in range(60)), *inside)
+    web.pages.update({path: Answer(b"", 403) for path in inside})
+    web.pages.update(dict.fromkeys(paid, PRICE))
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
+    assert len(got(result, web)) == 59
+    assert web.statuses().count(403) == 30
+    assert "mandelbot/pause/refuses_robots" not in result.stats
+
+
+@ensureDeferred
+async def test_a_waiting_room_of_another_host_is_a_refusal_by_the_recipe(webs):
+    """The one of docs/faq.rst: its 302 pauses the site, and its page is no page."""
+    page = (Path(__file__).parents[2] / "docs" / "faq.rst").read_text("utf-8")
+    block = page.partition(".. code-block:: python\n\n        class WaitingRoom")[2]
+    code, names = "class WaitingRoom" + textwrap.dedent(block.split("\n\nHow do I test")[0]), {}
+    exec(textwrap.dedent(code.replace("\n        ", "\n")), names)
+    web = site(webs, 20)
+    since = []
+
+    def refuse(path):
+        since.append(TIME.now())
+        to = {"Location": "http://127.0.0.1:1/room.queue-it.net/"}
+        return Answer(b"", 302, to) if len(since) > 10 and TIME.now() < since[10] + 50 else None
+
+    web.refuse = refuse
+    settings = {"DOWNLOADER_MIDDLEWARES": {names["WaitingRoomMiddleware"]: 960}}
+    result = await crawl(LinksSpider, {**IN_MEMORY, **settings}, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(20)
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+# A quota.
+
+
+@ensureDeferred
+async def test_what_good_answers_say_is_left_of_a_quota_is_kept_to(webs):
+    """Twenty in four seconds, two hundred pages: after the first window none is refused."""
+    web, free = site(webs, 0), beside(webs)
+    window, used, refused = [0.0], [0], []
+
+    def limited(_request):
+        now = TIME.now()
+        if now >= window[0] + 4:
+            window[0], used[0] = now, 0
+        left = 20 - used[0]
+        rest = math.ceil(window[0] + 4 - now)
+        if left <= 0:
+            refused.append(now)
+            return Answer(b"", 429, {"RateLimit": f'"default";r=0;t={rest}'})
+        used[0] += 1
+        return Answer(b"", 200, {"RateLimit": f'"default";r={left - 1};t={rest}'})
+
+    web.pages.update({f"/page/{number}": limited for number in range(200)})
+    urls = [f"{web.url}/page/{number}" for number in range(200)]
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[*urls, free.url + "/"])
+    assert len(got(result, web)) == 200
+    assert len(got(result, free)) == 21
+    began = web.hits[0].at
+    assert not [at for at in refused if at > began + 4]
+    pages = [hit.at for hit in web.hits if hit.status == 200]
+    assert max(pages) - began <= 36 * 1.05
+    assert result.stats["mandelbot/pace/quota"] >= 9
+
+
+# The end of a run.
+
+
+@ensureDeferred
+@pytest.mark.parametrize("idle", ["close", 30])
+async def test_a_run_that_closes_waits_for_what_is_due_soon(webs, tmp_path, idle):
+    """Fifty-seven pages, some of which are refused once: all in the first run."""
+    web = site(webs, 57)
+    chance = random.Random(7)
+    web.refuse = lambda path: (
+        Answer(b"", 503) if path != "/robots.txt" and chance.random() < 0.05 else None
+    )
+    settings = {"JOBDIR": str(tmp_path / "job"), "MANDELBOT_PAUSE_IDLE": idle}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(set(result.urls())) == 58
+    assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_it_closes_where_nothing_is(webs, tmp_path):
+    """A pause of two minutes ends a run that waits for one."""
+    web = site(webs, 10)
+    web.pages["/page/3"] = lambda _request: Answer(b"", 503, {"Retry-After": "120"})
+    settings = {"JOBDIR": str(tmp_path / "job"), "MANDELBOT_PAUSE_IDLE": "close"}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "sites_paused"
+    assert result.seconds < 10

@@ -31,7 +31,7 @@ def left(webs, tmp_path):
 
     async def first_run(job="durable"):
         result = await crawl(
-            settings | {"MANDELBOT_PAUSE_IDLE": "close", "MANDELBOT_JOB": job},
+            settings | {"MANDELBOT_PAUSE_IDLE": 0, "MANDELBOT_JOB": job},
             start_urls=[web.url + "/", other.url + "/"],
         )
         assert result.stats["finish_reason"] == "sites_paused"

@@ -129,11 +129,11 @@ def test_every_meta_key_is_in_the_table():
     scrapys = {
         "handle_httpstatus_list",
         "handle_httpstatus_all",
+        "dont_retry",
         "download_latency",
+        "max_retry_times",
         "download_slot",
         "is_start_request",
-        "dont_retry",
-        "max_retry_times",
     }
     assert set(names(page("meta"), "[a-z_]+")) == read - scrapys
 

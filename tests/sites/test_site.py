@@ -11,6 +11,7 @@ from flights import Page, flight_to
 
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.sites.flight import Admission
 from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import News, PauseState
 from scrapy_mandelbot.sites.probe import (
@@ -22,7 +23,7 @@ from scrapy_mandelbot.sites.probe import (
 from scrapy_mandelbot.sites.recovery import Mode
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, REMEMBERED
 from scrapy_mandelbot.sites.sections import MOST_REFUSED_URLS, MOST_SECTIONS
-from scrapy_mandelbot.sites.site import Admission, SiteState
+from scrapy_mandelbot.sites.site import SiteState
 from scrapy_mandelbot.throttle.site_map import shut_routes
 
 if TYPE_CHECKING:

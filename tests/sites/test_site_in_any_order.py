@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scrapy_mandelbot.robots.pace import Pace
+from scrapy_mandelbot.sites.flight import Admission
 from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import PauseState
-from scrapy_mandelbot.sites.site import Admission, SiteState
+from scrapy_mandelbot.sites.site import SiteState
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.flight import Flight

@@ -10,7 +10,7 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.sites.site import Admission
+from scrapy_mandelbot.sites.flight import Admission
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 
 SITE = "https://example.com"

@@ -12,6 +12,7 @@ tdm disallowed by tdm-reservation: 1 (meta line 1)
 """
 
 from scrapy_mandelbot.robots.preferences.in_pages import (
+    MARKED_STATUSES,
     TERMS_STATUSES,
     PageWords,
     page_usage,
@@ -25,6 +26,7 @@ from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
 
 __all__ = [
     "CATEGORIES",
+    "MARKED_STATUSES",
     "NOTHING_SAID",
     "TDMREP_PATH",
     "TERMS_STATUSES",

@@ -33,21 +33,35 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.tags import RobotTag
 
 TERMS_STATUSES = frozenset({401, 402, 403})
+MARKED_STATUSES = TERMS_STATUSES | {202, 405}
+"""Those of answers that may be meant for robots."""
 _SHOWN = 200  # characters of a header
+_MARKS = (
+    # RSL 1.0, "Open License Protocol": the scheme of who wants a license for the page.
+    ("WWW-Authenticate", "license", TERMS_STATUSES),
+    # Cloudflare, "Pay Per Crawl", "Crawl pages": the price, with 402.
+    ("crawler-price", "", TERMS_STATUSES),
+    # Cloudflare, "Detect a Challenge Page response".
+    ("cf-mitigated", "challenge", TERMS_STATUSES),
+    # AWS WAF, "CAPTCHA and Challenge action behavior".
+    ("x-amzn-waf-action", "challenge", {202}),
+    ("x-amzn-waf-action", "captcha", {405}),
+)
+"""Headers that tell a challenge or a price from an ordinary refusal, by the documents that name
+them: with the first word of the value (any, where it is empty), and the statuses."""
 
 
 def stated_terms(status: int, headers: Iterable[tuple[str | bytes, str | bytes]]) -> str | None:
-    """Return the site's word on terms, for a log; None: the answer is an ordinary refusal."""
-    if status not in TERMS_STATUSES:
+    """Return the site's word on terms, or its challenge, for a log; None: there is none."""
+    if status not in MARKED_STATUSES:
         return None
     for name, value in headers:
-        field, text = header_text(name).strip().lower(), header_text(value).strip()
-        if field == "www-authenticate" and text.lower().partition(" ")[0] == "license":
-            return shown(f"WWW-Authenticate: {text}", _SHOWN)
-        if field == "crawler-price":
-            return shown(f"crawler-price: {text}", _SHOWN)
-        if field == "cf-mitigated" and text.lower() == "challenge":
-            return "cf-mitigated: challenge"
+        field, text = header_text(name).strip(), header_text(value).strip()
+        said = text.lower().partition(" ")[0]
+        for marked, word, statuses in _MARKS:
+            is_it = field.lower() == marked.lower() and word in {"", said}
+            if is_it and status in statuses:
+                return shown(f"{marked}: {text}", _SHOWN)
     return "402 Payment Required" if status == 402 else None  # noqa: PLR2004 - its very meaning
 
 

@@ -1,0 +1,296 @@
+"""What becomes of a crawl whose site says no in other ways than by a 503, beside stock Scrapy.
+
+Each crawl is a process of its own; the servers are threads of this one, on loopback, and beside
+each a free site of twenty pages is crawled. Prints, for each case: pages got of those there are,
+the seconds from the first request to the last of them, requests that were refused or lost, those
+that came before the time that the server had named, and the pages of the free site. A crawl is
+ended after 60 seconds.
+
+challenge   500 pages, all 403 with ``cf-mitigated: challenge``
+price       500 pages, all 402 with ``crawler-price``
+room        60 pages for who brings the cookie that a 503 sets
+room opens  100 pages, and the same from the twentieth on
+methods     60 pages by GET, HEAD and POST, of which the last two are refused; counted is GET
+resets      30 pages; robots.txt is answered, and then connections are reset for 8 seconds
+epoch, ISO, words, duration, fast, slow, RateLimit
+            30 pages; a 503 for 8 seconds at the tenth, whose Retry-After is seconds since 1970, an
+            ISO date, ``8 seconds``, ``PT8S``, a date by a clock that is two minutes fast, or ten
+            slow, or unreadable beside a good ``RateLimit``
+quota       200 pages, 20 in each 4 seconds, told by ``RateLimit`` on good answers
+close       57 pages with JOBDIR, one in twenty 503, ``MANDELBOT_PAUSE_IDLE = "close"``
+
+Usage::
+
+    python benchmarks/says_no.py [CASE ...]
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import datetime, timezone
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+MOST_SECONDS = 60
+RULES = b"User-agent: *\nDisallow:\n"
+
+
+class Spider(scrapy.Spider):
+    """Asks for what it is told to, and notes what comes of it, and when."""
+
+    name = "says no"
+
+    async def start(self):
+        for method, url in self.wanted:
+            yield scrapy.Request(url, method=method, errback=self.failed, dont_filter=True)
+
+    def parse(self, response):
+        self.got.append((time.time(), response.request.method, response.url))
+
+    def failed(self, _failure):
+        self.lost += 1
+
+
+def crawl(with_what: str, wanted: list[tuple[str, str]], settings: dict) -> None:
+    """Crawl in this process, and print what came of it."""
+    settings = {
+        "ROBOTSTXT_OBEY": True,
+        "LOG_LEVEL": "CRITICAL",
+        "TELNETCONSOLE_ENABLED": False,
+        "DOWNLOAD_DELAY": 0,
+        "CLOSESPIDER_TIMEOUT": MOST_SECONDS,
+        "MANDELBOT_STORE": "memory",
+        **settings,
+    }
+    if with_what == "package":
+        settings["ADDONS"] = {"scrapy_mandelbot.Addon": 500}
+    process = CrawlerProcess(settings)
+    crawler = process.create_crawler(Spider)
+    got: list[tuple[float, str, str]] = []
+    process.crawl(crawler, wanted=wanted, got=got, lost=0)
+    process.start()
+    print(json.dumps([got, crawler.stats.get_value("finish_reason")]))
+
+
+class Site(ThreadingHTTPServer):
+    """A site whose answers a function makes: ``(method, path, cookie)`` to status and headers."""
+
+    daemon_threads = True
+    request_queue_size = 200
+
+    def __init__(self, answer, host: str = "127.0.0.1") -> None:
+        super().__init__((host, 0), Handler)
+        self.answer = answer
+        self.hits: list[tuple[float, str, int]] = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.server_address[0]}:{self.server_address[1]}"
+
+    def pages(self, count: int, method: str = "GET") -> list[tuple[str, str]]:
+        return [(method, f"{self.url}/page/{number}") for number in range(count)]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        answer = self.server.answer(self.command, self.path, self.headers.get("Cookie", ""))
+        status, headers = (200, {}) if answer is None else answer
+        self.server.hits.append((time.time(), self.path, status))
+        if status == 0:  # reset
+            once = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, once)
+            self.close_connection = True
+            return
+        self.send_response_only(status)
+        body = RULES if self.path == "/robots.txt" else b"page"
+        headers = {"Date": formatdate(usegmt=True), "Content-Type": "text/plain", **headers}
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_POST = do_GET  # noqa: N815
+
+    def log_message(self, *_) -> None:
+        """Say nothing."""
+
+
+# The shapes. Each returns the site, what is asked for, and the time at which it is open again.
+
+
+def always(status, headers):
+    return lambda _m, path, _c: None if path == "/robots.txt" else (status, headers)
+
+
+def waiting_room(opens_after: int):
+    served = []
+
+    def answer(_method, path, cookie):
+        if path == "/robots.txt" or "pass=yes" in cookie or len(served) < opens_after:
+            served.append(path)
+            return None
+        return 503, {"Set-Cookie": "pass=yes; Path=/"}
+
+    return answer
+
+
+def by_method(method, path, _cookie):
+    return None if path == "/robots.txt" or method == "GET" else (503, {})
+
+
+def resetting():
+    since = []
+
+    def answer(_method, path, _cookie):
+        if path == "/robots.txt" and not since:
+            since.append(time.time())
+            return None
+        return (0, {}) if since and time.time() < since[0] + 8 else None
+
+    return answer
+
+
+FORMS = {
+    "epoch": lambda until: {"Retry-After": str(math.ceil(until))},
+    "ISO": lambda until: {
+        "Retry-After": datetime.fromtimestamp(math.ceil(until), timezone.utc).isoformat()
+    },
+    "words": lambda until: {"Retry-After": f"{math.ceil(until - time.time())} seconds"},
+    "duration": lambda until: {"Retry-After": f"PT{math.ceil(until - time.time())}S"},
+    "fast": lambda until: dates(until, 120),
+    "slow": lambda until: dates(until, -600),
+    "RateLimit": lambda until: {
+        "Retry-After": "soon",
+        "RateLimit": f'"default";r=0;t={math.ceil(until - time.time())}',
+    },
+}
+
+
+def dates(until: float, ahead: float) -> dict[str, str]:
+    now = formatdate(time.time() + ahead, usegmt=True)
+    return {"Retry-After": formatdate(math.ceil(until) + ahead, usegmt=True), "Date": now}
+
+
+def shut_for_a_while(form, until: list[float]):
+    served = []
+
+    def answer(_method, path, _cookie):
+        if path == "/robots.txt":
+            return None
+        served.append(path)
+        if len(served) == 10:
+            until.append(time.time() + 8)
+        return (503, form(until[0])) if until and time.time() < until[0] else None
+
+    return answer
+
+
+def quota():
+    window, used, lock = [0.0], [0], threading.Lock()
+
+    def answer(_method, path, _cookie):
+        if path == "/robots.txt":
+            return None
+        with lock:
+            now = time.time()
+            if now >= window[0] + 4:
+                window[0], used[0] = now, 0
+            rest, used[0] = math.ceil(window[0] + 4 - now), used[0] + 1
+            told = {"RateLimit": f'"default";r={max(0, 20 - used[0])};t={rest}'}
+            return (200 if used[0] <= 20 else 429, told)
+
+    return answer
+
+
+def by_chance():
+    chance = random.Random(7)
+    return lambda _m, path, _c: (
+        (503, {}) if path != "/robots.txt" and chance.random() < 0.05 else None
+    )
+
+
+CASES = [
+    *("challenge", "price", "room", "room opens", "methods", "resets"),
+    *(*FORMS, "quota", "close"),
+]
+
+
+def shape(case: str):
+    """Return the site of a case, what is asked of it, settings, and when it is open again."""
+    until: list[float] = []
+    settings: dict[str, object] = {}
+    count = {"challenge": 500, "price": 500, "room opens": 100, "resets": 30, "quota": 200}
+    count |= {"close": 57} | dict.fromkeys(FORMS, 30)
+    answers = {
+        "challenge": lambda: always(403, {"cf-mitigated": "challenge"}),
+        "price": lambda: always(402, {"crawler-price": "USD 0.01"}),
+        "room": lambda: waiting_room(0),
+        "room opens": lambda: waiting_room(20),
+        "methods": lambda: by_method,
+        "resets": resetting,
+        "quota": quota,
+        "close": by_chance,
+    }
+    answer = answers[case]() if case in answers else shut_for_a_while(FORMS[case], until)
+    site = Site(answer)
+    wanted = site.pages(count.get(case, 60))
+    if case == "methods":
+        wanted += site.pages(60, "HEAD") + site.pages(60, "POST")
+    if case == "close":
+        settings = {"JOBDIR": tempfile.mkdtemp(), "MANDELBOT_PAUSE_IDLE": "close"}
+    return site, wanted, settings, until
+
+
+def row(case: str, with_what: str) -> str:
+    """Crawl, and return the line of it."""
+    site, wanted, settings, until = shape(case)
+    free = Site(lambda *_: None, "127.0.0.9")
+    arguments = json.dumps([with_what, [*wanted, *free.pages(20)], settings])
+    command = [sys.executable, __file__, "--crawl", arguments]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    got, reason = json.loads(run.stdout)
+    pages = [at for at, method, url in got if url.startswith(site.url) and method == "GET"]
+    beside = sum(url.startswith(free.url) for _, _, url in got)
+    began = site.hits[0][0] if site.hits else 0.0
+    hits = [(at, status) for at, path, status in site.hits if path != "/robots.txt"]
+    refused = sum(status != 200 for _, status in hits)
+    first = min((at for at, status in hits if status == 503), default=0.0)
+    early = sum(first + 0.3 < at < until[0] for at, _ in hits) if until else 0
+    in_all = sum(method == "GET" and url.startswith(site.url) for method, url in wanted)
+    seconds = f"{max(pages) - began:.1f} s" if pages else "-"
+    return (
+        f"{case:<12}{with_what:<9}{len(pages):>4} of {in_all:<4}{seconds:>8}  refused {refused:>4}"
+        f"  early {early:>3}  free {beside:>2}  {reason}"
+    )
+
+
+def main(names: list[str]) -> None:
+    """Print the lines of these cases; of all, if none is named."""
+    for case in names or CASES:
+        for with_what in ("package", "stock"):
+            print(row(case, with_what), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--crawl"]:
+        crawl(*json.loads(sys.argv[2]))
+    else:
+        main(sys.argv[1:])

@@ -1,0 +1,131 @@
+"""What a kill leaves of the items in each kind of feed, when the run after it has ended."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+ITEMS = 120
+SPIDER = """
+import os, signal, sys
+from pathlib import Path
+import scrapy
+from scrapy.crawler import CrawlerProcess
+from scrapy.extensions.feedexport import BlockingFeedStorage
+
+class FarStorage(BlockingFeedStorage):
+    def __init__(self, uri, *, feed_options=None):
+        self.path = Path("far", uri.rpartition("/")[2])
+
+    def _store_in_thread(self, file):
+        file.seek(0)
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_bytes(file.read())
+        file.close()
+
+class FedSpider(scrapy.Spider):
+    name = "fed"
+    called = 0
+
+    async def start(self):
+        for n in range(ITEMS):
+            yield scrapy.Request(f"data:,{n}", dont_filter=True)
+
+    def parse(self, response):
+        self.called += 1
+        if sys.argv[2] == "kill" and self.called > int(sys.argv[1]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield {"n": int(response.text), "name": "é, " + response.text}
+
+gzipped = {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
+process = CrawlerProcess({
+    "ADDONS": {"scrapy_mandelbot.Addon": 500}, "JOBDIR": "job", "LOG_LEVEL": "INFO",
+    "TELNETCONSOLE_ENABLED": False, "CONCURRENT_ITEMS": 1, "CONCURRENT_REQUESTS": 2,
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
+    "CLOSESPIDER_ITEMCOUNT": int(sys.argv[1]) * (sys.argv[2] == "close"),
+    "FEED_STORAGES": {"far": FarStorage},
+    "FEEDS": {
+        "items.json": {"format": "json"},
+        "over.json": {"format": "json", "overwrite": True, "indent": 2},
+        "items.xml": {"format": "xml"},
+        "items.csv": {"format": "csv"},
+        "items.jl": {"format": "jsonlines"},
+        "items.jl.gz": {"format": "jsonlines", **gzipped},
+        "items.json.gz": {"format": "json", **gzipped},
+        "far://bucket/items.json": {"format": "json"},
+        "far://bucket/items.csv": {"format": "csv"},
+        "batch-%(batch_id)d.json": {"format": "json", "batch_item_count": 25},
+        "far://bucket/batch-%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": 25},
+    },
+})
+process.crawl(FedSpider)
+process.start()
+"""
+
+
+def lines(text: str) -> list:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("how", ["kill", "close"])
+def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, how):
+    """After runs that were killed, and after those that were closed; a batch has its number."""
+    script = tmp_path / "fed.py"
+    script.write_text(SPIDER.replace("ITEMS", str(ITEMS)))
+
+    def run(calls):
+        command = [sys.executable, str(script), str(calls), how]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    for calls in (30, 2, 41):
+        ended = run(calls)
+        assert ended.returncode == (-9 if how == "kill" else 0), ended.stderr
+    ended = run(10 * ITEMS)
+    assert "Spider closed (finished)" in ended.stderr, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "may lack items" not in ended.stderr
+
+    far = tmp_path / "far"
+    with (tmp_path / "items.csv").open(encoding="utf-8") as file:
+        near_csv = [*csv.DictReader(file)]
+    with (far / "items.csv").open(encoding="utf-8") as file:
+        far_csv = [*csv.DictReader(file)]
+    batches = sorted(tmp_path.glob("batch-*.json"))
+    far_batches = sorted(far.glob("batch-*.jl"))
+    found = {
+        "json": json.loads((tmp_path / "items.json").read_text("utf-8")),
+        "over": json.loads((tmp_path / "over.json").read_text("utf-8")),
+        "xml": [
+            {"n": one.findtext("n"), "name": one.findtext("name")}
+            for one in ET.parse(tmp_path / "items.xml").getroot()
+        ],
+        "csv": near_csv,
+        "lines": lines((tmp_path / "items.jl").read_text("utf-8")),
+        "gzip": lines(gzip.decompress((tmp_path / "items.jl.gz").read_bytes()).decode()),
+        "json, gzip": json.loads(gzip.decompress((tmp_path / "items.json.gz").read_bytes())),
+        "far": json.loads((far / "items.json").read_text("utf-8")),
+        "far, csv": far_csv,
+        "batches": [one for path in batches for one in json.loads(path.read_text("utf-8"))],
+        "far batches": [one for path in far_batches for one in lines(path.read_text("utf-8"))],
+    }
+    for kind, items in found.items():
+        numbers = [int(one["n"]) for one in items]
+        assert sorted({*numbers}) == [*range(ITEMS)], kind
+        assert len(numbers) <= ITEMS + 6, kind
+        assert all(one["name"] == f"é, {one['n']}" for one in items), kind
+    for paths in (batches, far_batches):
+        ids = sorted(int(path.stem.partition("-")[2]) for path in paths)
+        assert ids == [*range(1, len(ids) + 1)]
+        assert len(ids) <= 8
+
+    assert "Spider closed (finished)" in run(10 * ITEMS).stderr
+    again = json.loads((tmp_path / "items.json").read_text("utf-8"))
+    assert len(again) == len(found["json"]) + ITEMS
+    assert len(json.loads((tmp_path / "over.json").read_text("utf-8"))) == ITEMS
+    assert len(json.loads((far / "items.json").read_text("utf-8"))) == ITEMS
