@@ -2,21 +2,25 @@
 
     MANDELBOT_CORPUS=/path/to/corpus python benchmarks/robotstxt_corrections.py [every nth file]
 
-The corpus is a folder with real files in ``robots/``. Each is corrected as ``scrapy robots fix``
-does it. Printed are the processor time for each, the number of lines that ``check`` prints, and for
-each reader (the six dialects, Python's own ``urllib.robotparser``, Protego) the files
-and URLs that open, that close though the file's own dialect leaves them open, and that close as
-they are closed to its own dialect; then how many files were put in the order that the document
-recommends, and why the others were not.
+The corpus is a folder with real files in ``robots/``, and with ``google_verdicts.jsonl.gz``, what
+Google's parser decided of them. Each file is corrected as ``scrapy robots fix`` does it. Printed
+are the processor time for each, the number of lines that ``check`` prints, and for each reader (the
+six dialects, Python's own ``urllib.robotparser``, Protego) the files and URLs that open, that close
+though the file's own dialect leaves them open, and that close as they are closed to its own
+dialect; what opens and closes of what Google's parser decided; then how many files were put in the
+order that the document recommends, and why the others were not.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 from scrapy_mandelbot.robots.fix import correct
 from scrapy_mandelbot.robots.fix.effects import READERS
@@ -36,6 +40,8 @@ def main() -> None:
     ways: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     decisions = unproved = 0
+    verdicts = _read_verdicts()
+    googles: Counter[str] = Counter()
     start = time.process_time()
     times: list[float] = []
     printed: list[int] = []
@@ -55,6 +61,13 @@ def main() -> None:
                 urls[effect.reader, what] += count
         ways[_way(correction.remarks)] += 1
         reasons.update(_reason(one) for one in correction.remarks if one.startswith("Put in"))
+        text = correction.text.encode()  # of which that parser reads all
+        after = RobotsTxt.parse(text, dialect="google", max_bytes=None)
+        for said in verdicts.get(path.name, ()):
+            is_open = after.allowed(said["url"], said["agent"])
+            googles["asked"] += 1
+            googles["open"] += is_open and not said["allowed"]
+            googles["close"] += said["allowed"] and not is_open
     seconds = time.process_time() - start
     print(f"Python {sys.version.split()[0]}, {len(paths)} files, {seconds:.0f} s\n")
     times.sort()
@@ -67,11 +80,24 @@ def main() -> None:
     for reader in READERS:
         cells = [f"{files[reader, w]} ({urls[reader, w]:,})" for w in ("opened", "lost", "closed")]
         print(f"{reader:<22}{cells[0]:>16}{cells[1]:>20}{cells[2]:>20}")
+    told = f"{googles['open']} open, {googles['close']} close"
+    print(f"of {googles['asked']:,} decisions of Google's parser {told}")
     print(f"\n{unproved} files not proved, of {decisions:,} decisions in mandelbot")
     for way, count in ways.most_common():
         print(f"{count:>6} {way}")
     for reason, count in reasons.most_common():
         print(f"{count:>6} not in order: it {reason}")
+
+
+def _read_verdicts() -> dict[str, list[dict[str, Any]]]:
+    """Return what Google's parser decided, by the files' names; empty: it is not in the corpus."""
+    by_file: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    path = CORPUS.parent / "google_verdicts.jsonl.gz"
+    if path.exists():
+        with gzip.open(path, "rt") as lines:
+            for line in map(json.loads, lines):
+                by_file[line["file"]].append(line)
+    return by_file
 
 
 def _way(remarks: tuple[str, ...]) -> str:

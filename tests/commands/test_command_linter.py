@@ -379,3 +379,28 @@ def test_the_workflow_of_the_page_fails_where_something_is_wrong(files, tmp_path
         assert (b"::error file=wrong/robots.txt,line=2" in run.stdout) == bool(code)
         for name, text in (("clean", CLEAN), ("warns", WARNS), ("wrong", WRONG)):
             (tmp_path / name / "robots.txt").write_text(text)
+
+
+WITHOUT_SCRAPY = """
+import resource, sys, sysconfig
+site = sysconfig.get_paths()["purelib"]
+from scrapy_mandelbot.robots.__main__ import main
+code = main(["check", "wrong/robots.txt", "--full"])
+seconds = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+loaded = {name.partition(".")[0] for name, one in sys.modules.items()
+          if (getattr(one, "__file__", None) or "").startswith(site)}
+print(code, seconds, *sorted(loaded - {"scrapy_mandelbot"}))
+"""
+
+
+def test_the_hook_needs_two_small_packages_and_starts_at_once(files, tmp_path):
+    """Those that the page has installed: no Scrapy. Of its third of a second most is Python's."""
+    command = [sys.executable, "-c", WITHOUT_SCRAPY]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    code, seconds, *loaded = run.stdout.splitlines()[-1].split()
+    installed = re.search(r"\$ pip install (.*)\n    \$ pip install --no-deps scrapy-m", PAGE)[1]
+    # How it is installed here, and what the two bring themselves.
+    own = {"__editable___", "_distutils_hack", "typing_extensions"}
+    needed = {name for name in loaded if not any(name.startswith(one) for one in own)}
+    assert needed <= set(installed.replace("-", "_").split())
+    assert (code, float(seconds) < 0.6) == ("3", True)

@@ -7,7 +7,7 @@ sample were compared, the file stays as it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
@@ -69,36 +69,57 @@ def correct(  # noqa: PLR0913 - two by position
     """
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
     first = tuple(_unread(body, max_bytes))
-    written = rewrite(robots, max_bytes=max_bytes, alone=alone)
-    for text, remarks in ((written.text, written.remarks), (as_it_is(body), ())):
-        new = text.encode()
-        after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
-        files = [
-            RobotsTxt.parse(one, dialect=name, max_bytes=None)
-            for name in READINGS
-            if name != robots.dialect.name
-            for one in (body, new)
-        ]
-        questions = Questions([robots, after, *files], len(body), max_decisions, most=_MOST)
-        is_sample = questions.is_too_large
-        if is_sample:
-            questions.most = _SAMPLE
-        proof = prove_by(questions, robots, after)
-        found = effects_by(questions, body, new, dialect, max_bytes)
-        is_sample |= questions.is_cut
-        correction = Correction(text, (*first, *remarks), proof, found)
-        is_written = text is written.text
-        if (
-            proof.holds
-            if alone or unsafe
-            else correction.is_harmless and not (is_sample and is_written)
-        ):
-            break
-        if is_written:
-            why = _TOO_LARGE if is_sample else _refusal(correction)
-            how = f"--unsafe corrects it all the same, --only {robots.dialect.name} for these alone"
-            first = (*first, why, f"So the file stays as it is; {how}.")
-    return correction
+    how = f"--unsafe corrects it all the same, --only {robots.dialect.name} for these alone"
+    stays = f"So the file stays as it is; {how}."
+    as_asked = alone or unsafe
+    if not as_asked and Questions([robots], len(body), max_decisions, most=_MOST).is_too_large:
+        # With those of the corrected file there are yet more questions.
+        first = (*first, _TOO_LARGE, stays)
+    else:
+        written = rewrite(robots, max_bytes=max_bytes, alone=alone)
+        questions, after = _questions(body, robots, written.text, max_decisions)
+        if as_asked or not questions.is_too_large:
+            correction = _compared(body, written.text, questions, (robots, after), max_bytes)
+            is_harmless = correction.is_harmless and not questions.is_cut
+            if correction.proof.holds and (as_asked or is_harmless):
+                return replace(correction, remarks=(*first, *written.remarks))
+        is_sample = questions.is_too_large or questions.is_cut
+        first = (*first, _TOO_LARGE if is_sample else _refusal(correction), stays)
+    text = as_it_is(body)
+    questions, after = _questions(body, robots, text, max_decisions)
+    same = _compared(body, text, questions, (robots, after), max_bytes)
+    return replace(same, remarks=first)
+
+
+def _questions(
+    body: bytes, robots: RobotsTxt, text: str, max_decisions: int
+) -> tuple[Questions, RobotsTxt]:
+    """Return what both files are to be asked, and the new one."""
+    dialect, new = robots.dialect, text.encode()
+    after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
+    files = [
+        RobotsTxt.parse(one, dialect=name, max_bytes=None)
+        for name in (READINGS if new != body else ())
+        if name != dialect.name
+        for one in (body, new)
+    ]
+    questions = Questions([robots, after, *files], len(body), max_decisions, most=_MOST)
+    if questions.is_too_large:
+        questions.most = _SAMPLE
+    return questions, after
+
+
+def _compared(
+    body: bytes,
+    text: str,
+    questions: Questions,
+    files: tuple[RobotsTxt, RobotsTxt],
+    max_bytes: int | None,
+) -> Correction:
+    """Return what a file changes for whom."""
+    proof = prove_by(questions, *files)
+    effects = effects_by(questions, body, text.encode(), files[0].dialect, max_bytes)
+    return Correction(text, (), proof, effects)
 
 
 _TOO_LARGE = "The file is too large to be compared in whole."

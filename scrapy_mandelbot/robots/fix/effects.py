@@ -24,7 +24,7 @@ from scrapy_mandelbot.robots.robotstxt.grammar import (
     grammar_of,
     searchable,
 )
-from scrapy_mandelbot.robots.robotstxt.groups import select_groups
+from scrapy_mandelbot.robots.robotstxt.groups import read_groups, select_groups
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.verdict import default_of, read_rules
 
@@ -198,12 +198,13 @@ class _RobotRules:
     def __init__(self, body: bytes, dialect: str, max_bytes: int | None) -> None:
         self._grammar = grammar_of(dialect)
         self._text = searchable(clean_bytes(body, self._grammar.dialect, max_bytes))
+        self._groups = list(read_groups(self._text, self._grammar))
         self._known: dict[tuple[Span, ...], _Deciding] = {}
 
     def of(self, agent: str) -> _Deciding:
         """Return what decides, and the paths as they are written."""
         names = with_fallbacks(names_in_order(agent), self._grammar.dialect.fallbacks)
-        selection = select_groups(self._text, self._grammar, names)
+        selection = select_groups(self._text, self._grammar, names, self._groups)
         spans = tuple(selection.spans)
         if spans not in self._known:
             self._known[spans] = self._read(selection)

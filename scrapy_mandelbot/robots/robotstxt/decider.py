@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends, searchable
 from scrapy_mandelbot.robots.robotstxt.groups import select_groups
-from scrapy_mandelbot.robots.robotstxt.index import Index
+from scrapy_mandelbot.robots.robotstxt.index import Index, Wildcards
 from scrapy_mandelbot.robots.robotstxt.patterns import Glob, Globs, Pattern
 from scrapy_mandelbot.robots.robotstxt.verdict import (
     WEIGHTS,
@@ -31,6 +32,7 @@ from scrapy_mandelbot.robots.robotstxt.verdict import (
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Callable
 
     from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
@@ -55,10 +57,11 @@ class DecidingRules:
         self._default = default_of(text, selection, grammar)
         self._exact: dict[str, int] = {}
         self._prefixes: dict[str, int] = {}
-        self._wildcards: list[tuple[int, str, Pattern]] = []
+        wildcards: defaultdict[str, list[tuple[int, bool, str, Callable[[str], bool]]]]
+        wildcards = defaultdict(list)
         self._glob_ranks: list[int] = []
         globs: list[Glob] = []
-        for rank, (_, _, _, pattern, _) in enumerate(found):
+        for rank, (_, _, allows, pattern, _) in enumerate(found):
             if isinstance(pattern, Glob):
                 self._glob_ranks.append(rank)
                 globs.append(pattern)
@@ -67,8 +70,9 @@ class DecidingRules:
             elif pattern.is_prefix:
                 self._prefixes.setdefault(pattern.head, rank)
             else:
-                self._wildcards.append((rank, pattern.guard, pattern))
-        self._lengths = sorted({len(prefix) for prefix in self._prefixes})
+                wildcards[pattern.head].append((rank, allows, pattern.guard, pattern.matches))
+        self._wildcards = {head: Wildcards(rules, [], None) for head, rules in wildcards.items()}
+        self._lengths = sorted({len(head) for head in (*self._prefixes, *self._wildcards)})
         self._globs = Globs(globs) if globs else None
 
     def explain(self, target: str) -> tuple[bool, Rule | None]:
@@ -77,13 +81,12 @@ class DecidingRules:
         for length in self._lengths:
             if length > len(target):
                 break
-            best = min(best, self._prefixes.get(target[:length], sys.maxsize))
-        for rank, guard, pattern in self._wildcards:
-            if rank > best:
-                break
-            if guard in target and pattern.matches(target):
-                best = rank
-                break
+            head = target[:length]
+            best = min(best, self._prefixes.get(head, sys.maxsize))
+            wildcards = self._wildcards.get(head)
+            for rank, _, guard, matches in wildcards.search(target) if wildcards else ():
+                if rank < best and guard in target and matches(target):
+                    best = rank
         glob = None if self._globs is None else self._globs.first(target)
         if glob is not None:
             best = min(best, self._glob_ranks[glob])
@@ -145,7 +148,7 @@ class RuleList:
 ROBOTS_TXT = "/robots.txt"
 _ASKED = 40  # as many answers from a list cost about as much as an index
 _SMALL = 4_000  # characters of a robot's groups
-_SCANS = 16  # as many cost about as much as reading all rules
+_SCANS = 6  # as many cost about as much as reading all rules
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
 

@@ -16,7 +16,7 @@ from scrapy_mandelbot.robots.robotstxt.agents import NAMES
 from scrapy_mandelbot.robots.robotstxt.grammar import BLANK_LINE, WHITE_SPACE, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy_mandelbot.robots.robotstxt.agents import Rank
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
@@ -66,13 +66,18 @@ def read_groups(text: str, grammar: Grammar) -> Iterator[Group]:
         names = []
 
 
-def select_groups(text: str, grammar: Grammar, robot: tuple[str, ...]) -> GroupMatch:
-    """Return the groups for a robot known by these names, in lower case, the preferred first."""
+def select_groups(
+    text: str, grammar: Grammar, robot: tuple[str, ...], groups: Iterable[Group] | None = None
+) -> GroupMatch:
+    """Return the groups for a robot known by these names, in lower case, the preferred first.
+
+    Who asks for many robots has read the groups of the text once, and hands them over.
+    """
     dialect = grammar.dialect
     place_of = NAMES[dialect.agent_match]
     everyone = (len(robot), 0)  # after all its own names
     found: dict[tuple[Rank, str], tuple[str, list[Span]]] = {}
-    for names, start, after_names, end in read_groups(text, grammar):
+    for names, start, after_names, end in groups or read_groups(text, grammar):
         for name in map(decode, names):
             lower = name.lower()
             rank = everyone if name == "*" else place_of(lower, robot) if name else None

@@ -57,14 +57,12 @@ class _Ranked:
         return None if first is None else self._rules[first]
 
 
-class _Wildcards:
+class Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of ranges around."""
 
     __slots__ = ("around", "first", "globs", "here", "tables")
 
-    def __init__(
-        self, here: list[_Wildcard], globs: list[_Glob], around: _Wildcards | None
-    ) -> None:
+    def __init__(self, here: list[_Wildcard], globs: list[_Glob], around: Wildcards | None) -> None:
         self.around = around
         self.first: list[int] = [sys.maxsize, sys.maxsize] if around is None else [*around.first]
         """The ranks of the strongest that forbids and that allows, here or around."""
@@ -100,7 +98,7 @@ class Contest:
 
     __slots__ = ("_allows", "_path_at", "_rank", "_wildcards")
 
-    def __init__(self, rank: int, wildcards: _Wildcards, path_at: int, *, allows: bool) -> None:
+    def __init__(self, rank: int, wildcards: Wildcards, path_at: int, *, allows: bool) -> None:
         self._rank = rank
         self._allows = allows
         self._wildcards = wildcards
@@ -109,7 +107,7 @@ class Contest:
     def decide(self, url: str) -> bool:
         """Return the answer of the strongest rule that matches."""
         strongest, answer = self._rank, self._allows
-        wildcards: _Wildcards | None = self._wildcards
+        wildcards: Wildcards | None = self._wildcards
         while wildcards is not None:
             found = wildcards.search(url) if wildcards.tables else wildcards.here
             for rank, allows, guard, matches in found:
@@ -149,7 +147,7 @@ class Index:
         return answer.decide(url) if isinstance(answer, Contest) else answer is True
 
 
-_Range = tuple[str, int, bool, "_Wildcards | None", "bool | Contest | None"]
+_Range = tuple[str, int, bool, "Wildcards | None", "bool | Contest | None"]
 # A range while the sweep is in it: where it ends; the rank of the strongest rule that holds in it
 # and whether it allows; the rules with wildcards; the answer where no other range is inside.
 
@@ -171,7 +169,7 @@ def _intervals(
             end = head[:-1] + chr(ord(head[-1]) + 1)
             contested = around[3]
             if head in wildcards or head in globs:
-                contested = _Wildcards(wildcards.get(head, []), globs.get(head, []), contested)
+                contested = Wildcards(wildcards.get(head, []), globs.get(head, []), contested)
             open_ranges.append(_inside(around, end, rule, contested, path_at))
             yield head, open_ranges[-1][4]
         if head in exacts:
@@ -185,7 +183,7 @@ def _intervals(
 
 
 def _inside(
-    around: _Range, end: str, rule: _Rule | None, wildcards: _Wildcards | None, path_at: int
+    around: _Range, end: str, rule: _Rule | None, wildcards: Wildcards | None, path_at: int
 ) -> _Range:
     """Return a range: what holds around it holds in it, unless a stronger rule is its own."""
     _, rank, allows, _, _ = around

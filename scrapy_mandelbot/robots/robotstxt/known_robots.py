@@ -138,10 +138,12 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
 """The robots, by kind."""
 
 
+_GOOGLES = {robot.name.lower() for robot in KNOWN_ROBOTS if robot.operator == "Google"}
+
+
 def dialect_of(agent: str) -> str | None:
     """Return the dialect in which a robot is known to read; None: it is not known."""
     name = agent.partition("/")[0].strip().lower()
     if name == "mandelbot":
         return name
-    is_googles = any(one.name.lower() == name and one.operator == "Google" for one in KNOWN_ROBOTS)
-    return "google" if is_googles else None
+    return "google" if name in _GOOGLES else None

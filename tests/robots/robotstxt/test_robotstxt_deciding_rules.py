@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 from importlib import import_module
 
@@ -90,3 +91,19 @@ def test_what_is_kept_grows_with_the_rules_alone():
     finally:
         tracemalloc.stop()
     assert kept < 500_000
+
+
+def test_many_questions_of_many_rules_cost_little():
+    """Rules with wildcards are looked up, too: as `explain --urls` asks."""
+    lines = (
+        f"{'Allow' if n % 5 == 0 else 'Disallow'}: /{'*' if n % 7 == 0 else ''}p{n * 7919}/"
+        f"{'*x' if n % 11 == 0 else ''}\n"
+        for n in range(22_000)
+    )
+    robots = RobotsTxt.parse(f"User-agent: *\n{''.join(lines)}".encode(), max_bytes=None)
+    start = time.process_time()
+    forbidden = sum(
+        not robots.verdict(f"/p{n * 2 * 7919}/a", "Examplebot").allowed for n in range(10_000)
+    )
+    assert time.process_time() - start < 6
+    assert forbidden > 5_000
