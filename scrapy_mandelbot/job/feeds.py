@@ -99,7 +99,7 @@ class Feeds:
         if self._folder is not None and self._exporter is not None:
             self._exporter.slots = [self._batch_gone_on_with(one) for one in self._slots()]
         self._look()
-        if any(slot.feed_options.get("batch_item_count") for slot in self._slots()):
+        if any(map(_in_batches, self._slots())):
             self._crawler.signals.connect(self._look, scrapy.signals.item_scraped)
         for path in filter(None, map(_path, self._slots())):
             self._offsets[str(path)] = path.stat().st_size if path.exists() else 0
@@ -135,8 +135,15 @@ class Feeds:
         """Yield the feeds that may have items twice or none after a crash: URI, and why."""
         for slot in self._slots():
             why = _why_not(slot)
+            if why is None and _in_batches(slot) and not self._starts_batches:
+                why = "this version of Scrapy does not let its batches go on"
             if why is not None:
                 yield slot.uri, why
+
+    @property
+    def _starts_batches(self) -> bool:
+        """Whether Scrapy has what :meth:`_batch` asks for, which is not public."""
+        return all(hasattr(FeedExporter, one) for one in ("_get_uri_params", "_start_new_batch"))
 
     def _slots(self) -> list[FeedSlot]:
         return [] if self._exporter is None else self._exporter.slots
@@ -171,7 +178,7 @@ class Feeds:
     def _batch_gone_on_with(self, slot: FeedSlot) -> FeedSlot:
         """Return the batch that the last run was at, in place of the first one."""
         assert self._folder is not None  # noqa: S101 -- see its caller
-        if not slot.feed_options.get("batch_item_count"):
+        if not (_in_batches(slot) and self._starts_batches):
             return slot
         left = {
             int(path.stem.rpartition("-")[2]): path
@@ -199,6 +206,10 @@ class Feeds:
             uri_template=slot.uri_template,
         )
         return batch
+
+
+def _in_batches(slot: FeedSlot) -> bool:
+    return bool(slot.feed_options.get("batch_item_count"))
 
 
 class Spool:
