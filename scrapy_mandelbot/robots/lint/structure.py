@@ -184,37 +184,55 @@ _EVERYTHING = frozenset({"/", "/*", "*", "/*$", "*$"})
 _SEARCH = {one.name.lower() for one in KNOWN_ROBOTS if one.kind == "search"} | {"slurp", "yandex"}
 
 
-def _closing(rules: Iterable[Record]) -> Record | None:
+class _Closed(NamedTuple):
+    """What the rules of a group, which many robots may share, say of the whole site."""
+
+    by: Record | None
+    """What closes all of it."""
+    has_allow: bool
+    has_rules: bool
+    is_open: bool
+    """Whether an empty Disallow says so."""
+
+    @classmethod
+    def of(cls, group: Group) -> _Closed:
+        rules = group.rules()
+        return cls(
+            next((rule for rule in rules if rule.value in _EVERYTHING), None),
+            any(rule.field == "allow" and rule.value for rule in rules),
+            bool(rules),
+            any(rule.field == "disallow" and not rule.value for rule in rules),
+        )
+
+
+def _closing(groups: list[_Closed]) -> Record | None:
     """Return the rule by which nothing may be fetched; None: something may."""
-    closing = None
-    for rule in rules:
-        if rule.field == "allow" and rule.value:
-            return None
-        if rule.value in _EVERYTHING:
-            closing = closing or rule
-    return closing
+    if any(group.has_allow for group in groups):
+        return None
+    return next((group.by for group in groups if group.by), None)
 
 
 def _check_closed(outline: Outline) -> Check:
     """Who may fetch nothing: all of them, or a robot whose lines ask for another thing."""
-    groups_of: dict[str, list[Group]] = {}
+    groups_of: dict[str, list[_Closed]] = {}
+    written: dict[str, str] = {}
     for group in outline.groups:
-        for name in dict.fromkeys(name_of(agent).lower() for agent in group.agents):
-            groups_of.setdefault(name, []).append(group)
-    closing: dict[str, Record | None] = {}
-    for name, groups in groups_of.items():
-        if name:
-            closing[name] = _closing(rule for group in groups for rule in group.rules())
+        facts = _Closed.of(group)
+        names = {name.lower(): name for name in map(name_of, reversed(group.agents)) if name}
+        for name, as_named in names.items():
+            written.setdefault(name, as_named)
+            groups_of.setdefault(name, []).append(facts)
+    closing = {name: _closing(groups) for name, groups in groups_of.items()}
     for_all = closing.get("*")
     if for_all and all(closing.values()):
         yield LintHit("closed-to-all", for_all.number, "No robot may fetch anything.")
         return
-    meant = _hardly_meant(outline, groups_of)
+    meant = {name: written[name] for name in _hardly_meant(outline, groups_of)}
     by_line: dict[int, list[str]] = {}
-    for name, written in meant.items():
+    for name, as_written in meant.items():
         rule = closing.get(name)
         if rule:
-            by_line.setdefault(rule.number, []).append(written)
+            by_line.setdefault(rule.number, []).append(as_written)
     for line, (first, *others) in by_line.items():
         more = f" and {len(others)} more robots" if len(others) > 1 else ""
         more = f" and {quoted(others[0])[1:-1]}" if len(others) == 1 else more
@@ -222,13 +240,13 @@ def _check_closed(outline: Outline) -> Check:
         yield LintHit("closed-to-robot", line, message)
 
 
-def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[Group]]) -> dict[str, str]:
-    """Return the robots that were hardly meant to be closed out, by name, as they are written.
+def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[_Closed]]) -> Iterable[str]:
+    """Return the robots that were hardly meant to be closed out, in lower case.
 
     Such a robot has lines of its own before those of the robots whose group it is in; or a search
     engine is in a group of others, below a blank line; or a group of its own lets it in.
     """
-    found: dict[str, str] = {}
+    found: dict[str, None] = {}
     for group in reversed(outline.groups):
         others_search = is_apart = False
         for one, after in reversed([*pairwise(group.agents)]):
@@ -236,19 +254,18 @@ def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[Group]]) -> dic
             between = outline.records[one.number : after.number - 1]
             is_apart |= any(record.field or record.problems for record in between)
             is_blank = any(record.is_blank for record in between)
-            name = name_of(one)
-            is_lone = is_blank and name.lower() in _SEARCH and not others_search
+            name = name_of(one).lower()
+            is_lone = is_blank and name in _SEARCH and not others_search
             if name not in {"", "*"} and (is_apart or is_lone):
-                found[name.lower()] = name
-    found = dict(reversed(found.items()))
+                found.setdefault(name)
+    found = dict.fromkeys(reversed(found))
     for name, groups in groups_of.items():
-        if len(groups) > 1 and name not in {"", "*"}:
-            for group in groups:
-                rules = group.rules()
-                lets_in = [rule for rule in rules if rule.field == "disallow" and not rule.value]
-                if (lets_in or (rules and name in _SEARCH)) and not _closing(rules):
-                    written = next(a for a in group.agents if name_of(a).lower() == name)
-                    found.setdefault(name, name_of(written))
+        if len(groups) > 1 and name != "*":
+            lets_in = (one.is_open or (one.has_rules and name in _SEARCH) for one in groups)
+            if any(
+                is_so and not _closing([one]) for is_so, one in zip(lets_in, groups, strict=True)
+            ):
+                found.setdefault(name)
     return found
 
 
