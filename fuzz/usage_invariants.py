@@ -13,10 +13,12 @@ from scrapy_mandelbot.robots.preferences import (
     words_of,
 )
 from scrapy_mandelbot.robots.preferences.ledger import (
+    NO_LINE,
     FetchRecord,
     RulesInForce,
     digest_of,
     disagreements,
+    entry_of,
     line_of,
     read_line,
 )
@@ -58,7 +60,8 @@ def usage(data: bytes) -> None:
                 assert (decided is None) == (whole[category] == "unknown")
                 assert str(decided).isprintable()
             rules = RulesInForce(robots, digest_of(body), 512_000, "rules")
-            line = line_of(FetchRecord(url, "", 200, agent, words, whole, rules, digest_of(tdmrep)))
+            page_record = FetchRecord(url, "", 200, agent, words, whole, rules, digest_of(tdmrep))
+            line = line_of(entry_of(page_record), 1, NO_LINE)
             entry = read_line(line)
             assert entry is not None
             assert disagreements(entry, copies.get) == []
