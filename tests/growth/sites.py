@@ -94,6 +94,11 @@ def _wait(value):
     return [retry_after.wait_asked_for(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
 
 
+def _quota(value):
+    quota = {"RateLimit-Reset": value, "RateLimit-Remaining": value}
+    return [retry_after.quota_of(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
+
+
 def _site(url):
     return origins.site_of(_split(url))
 
@@ -105,6 +110,7 @@ def _split(url):
 ROWS = (
     Row("sites.parse_retry_after", lambda it: retry_after.parse_retry_after(it, 1e9), _HEADERS),
     Row("sites.wait_asked_for", _wait, _HEADERS | _RATE_LIMITS),
+    Row("sites.quota_of", _quota, _HEADERS | _RATE_LIMITS),
     Row("sites.site_of", origins.site_of, _URLS, prepare=_split),
     Row("sites.host_of", origins.host_of, _URLS, prepare=_site),
     Row(
@@ -155,6 +161,7 @@ ROWS += tuple(
 _NUMBERS = "numbers, times and words of ours"
 
 NOT_FROM_OUTSIDE = {
+    "sites.AskedFor": "what was read",
     "sites.conditions": "hands on a copy's validators, each as it is",
     "sites.is_fresh": _NUMBERS,
     "sites.kept_outcome": "a status",

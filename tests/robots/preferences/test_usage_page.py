@@ -12,7 +12,13 @@ import docutils.utils
 import pytest
 
 from scrapy_mandelbot.robots.preferences import PageWords, Usage
-from scrapy_mandelbot.robots.preferences.ledger import FetchRecord, line_of, read_line
+from scrapy_mandelbot.robots.preferences.ledger import (
+    NO_LINE,
+    FetchRecord,
+    entry_of,
+    line_of,
+    read_line,
+)
 from scrapy_mandelbot.robots.preferences.vocabulary import (
     CATEGORY_TEXTS,
     CONTROL_TOKENS,
@@ -64,7 +70,8 @@ def test_the_tokens_are_those_of_the_code():
 def test_the_fields_of_a_line_are_those_of_the_code():
     """All of them, in their order."""
     page = FetchRecord("https://example.com/", "", 200, "a", PageWords(), Usage(), None)
-    assert [row[0] for row in BY_HEAD["field"]] == list(read_line(line_of(page)))
+    line = read_line(line_of(entry_of(page), 1, NO_LINE))
+    assert [row[0] for row in BY_HEAD["field"]] == list(line)
 
 
 def test_the_examples_do_what_they_show():
