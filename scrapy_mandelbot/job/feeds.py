@@ -135,15 +135,17 @@ class Feeds:
         """Yield the feeds that may have items twice or none after a crash: URI, and why."""
         for slot in self._slots():
             why = _why_not(slot)
-            if why is None and _in_batches(slot) and not self._starts_batches:
-                why = "this version of Scrapy does not let its batches go on"
             if why is not None:
                 yield slot.uri, why
 
     @property
     def _starts_batches(self) -> bool:
-        """Whether Scrapy has what :meth:`_batch` asks for, which is not public."""
-        return all(hasattr(FeedExporter, one) for one in ("_get_uri_params", "_start_new_batch"))
+        """Whether Scrapy stores a batch when it is full, and has what is asked of it for that.
+
+        Neither is public. Before 2.15 all were stored at the end of the crawl.
+        """
+        wanted = "_get_uri_params", "_start_new_batch", "_schedule_slot_close"
+        return all(hasattr(FeedExporter, one) for one in wanted)
 
     def _slots(self) -> list[FeedSlot]:
         return [] if self._exporter is None else self._exporter.slots
@@ -158,6 +160,8 @@ class Feeds:
     def _make_ready(self, slot: FeedSlot, folder: Path) -> None:
         form = slot.exporters[slot.format]
         if not issubclass(form, _KNOWN) or isinstance(slot.storage, StdoutFeedStorage):
+            return
+        if _in_batches(slot) and not self._starts_batches:
             return
         if _is_spooled(slot):
             path = _spool(folder, slot, slot.batch_id)

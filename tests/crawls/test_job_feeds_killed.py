@@ -10,8 +10,11 @@ import sys
 import xml.etree.ElementTree as ET
 
 import pytest
+from scrapy.extensions.feedexport import FeedExporter
 
 ITEMS = 120
+HAS_BATCHES = hasattr(FeedExporter, "_schedule_slot_close")
+"""Whether Scrapy stores a batch when it is full: before 2.15 all were stored at the end."""
 SPIDER = """
 import os, signal, sys
 from pathlib import Path
@@ -73,11 +76,18 @@ def lines(text: str) -> list:
     return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("how", ["kill", "close"])
+CLOSE = pytest.param(
+    "close", marks=pytest.mark.skipif(not HAS_BATCHES, reason="it closes when all items are there")
+)
+
+
+@pytest.mark.parametrize("how", ["kill", CLOSE])
 def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, how):
     """After runs that were killed, and after those that were closed; a batch has its number."""
     script = tmp_path / "fed.py"
-    script.write_text(SPIDER.replace("ITEMS", str(ITEMS)))
+    text = SPIDER.replace("ITEMS", str(ITEMS))
+    kept = [line for line in text.splitlines() if HAS_BATCHES or "batch_item_count" not in line]
+    script.write_text("\n".join(kept))
 
     def run(calls):
         command = [sys.executable, str(script), str(calls), how]
@@ -111,13 +121,15 @@ def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, how):
         "json, gzip": json.loads(gzip.decompress((tmp_path / "items.json.gz").read_bytes())),
         "far": json.loads((far / "items.json").read_text("utf-8")),
         "far, csv": far_csv,
-        "batches": [one for path in batches for one in json.loads(path.read_text("utf-8"))],
-        "far batches": [one for path in far_batches for one in lines(path.read_text("utf-8"))],
     }
+    if HAS_BATCHES:
+        read = [one for path in batches for one in json.loads(path.read_text("utf-8"))]
+        far_read = [one for path in far_batches for one in lines(path.read_text("utf-8"))]
+        found |= {"batches": read, "far batches": far_read}
     for kind, items in found.items():
         numbers = [int(one["n"]) for one in items]
         assert sorted({*numbers}) == [*range(ITEMS)], kind
-        assert len(numbers) <= ITEMS + 6, kind
+        assert len(numbers) <= ITEMS + (6 if HAS_BATCHES else 12), kind
         assert all(one["name"] == f"é, {one['n']}" for one in items), kind
     for paths in (batches, far_batches):
         ids = sorted(int(path.stem.partition("-")[2]) for path in paths)
