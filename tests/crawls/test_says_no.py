@@ -15,7 +15,6 @@ import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from loops import TIME
-from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from webs import Answer, html, site
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -33,6 +32,9 @@ def got(result, web) -> set[str]:
 
 
 # Cookies.
+
+COOKIES = "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
+"""Its path, not itself: with both, Scrapy 2.14 has two of them."""
 
 
 def waiting_room(webs, pages: int, *, opens_after: int = 0):
@@ -63,7 +65,7 @@ def waiting_room(webs, pages: int, *, opens_after: int = 0):
 async def test_the_cookie_of_a_waiting_room_lets_the_crawl_in(webs, opens_after, order):
     """Wherever CookiesMiddleware stands; and from then on each request brings it."""
     web, free = waiting_room(webs, 60, opens_after=opens_after), beside(webs)
-    settings = {**IN_MEMORY, "DOWNLOADER_MIDDLEWARES": {CookiesMiddleware: order}}
+    settings = {**IN_MEMORY, "DOWNLOADER_MIDDLEWARES": {COOKIES: order}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/", free.url + "/"])
     assert len(got(result, web)) == 61
     assert len(got(result, free)) == 21
