@@ -137,6 +137,21 @@ async def test_of_several_sites_one_that_is_not_there_stops_nothing(webs, robots
     assert run.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("agent", "dialect", "read_as"),
+    [
+        ("Googlebot-Image", [], "google, as this robot reads it"),
+        ("Googlebot", ["--dialect", "rep1994"], "rep1994"),
+        ("Examplebot", [], "mandelbot"),
+    ],
+)
+def test_a_known_robot_is_asked_in_its_own_dialect(robots, file, agent, dialect, read_as):
+    """Which is told; what was asked for counts more."""
+    run = robots("explain", "/a", "--file", "robots.txt", "--agent", agent, *dialect)
+    (line,) = [one for one in run.stdout.decode().splitlines() if "read as" in one]
+    assert line.endswith(f"robots.txt, read as {read_as}")
+
+
 def test_dialects_side_by_side(robots, file):
     """The rule that each uses; what differs from Mandelbot is marked, and makes exit code 1."""
     run = robots("compare", "/private/press", "--file", "robots.txt", "--agent", "zz")

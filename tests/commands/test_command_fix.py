@@ -82,6 +82,26 @@ def test_a_file_is_corrected_for_one_dialect_where_that_is_asked_for(robots, onl
     assert opened == (others if fixed == ALLOW_FIRST else set())
 
 
+HARMFUL = b"User-agent: *\nDisallow: /a/\nCrawl-delay: 20\nUser-agent: Googlebot\n"
+
+
+def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
+    """And then it is told what opens to whom; a file that stays says so, and how to go on."""
+    run = robots("fix", "-", stdin=HARMFUL)
+    assert (run.returncode, run.stdout) == (0, HARMFUL)
+    assert b"So the file stays as it is; --unsafe corrects it all the same" in run.stderr
+    if BY_ORDER:  # this Python's own reads groups as it did then
+        assert b"opens" in run.stderr
+    run = robots("fix", "-", "--unsafe", stdin=HARMFUL)
+    assert run.returncode == 0
+    assert run.stdout != HARMFUL
+    assert b"decisions in mandelbot are alike" in run.stderr
+    assert (b"to urllib.robotparser; first /a/ for Googlebot" in run.stderr) == bool(BY_ORDER)
+    run = robots("fix", "-", "--unsafe", "--only", "google", stdin=HARMFUL)
+    assert run.returncode == 2
+    assert b"--only and --unsafe are two ways to correct a file" in run.stdout + run.stderr
+
+
 @pytest.mark.parametrize("dialect", ["google", "rep1994"])
 def test_a_file_is_corrected_as_a_dialect_reads_it(robots, dialect):
     """And still opens nothing to the robots of others."""
