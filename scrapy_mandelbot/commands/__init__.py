@@ -22,77 +22,86 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "select": {
         **_MANY,
         "metavar": "CODE",
-        "help": "these findings alone; a code, or all of error, warning, note; may be repeated",
+        "help": "only these findings: a code, error, warning or note; may be repeated",
     },
-    "ignore": {**_MANY, "metavar": "CODE", "help": "all but these findings"},
+    "ignore": {**_MANY, "metavar": "CODE", "help": "leave out these findings; may be repeated"},
     "fail-on": {
         "choices": ("error", "warning"),
-        "help": "what is no success: warnings too, if not said otherwise",
+        "help": "the least severe finding that fails the check (default: warning)",
     },
     "config": {
         **_FILE,
-        "help": "the project's choices, else those of the nearest .robots-check.cfg, pyproject.toml"
-        " ([tool.robots-check]) or setup.cfg ([robots-check])",
+        "help": "the configuration file (default: the nearest .robots-check.cfg, pyproject.toml"
+        " ([tool.robots-check]) or setup.cfg ([robots-check]))",
     },
-    "full": {**_FLAG, "help": "notes too, and of all findings the line and why it matters to whom"},
-    "statistics": {**_FLAG, "help": "how often each finding is there, and in how many files"},
+    "full": {
+        **_FLAG,
+        "help": "include notes, and show for each finding the line and whom it affects",
+    },
+    "statistics": {
+        **_FLAG,
+        "help": "count the occurrences of each finding, and the files that have it",
+    },
     "dialect": {
         "choices": DIALECTS,
-        "help": "how the file is read, else as MANDELBOT_DIALECT says; of explain, as the robot"
-        " reads it, where that is known",
+        "help": "the dialect to read the file in (default: MANDELBOT_DIALECT; for explain, the"
+        " robot's own, if known)",
     },
     "only": {
         "choices": DIALECTS,
         "metavar": "DIALECT",
-        "help": "for robots of this dialect alone, though it may open something to others",
+        "help": "fix for robots of this dialect only, even if that opens something to others",
     },
     "unsafe": {
         **_FLAG,
-        "help": "in the document's order whatever that opens or closes to whom, which is told",
+        "help": "use the order of the specification, and report what that opens or closes",
     },
-    "diff": {**_FLAG, "help": "show what changes, not the whole file"},
-    "output": {**_FILE, "help": "where the file is written"},
+    "diff": {**_FLAG, "help": "show only what changes"},
+    "output": {**_FILE, "help": "write to this file"},
     "agent": {
         "metavar": "NAME",
-        "help": "the robot, else the one that the project goes by; of audit, '*' is whoever asks",
+        "help": "the robot (default: the project's); for audit, '*' is any robot",
     },
-    "file": {**_FILE, "help": "a file on disk: a robots.txt instead of the site's, a ledger"},
-    "urls": {**_FILE, "help": "URLs from a file, one a line"},
-    "robots": {**_FLAG, "help": "for each of the known robots, and those that the file names"},
-    "changes": {**_FLAG, "help": "what would change each verdict, of several URLs too"},
+    "file": {**_FILE, "help": "read this file: a robots.txt instead of the site's, or a ledger"},
+    "urls": {**_FILE, "help": "read URLs from this file, one per line"},
+    "robots": {**_FLAG, "help": "answer for each known robot, and for those that the file names"},
+    "changes": {**_FLAG, "help": "show what would change each verdict, for several URLs, too"},
     "purpose": {
         **_MANY,
         "choices": PURPOSES,
         "metavar": "USE",
-        "help": f"what the page is wanted for: {', '.join(PURPOSES)}; may be repeated",
+        "help": f"the intended use of the page: {', '.join(PURPOSES)}; may be repeated",
     },
-    "host": {"metavar": "HOST", "help": "of directory: the host that serves it"},
+    "host": {"metavar": "HOST", "help": "the host that serves the directory"},
     "read": {**_FLAG, "help": "read the sitemaps, and count their entries"},
     "export": {**_FLAG, "help": "print all requests of the job, as JSON lines"},
-    "all": {**_FLAG, "help": "of drop: every copy"},
+    "all": {**_FLAG, "help": "drop all copies"},
     "robots-txt": {
         **_MANY,
         "metavar": "[HOST=][SINCE=]FILE|URL",
-        "help": "the robots.txt of the sites, or of a host, from a date on; may be repeated",
+        "help": "the robots.txt of all sites, or of a host, or from a date on; may be repeated",
     },
-    "delay": {**_SECONDS, "help": "between requests, else as robots.txt asks"},
+    "delay": {
+        **_SECONDS,
+        "help": "the least time between requests (default: what robots.txt asks for)",
+    },
     "retry-after": {
         **_SECONDS,
-        "help": "that a refusal asked for, where the log does not say",
+        "help": "the pause that a refusal asked for, if the log does not say",
     },
     "ttl": {
         **_SECONDS,
-        "help": "as long a robots.txt may be gone by, else MANDELBOT_CACHE['ttl']",
+        "help": "how long a copy of robots.txt is valid (default: MANDELBOT_CACHE['ttl'])",
     },
     "log-format": {
         "metavar": "FORMAT",
-        "help": "common, combined, vhost_common, vhost_combined, or as nginx's log_format or"
-        " Apache's LogFormat has it; else it is found out",
+        "help": "common, combined, vhost_common, vhost_combined, or a log_format of nginx or a"
+        " LogFormat of Apache (default: detected)",
     },
     "address": {
         **_MANY,
         "metavar": "IP|NETWORK",
-        "help": "from where the robot comes; may be repeated",
+        "help": "an address of the robot; may be repeated",
     },
 }
 """What verbs take, by name, as argparse has it; and --format."""
@@ -103,18 +112,14 @@ CHOICES = frozenset({"select", "ignore", "fail-on", "config", "full", "statistic
 
 
 def add_options(
-    parser: _ActionsContainer,
-    names: Iterable[str],
-    formats: Iterable[str],
-    *,
-    is_told: bool = True,
+    parser: _ActionsContainer, names: Iterable[str], formats: Iterable[str], *, is_told: bool = True
 ) -> None:
     """Add the options with these names, in the table's order, and --format."""
     from argparse import SUPPRESS  # noqa: PLC0415 - Scrapy has loaded it when this is called
 
     wanted = set(names)
     table = {
-        "format": {"choices": tuple(formats), "help": "text, if not said otherwise"},
+        "format": {"choices": tuple(formats), "help": "the output format (default: text)"},
         **OPTIONS,
     }
     for name, option in table.items():

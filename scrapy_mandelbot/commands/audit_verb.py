@@ -9,15 +9,20 @@ import re
 import sys
 import zlib
 from datetime import datetime, timezone
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import ip_address, ip_network
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from scrapy_mandelbot.commands.call import Result
-from scrapy_mandelbot.commands.sources import CannotBeHadError, named, url_to_check
-from scrapy_mandelbot.commands.subjects import rules_from, rules_on_disk
+from scrapy_mandelbot.commands.sources import (
+    CannotBeHadError,
+    named,
+    rules_from,
+    rules_on_disk,
+    url_to_check,
+)
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.robots.audit import (
     CopiesInForce,
@@ -31,7 +36,6 @@ from scrapy_mandelbot.robots.audit import (
     read_format,
 )
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
-from scrapy_mandelbot.robots.reports import audit_page
 from scrapy_mandelbot.robots.reports import audit_report as reports
 from scrapy_mandelbot.robots.reports.terminal_text import is_url
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
@@ -57,16 +61,10 @@ _PACKED: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
 
 
 def pieces_of(source: str, breaks_off: Callable[[str], None]) -> Iterator[list[str]]:
-    """Yield the lines of a log, without their ends, some thousand at a time.
+    """Yield the lines of a log, or of ``-``, without their ends, some thousand at a time.
 
-    Each octet is a character. A line that is too long is an empty one.
-
-    Args:
-        source: a file, or ``-``.
-        breaks_off: is told why a packed file ends before its end; what was read of it counts.
-
-    Raises:
-        CannotBeHadError: it cannot be read.
+    Each octet is a character. A line that is too long is an empty one. `breaks_off` is told why a
+    packed file ends before its end; what was read of it counts.
     """
     try:
         file = sys.stdin.buffer if source == "-" else Path(source).open("rb")  # noqa: SIM115
@@ -171,11 +169,8 @@ def audit(job: Invocation) -> Result:
     remarks += reports.remarks(report)
     code = reports.exit_code(report, only_errors=job.opts.fail_on == "error")
     text = reports.text(report, job.terminal.paint)
-    return Result(code, report, text, remarks, partial(_page, report))
-
-
-def _page(report: dict[str, Any]) -> str:
-    return audit_page.render(report, datetime.now(timezone.utc))
+    page = partial(reports.page, report, datetime.now(timezone.utc))
+    return Result(code, report, text, remarks, page)
 
 
 def _read(
@@ -227,20 +222,15 @@ def _is_from(addresses: list[str] | None) -> Callable[[str], bool] | None:
         networks = [ip_network(one, strict=False) for one in addresses]
     except ValueError as error:
         raise CannotBeHadError(f"--address: {shown(str(error))}") from None
-    known: dict[str, bool] = {}
 
+    @lru_cache(maxsize=10_000)  # any number of them may be in a log
     def is_from(text: str) -> bool:
-        if text not in known:
-            if len(known) >= 10_000:  # noqa: PLR2004 - addresses; any number of them may be in a log
-                known.clear()
-            try:
-                address = ip_address(text.strip("[]").partition("%")[0])
-            except ValueError:
-                known[text] = False
-            else:
-                plain = getattr(address, "ipv4_mapped", None) or address
-                known[text] = any(plain in network for network in networks)
-        return known[text]
+        try:
+            address = ip_address(text.strip("[]").partition("%")[0])
+        except ValueError:
+            return False
+        plain = getattr(address, "ipv4_mapped", None) or address
+        return any(plain in network for network in networks)
 
     return is_from
 

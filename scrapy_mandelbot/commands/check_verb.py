@@ -5,30 +5,34 @@ from __future__ import annotations
 import os
 from configparser import ConfigParser
 from configparser import Error as ConfigError
-from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from functools import partial
 from glob import glob
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.call import Result
-from scrapy_mandelbot.commands.sources import CannotBeHadError, read_source, url_to_check
-from scrapy_mandelbot.commands.subjects import delivery_of, page_of, rules_from, rules_on_disk
+from scrapy_mandelbot.commands.sources import (
+    CannotBeHadError,
+    delivery_of,
+    page_of,
+    read_source,
+    rules_from,
+    rules_on_disk,
+    url_to_check,
+)
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity
-from scrapy_mandelbot.robots.reports import check_report as findings
-from scrapy_mandelbot.robots.reports import check_report as github
-from scrapy_mandelbot.robots.reports import check_report as sarif
+from scrapy_mandelbot.robots.reports import check_report as reports_on
+from scrapy_mandelbot.robots.reports.check_report import ALL, Choices
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.robots.reports.terminal_text import is_url
 from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from scrapy_mandelbot.commands.call import Invocation
     from scrapy_mandelbot.commands.downloads import FetchedFile, FetchPlan
@@ -43,48 +47,11 @@ _SECTIONS = {
 """Where a project's choices are: files of a folder, the first that has the section."""
 _OWN = "check"  # the section of a file that has nothing else
 _KEYS = ("select", "ignore", "fail-on", "per-file-ignores")
-_SEVERITIES = {str(severity): severity for severity in Severity}
-
-
-class Choices(NamedTuple):
-    """What is told of what is found, and what fails."""
-
-    select: frozenset[str] | None = None
-    """Codes; None: all of them."""
-    ignore: frozenset[str] = frozenset()
-    fail_on: Severity = Severity.WARNING
-    """The least severity that is no success."""
-    by_file: tuple[tuple[str, frozenset[str]], ...] = ()
-    """Patterns of paths, seen from `folder`, each with the codes that are left out of its files."""
-    folder: Path = Path()
-
-    def takes(self, code: str) -> bool:
-        """Whether findings with this code count."""
-        return (self.select is None or code in self.select) and code not in self.ignore
-
-    def of(self, source: str) -> Choices:
-        """Return what counts of one file or URL."""
-        names = {source}
-        if not is_url(source):
-            with suppress(ValueError):
-                names.add(Path(source).resolve().relative_to(self.folder).as_posix())
-        left_out = [
-            codes
-            for pattern, codes in self.by_file
-            if any(fnmatchcase(name, pattern) for name in names)
-        ]
-        return self._replace(ignore=self.ignore.union(*left_out))
-
-
-ALL = Choices()
+_SEVERITIES = frozenset(map(str, Severity))
 
 
 def read_choices(opts: Namespace, folder: Path) -> Choices:
-    """Return the choices of a call; what it leaves open is as the project's file says.
-
-    Raises:
-        CannotBeHadError: a choice is none, or the file named cannot be read.
-    """
+    """Return the choices of a call; what it leaves open is as the project's file says."""
     path, chosen = _nearest(folder)
     if opts.config:
         path = Path(opts.config)
@@ -129,11 +96,7 @@ def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _read(path: Path, section: str) -> dict[str, Any] | None:
-    """Return the choices in a file; None: it has no section for them.
-
-    Raises:
-        CannotBeHadError: it cannot be read, or has keys that are none.
-    """
+    """Return the choices in a file, or None; CannotBeHadError: it has keys that are none."""
     try:
         text = read_source(str(path)).decode()
         if section != _OWN and "robots-check" not in text:
@@ -171,18 +134,14 @@ def _codes(told: Any, where: str) -> frozenset[str]:
     text = told if isinstance(told, str) else " ".join(map(str, told))
     for word in text.replace(",", " ").split():
         if word in _SEVERITIES:
-            codes.update(_of_severity(_SEVERITIES[word], FINDINGS))
+            codes.update(code for code in FINDINGS if str(FINDINGS[code].severity) == word)
         else:
             codes.add(_code(word, f"{where}: "))
     return frozenset(codes)
 
 
 def _code(word: str, where: str = "") -> str:
-    """Return a code that there is.
-
-    Raises:
-        CannotBeHadError: there is none such.
-    """
+    """Return a code that there is; CannotBeHadError: there is none such."""
     if word not in FINDINGS:
         like = get_close_matches(word, FINDINGS, 1)
         hint = f": {like[0]} is meant, most likely" if like else ""
@@ -190,15 +149,11 @@ def _code(word: str, where: str = "") -> str:
     return word
 
 
-def _of_severity(severity: Severity, codes: Iterable[str]) -> Iterable[str]:
-    return (code for code in codes if FINDINGS[code].severity is severity)
-
-
 def tell_rules(job: Invocation) -> Result:
     """Say what findings are about; of none that is named, of all."""
     codes = [_code(word) for word in job.args] or list(FINDINGS)
-    data = {"rules": [findings.rule_data(code) for code in codes]}
-    return Result(0, data, findings.rule_text(codes, job.terminal.paint))
+    data = {"rules": [reports_on.rule_data(code) for code in codes]}
+    return Result(0, data, reports_on.rule_text(codes, job.terminal.paint))
 
 
 _NOT_FOUND = frozenset({404, 410})
@@ -218,32 +173,32 @@ def check(job: Invocation) -> Result:
         if isinstance(rules, CannotBeHadError):
             if is_one:
                 raise rules
-            reports.append(findings.not_had(source, str(rules)))
+            reports.append(reports_on.not_had(source, str(rules)))
         else:
-            reports.append(findings.check_rules(rules, job.max_bytes, choices.of(source)))
+            reports.append(reports_on.check_rules(rules, job.max_bytes, choices.of(source)))
     page = partial(_page, job, had, reports)
-    data = reports[0] if is_one else findings.together(reports)
+    data = reports[0] if is_one else reports_on.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
-    code = _CANNOT_BE_HAD if failures else findings.exit_code(reports, choices)
+    code = _CANNOT_BE_HAD if failures else reports_on.exit_code(reports, choices)
     text = _text(job, reports, choices, is_one=is_one)
     return Result(code, data, text, page=page, remarks=failures)
 
 
 def _text(job: Invocation, reports: list[dict[str, Any]], choices: Choices, *, is_one: bool) -> str:
     if job.opts.format == "csv":
-        return findings.as_csv(reports)
+        return reports_on.as_csv(reports)
     if job.opts.format == "github":
-        return github.github_text(reports)
+        return reports_on.github_text(reports)
     if job.opts.format == "sarif":
-        return sarif.sarif_text(reports, choices.takes)
+        return reports_on.sarif_text(reports, choices.takes)
     paint = job.terminal.paint
     if job.opts.statistics:
-        return findings.statistics_text(reports, paint)
-    texts = [findings.text(one, paint, in_full=job.opts.full) for one in reports]
+        return reports_on.statistics_text(reports, paint)
+    texts = [reports_on.text(one, paint, in_full=job.opts.full) for one in reports]
     if is_one:
         return texts[0]
     told = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
-    return f"{told}{findings.total_text(reports, paint)}"
+    return f"{told}{reports_on.total_text(reports, paint)}"
 
 
 def _page(
@@ -261,11 +216,7 @@ def _is_pattern(source: str) -> bool:
 
 
 def _expanded(sources: list[str]) -> Iterator[str]:
-    """Yield what is meant: of a pattern, the files that it matches; of a folder, its robots.txt.
-
-    Raises:
-        CannotBeHadError: there are none.
-    """
+    """Yield what is meant: of a pattern, the files that it matches; of a folder, its robots.txt."""
     for source in sources:
         if source != "-" and Path(source).is_dir():
             found = sorted(map(str, _in_folder(Path(source))))
@@ -306,11 +257,7 @@ def _on_disk(source: str) -> Rules | CannotBeHadError:
 
 
 def _of_sites(job: Invocation, urls: list[str]) -> dict[str, Rules | CannotBeHadError]:
-    """Ask for files; where one is not there, whether it is there in capitals.
-
-    Raises:
-        CannotBeHadError: a URL has no site.
-    """
+    """Ask for files; where one is not there, whether it is there in capitals."""
     found: dict[str, FetchedFile] = {}
     in_capitals: set[str] = set()
 

@@ -110,22 +110,16 @@ def fetch(
         raise CannotBeHadError(_why_it_did_not_start(crawling) or "interrupted")
 
 
+@dataclass
 class _Session:
     """What is asked for in one run of the spider."""
 
-    def __init__(
-        self,
-        wanted: deque[FetchPlan],
-        visit: Callable[[FetchedFile], Iterable[FetchPlan]],
-        progress: Callable[[str], None],
-        may_send: Callable[[str, str], bool],
-    ) -> None:
-        self._may_send = may_send
-        self._wanted = wanted
-        self._visit = visit
-        self._progress = progress
-        self.is_done = False
-        self.error: Exception | None = None
+    _wanted: deque[FetchPlan]
+    _visit: Callable[[FetchedFile], Iterable[FetchPlan]]
+    _progress: Callable[[str], None]
+    _may_send: Callable[[str, str], bool]
+    is_done: bool = False
+    error: Exception | None = None
 
     async def run(self, crawler: Crawler) -> None:
         limits = DownloadLimits(crawler, time.monotonic)

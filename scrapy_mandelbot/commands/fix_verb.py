@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.call import Result, body_of
-from scrapy_mandelbot.commands.sources import CannotBeHadError, url_to_check
-from scrapy_mandelbot.commands.subjects import delivery_of, page_of, rules_from, rules_on_disk
+from scrapy_mandelbot.commands.sources import (
+    CannotBeHadError,
+    delivery_of,
+    page_of,
+    rules_from,
+    rules_on_disk,
+    url_to_check,
+)
 from scrapy_mandelbot.robots.reports import fix_report as correction
 from scrapy_mandelbot.robots.reports.terminal_text import is_url
 

@@ -72,14 +72,10 @@ def _new(job: Invocation) -> Result:
 
 
 def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str], str]:
-    """Return the headers and the body of a key directory.
+    """Return the headers and the body of a key directory, at a time in seconds since the epoch.
 
     Source: draft-ietf-webbotauth-httpsig-protocol-01, "Possession Proof on the Directory Response".
-
-    Args:
-        signers: one for each key.
-        host: that serves it, with its port unless that is 443.
-        now: seconds since the epoch.
+    There is a signer for each key; the host that serves it has its port unless that is 443.
     """
     keys = [{**one.jwk, "kid": one.keyid, "use": "sig"} for one in signers]
     body = json.dumps({"keys": keys}, separators=(",", ":"))

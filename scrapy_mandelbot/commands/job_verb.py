@@ -5,22 +5,30 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job.commits import ASIDE, CLAIMED, bring_back, read_numbers
-from scrapy_mandelbot.job.job import FILE, LOCK
-from scrapy_mandelbot.job.job_file import JobLock, as_ours, connect_to_read, read_states
+from scrapy_mandelbot.job.commits import ASIDE, CLAIMED, bring_back, read_aside
+from scrapy_mandelbot.job.job import LOCK
+from scrapy_mandelbot.job.job_file import (
+    JobLock,
+    as_ours,
+    connect_to_read,
+    is_as_written,
+    read_state,
+    read_states,
+)
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.requests import outline
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
+from scrapy_mandelbot.job.takeover import FILE
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, cut, joined
 from scrapy_mandelbot.robots.shown import counted, without_credentials
 from scrapy_mandelbot.setting_values import is_server
@@ -61,10 +69,8 @@ class Waits(NamedTuple):
 def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits) -> dict[str, Any]:
     """Return what waits, the site with most of it first.
 
-    Args:
-        lines: how many requests there are, by site and route.
-        in_flight: how many of those were in flight at the last commit.
-        waits: why they wait.
+    `lines` says how many requests there are, by site and route, and `in_flight` how many of those
+    were in flight at the last commit.
     """
     sites = []
     for key in sorted({*lines, *waits.pauses}, key=lambda key: (-lines.get(key, 0), key)):
@@ -78,7 +84,9 @@ def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits)
                 "route": route,
                 "waiting": lines.get(key, 0) - in_flight.get(key, 0),
                 "in_flight": in_flight.get(key, 0),
-                "paused_until": _moment(pause.until) if pause is not None and is_paused else None,
+                "paused_until": moment(pause.until).isoformat()
+                if pause is not None and is_paused
+                else None,
                 "failed_probes": 0 if pause is None else pause.failed_probes,
                 "given_up": has_failed and not is_paused,
                 "set_aside": [
@@ -90,7 +98,7 @@ def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits)
                     for section, count in sorted(waits.aside.get(key, {}).items())
                 ],
                 "reason": None if pause is None else pause.reason,
-                "next_turn": None if turn is None else _moment(turn),
+                "next_turn": None if turn is None else moment(turn).isoformat(),
             }
         )
     return {
@@ -129,11 +137,6 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     return joined([*told, *([f"And {left:,} more."] if left else [])])
 
 
-def named(key: str) -> str:
-    """Return a site and route in words, for a terminal."""
-    return cut(in_words(*split_key(key)), 200)
-
-
 def _why(site: dict[str, Any]) -> str:
     if site["paused_until"] is not None:
         tries = counted(site["failed_probes"], "failed try", "failed tries")
@@ -158,14 +161,7 @@ def _aside(one: dict[str, Any]) -> str:
 
 
 def _later(seconds: float | None, now: float) -> str | None:
-    return None if seconds is None or seconds <= now else _moment(seconds)
-
-
-def _moment(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
-    except (OverflowError, OSError, ValueError):  # for ever
-        return datetime.max.replace(tzinfo=timezone.utc).isoformat()
+    return None if seconds is None or seconds <= now else moment(seconds).isoformat()
 
 
 def look_at_job(job: Invocation) -> Result:
@@ -286,18 +282,12 @@ class _JobContents(NamedTuple):
 
 
 def _read(path: Path) -> _JobContents:
-    """Return what there is in the file of a job.
-
-    Raises:
-        CannotKeepError: the file cannot be read.
-    """
+    """Return what there is in the file of a job; CannotKeepError: it cannot be read."""
     database = connect_to_read(path)
     try:
         with as_ours():
-            row = database.execute("SELECT value FROM state WHERE name = ?", (CLAIMED,)).fetchone()
-            claimed = json.loads(row[0]) if row else []
-            row = database.execute("SELECT value FROM state WHERE name = ?", (ASIDE,)).fetchone()
-            why = read_numbers(row[0] if row else None)
+            claimed = json.loads(read_state(database, CLAIMED) or b"[]")
+            why = read_aside(read_state(database, ASIDE))
             in_flight, poisonous = _by_line(database, claimed), _by_line(database, list(why))
             lines = _by_line(database, None) - poisonous
             kept = read_states(database, IN_JOB)
@@ -331,22 +321,23 @@ def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter
 
 
 def _bodies(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the line and body of each request of the file of a job.
-
-    Raises:
-        CannotKeepError: the file cannot be read.
-    """
+    """Yield the line and body of each request in the file of a job; CannotKeepError as above."""
     database = connect_to_read(path)
     try:
         with as_ours():
-            query = "SELECT name, body FROM requests JOIN lines ON lines.line = abs(requests.line)"
-            yield from database.execute(query)
+            query = (
+                "SELECT name, body, checksum, number FROM requests"
+                " JOIN lines ON lines.line = abs(requests.line)"
+            )
+            for name, body, *written in database.execute(query):
+                yield name, body if is_as_written(body, *written) else b""
     finally:
         database.close()
 
 
 def _requeued(keys: list[str], job: Invocation) -> Result:
-    text = "".join(f"{named(key)} is asked again by the next run\n" for key in keys)
+    sites = (cut(in_words(*split_key(key)), 200) for key in keys)
+    text = "".join(f"{site} is asked again by the next run\n" for site in sites)
     site = job.args[2] if job.args[2:] else "no site"
     remarks = [] if keys else [f"{site} is not paused, given up or set aside"]
     return Result(0 if keys else 1, {"requeued": keys}, text, remarks)

@@ -1,19 +1,7 @@
-"""``scrapy robots``: check, correct and explain robots.txt files.
+"""``scrapy robots``: check, fix and explain robots.txt files.
 
-``docs/command.rst`` describes the verbs, ``use`` says what each takes. ``-`` is standard input: a
-robots.txt, or URLs, one a line. With ``--format json`` each prints one JSON object.
-
-Exit codes:
-    0: clean: nothing but notes, proved, allowed, alike, read.
-    1: warnings: of ``check``; a URL is forbidden, its rules are not known, or the use asked about
-       is refused (``explain``); dialects differ (``compare``); something is wrong with a sitemap
-       (``sitemaps``); there is no such copy (``cache``) or line (``ledger why``);
-       there is nothing to requeue (``job``); a directory has warnings (``identity check``); a log
-       has warnings, or nothing of the robot (``audit``).
-    2: wrong use, or what was asked for cannot be had: no such file, no such host.
-    3: errors: of ``check`` and ``identity check``; not proved to decide alike (``fix``); a sitemap
-       cannot be had; a line that does not agree (``ledger verify``); what robots.txt forbids, or a
-       request in a pause (``audit``).
+``docs/command.rst`` describes the verbs, ``use`` says what each takes and how it exits. ``-`` is
+standard input: a robots.txt, or URLs, one a line.
 
 This module and `use` import nothing that Scrapy has not imported before.
 """
@@ -70,22 +58,24 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return the line in Scrapy's list of commands."""
-        return "Check, correct and explain robots.txt files"
+        return "Check, fix and explain robots.txt files"
 
     def long_desc(self) -> str:
         """Return what the help says; argparse wraps it."""
         verbs = " ".join(f"{name}: {verb.does}." for name, verb in VERBS.items())
         return (
-            f"Check, correct and explain robots.txt files. {verbs} '-' is standard input. "
+            f"Check, fix and explain robots.txt files. {verbs} Use '-' for standard input. "
             "Exit code 0: clean, proved, allowed, alike; 1: warnings, forbidden, not alike;"
-            " 2: wrong use, or it cannot be had; 3: errors, not proved. "
-            "Each has a help of its own, with its options and examples: scrapy robots check --help."
+            " 2: usage error, or not available; 3: errors, not proved. "
+            "For the options and examples of one of these: scrapy robots check --help."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Add the options of all verbs, which the help of each lists."""
         super().add_options(parser)
-        parser.add_argument("-h", "--help", action="store_true", help="of a verb: its own help")
+        parser.add_argument(
+            "-h", "--help", action="store_true", help="show this help, or that of a verb"
+        )
         self._parser = parser
         add_options(parser, OPTIONS, FORMATS, is_told=False)
 
@@ -112,7 +102,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Do what was asked for."""
-        from scrapy_mandelbot.commands.running import run  # noqa: PLC0415 - the rest is not cheap
+        from scrapy_mandelbot.commands.call import run  # noqa: PLC0415 - the rest is not cheap
 
         if self.settings is not None:
             self.exitcode = run(args, opts, self.settings, self.crawler_process)

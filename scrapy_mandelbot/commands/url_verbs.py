@@ -11,10 +11,13 @@ from scrapy_mandelbot.commands.sources import (
     AskedUrl,
     CannotBeHadError,
     check_url_of_file,
+    delivery_of,
+    page_of,
     read_urls,
     robots_url_asked,
+    rules_from,
+    rules_on_disk,
 )
-from scrapy_mandelbot.commands.subjects import delivery_of, page_of, rules_from, rules_on_disk
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.robots.reports import compare_report as comparison
 from scrapy_mandelbot.robots.reports import explain_report as explanation

@@ -13,10 +13,9 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from typing import TYPE_CHECKING, cast
 
 from scrapy_mandelbot.commands import CHOICES, add_options
-from scrapy_mandelbot.commands.call import Invocation, print_result
+from scrapy_mandelbot.commands.call import Invocation, Terminal, print_result
 from scrapy_mandelbot.commands.check_verb import check, tell_rules
 from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.commands.terminal import Terminal
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

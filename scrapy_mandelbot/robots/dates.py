@@ -193,11 +193,8 @@ def read_date(text: str, forms: tuple[Form, ...] = IN_SITEMAPS) -> datetime | No
 
     What is left out is the first: of the year, of the month, of the day. No zone means UTC, and so
     does one with a name that is not known (RFC 2822, section 4.3). A leap second is the one before
-    it (RFC 3339, section 5.7).
-
-    Args:
-        text: of any length; beyond a hundred characters it is no date.
-        forms: those it may have; the first that fits counts.
+    it (RFC 3339, section 5.7). Of the forms the first that fits counts; beyond a hundred characters
+    there is no date.
     """
     return _read(text.strip().lower(), forms) if len(text) <= _LONGEST else None
 
@@ -226,11 +223,7 @@ def _read(text: str, forms: tuple[Form, ...]) -> datetime | None:
 
 
 def _zone(text: str, *, has_time: bool) -> timezone:
-    """Return the zone of that name or offset.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Return the zone of that name or offset; ValueError: it is none."""
     if not text:
         return timezone.utc
     if text in _ZONES:

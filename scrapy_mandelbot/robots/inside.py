@@ -68,11 +68,8 @@ def leads_inside(sender: str, url: str) -> bool:
     """Return whether a site sends us further inside than it is itself.
 
     From the public internet none may send us inside, and from this machine or its network none
-    to what is link-local, as the keeper of a cloud's keys is.
-
-    Args:
-        sender: URL of the site, or of anything that it has.
-        url: where it sends us, absolute. One that cannot be read counts as inside.
+    to what is link-local, as the keeper of a cloud's keys is. The sender is the site, or any URL
+    of it. Where it sends us is absolute; what cannot be read counts as inside.
     """
     host = _host(url)
     depth = _depth_of(host)
@@ -85,14 +82,11 @@ def leads_inside(sender: str, url: str) -> bool:
 
 
 def is_inside(host: str) -> bool:
-    """Return whether a host is on this machine or in its network, by how it is written.
+    """Return whether a host, with or without brackets, is on this machine or in its network.
 
     Special-purpose addresses that are not globally reachable are, multicast, and IPv6 addresses
     that stand for such an IPv4 address; so are names of one label, and those of domains that are
     used inside. What is neither a name nor an address counts as inside.
-
-    Args:
-        host: as in a URL, with or without brackets.
     """
     return _depth_of(host) is not _Depth.OUTSIDE
 
@@ -142,11 +136,7 @@ def _ipv4(host: str) -> IPv4Address | None:
 
 
 def _number(text: str) -> int:
-    """Return a number as C reads it.
-
-    Raises:
-        ValueError: it is octal, with an 8 or a 9.
-    """
+    """Return a number as C reads it; ValueError: it is octal, with an 8 or a 9."""
     if text[:2] in {"0x", "0X"}:
         return int(text[2:] or "0", 16)
     return int(text, 8) if text.startswith("0") else int(text)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import SplitResult
+from urllib.parse import SplitResult, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,6 +45,18 @@ _LONGEST = 300  # characters of what is kept; a page chooses how many there are
 _recent_site = lru_cache(maxsize=4096)(_site)  # asked several times of every request
 
 
+def site_named(url: str) -> str:
+    """Return the site of a URL that a person gives.
+
+    Raises:
+        ValueError: the URL has no site.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"{url!r} names no site: a site is as https://example.com")
+    return site_of(parts)
+
+
 def host_of(site: str) -> str:
     """Return the host of a site, an IPv6 address with its brackets."""
     host = site.rpartition("://")[2]
@@ -72,10 +84,8 @@ _LONGEST_NAME = 253
 def value_for(site: str, values: Mapping[str, Value]) -> Value | None:
     """Return what holds for a site: the value of the key that says most of it; None: no key does.
 
-    Args:
-        site: as ``https://shop.example.com``.
-        values: by site; by host (``shop.example.com``); by domain, for itself and every host within
-            (``.example.com``); for every host within alone (``*.example.com``).
+    Keys are sites (``https://shop.example.com``), hosts (``shop.example.com``), domains with every
+    host within (``.example.com``), and every host within alone (``*.example.com``).
     """
     return next((values[key] for key in _keys(site) if key in values), None)
 

@@ -22,14 +22,9 @@ IMPOSSIBLE_PATH = "/robots-test-for-404-a-page-that-cannot-exist"
 
 
 def is_fresh(now: float, fetched_at: float, ttl: float) -> bool:
-    """Return whether a copy serves without its site being asked.
+    """Return whether a copy serves without its site being asked, for `ttl` seconds.
 
     A copy from the future does not: the clock that wrote it was wrong, and would keep it for ever.
-
-    Args:
-        now: seconds since the epoch.
-        fetched_at: when the copy was fetched, or confirmed, by the same count.
-        ttl: seconds for which it serves.
     """
     return -_SKEW <= now - fetched_at < ttl
 
@@ -237,16 +232,13 @@ def may_be_misreported(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
     Not where it makes no difference: a good copy serves, and nothing pauses. And who names a time
     in ``Retry-After`` means what it says.
     """
-    if not _is_5xx(answer) or answer.retry_after is not None or known.times < ENOUGH_5XX:
+    is_5xx = answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
+    if not is_5xx or answer.retry_after is not None or known.times < ENOUGH_5XX:
         return False
     return _asks_for_pause(answer, known, law) or not _has_good_copy(answer, known, law)
 
 
 # The table, and the conditions of its rows.
-
-
-def _is_5xx(answer: Answer) -> bool:
-    return answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
 
 
 def _is_4xx(answer: Answer) -> bool:

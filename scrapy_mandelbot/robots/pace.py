@@ -87,10 +87,7 @@ class Pace:
     def due(self, now: float, since: float = -inf, fetch_seconds: float = 0.0) -> float:
         """Return the first time, from now on, at which the next request may be sent.
 
-        Args:
-            now: seconds since the epoch.
-            since: when the last answer ended; ``-inf``: there was none.
-            fetch_seconds: how long that answer took.
+        The last answer ended at `since`, ``-inf`` if there was none, and took `fetch_seconds`.
         """
         least = self._thumb(fetch_seconds)
         if self.window and isfinite(since):
@@ -158,12 +155,9 @@ class Pace:
 
 
 class Metronome:
-    """Tells when the next request of a site may be sent. ``now`` is in seconds since the epoch.
+    """Tells when the next request of a site may be sent. Times are in seconds since the epoch.
 
-    Args:
-        pace: of the site.
-        since: when its last answer ended; ``-inf``: there was none.
-        not_before: when it may first be asked, as a former run has left it.
+    Its last answer ended at `since`; a former run has left that it is asked `not_before`.
     """
 
     __slots__ = ("_fetch_seconds", "_not_before", "_sent_at", "_since", "pace")

@@ -52,12 +52,7 @@ class AskedFor(NamedTuple):
 
 
 def wait_asked_for(header: Header, now: float) -> AskedFor:
-    """Return the seconds that an answer asks for, by its own clock where it has one.
-
-    Args:
-        header: returns the value of a header by name, if there is one.
-        now: seconds since the epoch, against which dates are measured if the answer has none.
-    """
+    """Return the seconds that an answer asks for, by its own clock where it has one."""
     unreadable = ""
     value = header("Retry-After")
     if value is not None:
@@ -80,11 +75,9 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
 
 
 def quota_of(header: Header, now: float) -> tuple[int, float] | None:
-    """Return how many requests are left, and the seconds until there are more; None: it is unsaid.
+    """Return how many requests an answer that is well leaves, and the seconds until there are more.
 
-    Args:
-        header: of an answer that is well; returns the value of a header by name.
-        now: seconds since the epoch.
+    None: it is unsaid.
     """
     value = header("RateLimit")
     if value is None:

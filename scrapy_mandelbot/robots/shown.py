@@ -32,9 +32,7 @@ def printable(text: str) -> str:
 def shown(text: str, longest: int = LONGEST) -> str:
     """Return a text for a log line: printable, without credentials in URLs, cut where it is long.
 
-    Args:
-        text: any text, of any length; the cost does not grow with it.
-        longest: characters of the result, at most.
+    The cost does not grow with the length of the text.
     """
     start = text[: _LOOKED_AT * longest]  # more than is shown: credentials may be what is cut
     start = printable(without_credentials(start) if "@" in start else start)

@@ -28,9 +28,7 @@ IMPORTED = (
     "scrapy.logformatter",
     "scrapy.statscollectors",
     "scrapy_mandelbot.robots.reports.robots_page",
-    "scrapy_mandelbot.commands.running",
-    "scrapy_mandelbot.commands.terminal",
-    "scrapy_mandelbot.commands.running",
+    "scrapy_mandelbot.commands.call",
     "scrapy_mandelbot.store.sqlite",
 )
 COMPONENTS = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")

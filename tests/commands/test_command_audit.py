@@ -157,8 +157,8 @@ WRONG = {
     "no address": (["access.log", "--address", "here"], b"--address: 'here' does not appear"),
     "no robots.txt": (["access.log", "--robots-txt", "x.txt"], b"x.txt: no such file"),
     "no file named": (["access.log", "--robots-txt", "2026-01-01="], b"names no file"),
-    "no seconds": (["access.log", "--delay", "-1"], b"--delay takes seconds"),
-    "standard input twice": (["-", "--robots-txt", "-"], b"can be read once only"),
+    "no seconds": (["access.log", "--delay", "-1"], b"--delay takes a number of seconds"),
+    "standard input twice": (["-", "--robots-txt", "-"], b"can be read only once"),
 }
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
 from no_reactor import NO_REACTOR
+from twisted.internet.threads import deferToThread
 from webs import Answer
 
 RULES = b"User-agent: *\nDisallow: /private/\n"
@@ -150,11 +155,33 @@ async def test_a_plain_file_that_says_it_is_packed_is_an_error(webs, robots_late
     assert 'The Content-Encoding is \\"gzip\\"' in run.stdout.decode()
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@ensureDeferred
+async def test_a_bomb_of_findings_costs_little_memory(webs, tmp_path):
+    """Half a megabyte of misspelt fields, packed into a few hundred bytes: 42,000 findings."""
+    body = b"User-agent: *\n" + b"Disalow: /x\n" * 42_000
+    web = webs()
+    packed = gzip.compress(body)
+    web.pages["/robots.txt"] = Answer(packed, headers={**TEXT, "Content-Encoding": "gzip"})
+    command = [sys.executable, "-c", WITH_PEAK, "scrapy", "robots", "check", web.url]
+    run = await deferToThread(subprocess.run, command, cwd=tmp_path, capture_output=True)
+    assert run.stdout.decode().endswith(": 42,000 errors, 1 warning\n")
+    assert int(run.stderr.split()[-1]) < 150 * 1024
+
+
+WITH_PEAK = """
+import re, sys
+from scrapy.cmdline import execute
+try:
+    execute(sys.argv[1:])
+finally:  # of this process alone: what it was forked from counts in ru_maxrss
+    with open("/proc/self/status") as status:
+        print(re.search(r"VmHWM:\\s+(\\d+) kB", status.read())[1], file=sys.stderr)
+"""
+
+
 def started(folder, *arguments):
     """Start the command, and do not wait for it."""
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", "scrapy", "robots", *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe)

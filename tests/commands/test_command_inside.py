@@ -31,7 +31,9 @@ def asked(web) -> list[str]:
 
 def allow(web) -> None:
     """Let the project's sites send us inside."""
-    web.settings.write_text(web.settings.read_text() + "MANDELBOT_PRIVATE_HOSTS = True\n")
+    web.settings.write_text(
+        web.settings.read_text() + 'MANDELBOT_LIMITS = {"private_hosts": True}\n'
+    )
 
 
 @pytest.mark.parametrize("sender", [PUBLIC, "http://127.0.0.1:1"])
@@ -64,7 +66,7 @@ async def test_sitemaps_are_read_inside_only_where_the_project_says_so(internet,
     own = {f"{PUBLIC}/{name}" for name in ("robots.txt", "index.xml", "moved.xml")}
     assert set(asked(internet)) == own
     failures = {one["url"]: one["failure"] for one in json.loads(run.stdout)["sitemaps"]}
-    inside = "this is on this machine or in its network (MANDELBOT_PRIVATE_HOSTS)"
+    inside = 'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
     assert failures[f"{INSIDE}/a.xml"] == failures[f"{INSIDE}/b.xml"] == inside
     assert failures[f"{PUBLIC}/moved.xml"]
     allow(internet)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from redis_server import NEEDS_REDIS
@@ -126,7 +128,7 @@ def test_what_cannot_be_had_is_said_in_a_line(robots, folder, tmp_path):
     run = robots("job", str(folder))
     assert (run.returncode, b"not a database" in run.stderr) == (2, True)
     run = robots("job", str(folder), "empty")
-    assert (run.returncode, b"it is: scrapy robots job" in run.stderr) == (2, True)
+    assert (run.returncode, b"usage: scrapy robots job" in run.stderr) == (2, True)
 
 
 @NEEDS_REDIS
@@ -183,6 +185,21 @@ def test_a_job_on_redis_is_told_as_one_in_a_file(robots, redis_server):
 
 
 @NEEDS_REDIS
+def test_a_damaged_request_is_exported_nowhere(robots, tmp_path):
+    """A bit that has flipped would name another host."""
+    job = SqliteJob(tmp_path / "job.sqlite")
+    job.push("https://a.example", PLACE, RequestForm(None).write(Request("https://a.example/1")))
+    job.commit()
+    job.close()
+    with closing(sqlite3.connect(tmp_path / "job.sqlite", isolation_level=None)) as database:
+        (body,) = database.execute("SELECT body FROM requests").fetchone()
+        flipped = body.replace(b"a.example", b"c.example")
+        database.execute("UPDATE requests SET body = ?", (flipped,))
+    run = robots("job", str(tmp_path), "--export")
+    assert (run.returncode, run.stdout) == (1, b"")
+    assert b"1 request cannot be read" in run.stderr
+
+
 def test_requests_are_exported_as_json_lines(robots, tmp_path, redis_server):
     """Of a file and of Redis alike; none of their code is run, and what is none is counted."""
     page = Request("https://a.example/1", priority=3, meta={"depth": 2, "seen": Counter()})

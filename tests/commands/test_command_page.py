@@ -17,9 +17,8 @@ from pages import page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from scrapy_mandelbot.commands import robots
+from scrapy_mandelbot.commands import sitemap_verb as sitemaps
 from scrapy_mandelbot.commands import use as uses
-from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
 from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
@@ -84,7 +83,7 @@ def test_what_is_shown_is_what_is_printed(run, name):
 
 def test_the_page_lists_verbs_options_and_exit_codes():
     """All of them, as the help does; docutils reads the page without a warning."""
-    table = PAGE.partition("``-`` is standard input")[0]
+    table = PAGE.partition("``-`` stands for standard input")[0]
     rows = re.findall(r"^``((\w+)\b.*?)`` ", table, re.MULTILINE)[1:]
     assert [verb for _, verb in rows] == list(uses.VERBS)
     said = {verb: use for use, verb in rows}
@@ -92,7 +91,8 @@ def test_the_page_lists_verbs_options_and_exit_codes():
         options = set(re.findall(r"--([\w-]+)", said[verb]))
         assert options | {"dialect"} == use.options | {"dialect"}
     assert re.findall(r"^(\d)     ", PAGE, re.MULTILINE) == ["0", "1", "2", "3"]
-    assert re.findall(r"^    (\d): ", robots.__doc__, re.MULTILINE) == ["0", "1", "2", "3"]
+    exits = {code for verb in uses.VERBS.values() for code in re.findall(r"(\d): ", verb.exits)}
+    assert exits == {"0", "1", "3"}  # 2 is wrong use, of all alike
     warnings = docutils.utils.Reporter.WARNING_LEVEL
     docutils.core.publish_doctree(PAGE, settings_overrides={"halt_level": warnings})
 
@@ -147,9 +147,8 @@ def test_the_page_names_all_of_the_json(run, verb, monkeypatch):
 
 def test_the_page_names_all_of_the_json_of_sitemaps():
     """As above."""
-    report = sitemaps.cited("x", ["https://example.com/s.xml"])
-    read = sitemaps.read(b"<html></html>", "https://example.com/s.xml", 1000, None)
-    read.pop("children")
+    report = sitemaps.cited("x", b"Sitemap: https://example.com/s.xml", "", 1000)
+    read, _ = sitemaps.read(b"<html></html>", "https://example.com/s.xml", 1000, None)
     report["sitemaps"][0].update(read)
     assert fields_of(report) == told_of("sitemaps")
 

@@ -12,14 +12,14 @@ from cases import findings as finding_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.commands.terminal import Terminal
+from scrapy_mandelbot.commands import sitemap_verb as sitemaps
+from scrapy_mandelbot.commands.call import Terminal
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
 from scrapy_mandelbot.robots.reports import check_report as findings
 from scrapy_mandelbot.robots.reports import compare_report as comparison
 from scrapy_mandelbot.robots.reports import explain_report as explanation
 from scrapy_mandelbot.robots.reports import fix_report as correction
-from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
-from scrapy_mandelbot.robots.reports.explain_report import changes
+from scrapy_mandelbot.robots.reports.explain_report import Changes
 from scrapy_mandelbot.robots.reports.rules_in_force import Question, Rules
 from scrapy_mandelbot.robots.reports.terminal_text import Paint
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
@@ -142,7 +142,7 @@ def test_what_would_change_a_verdict_does(lines, path, dialect):
     url = f"https://example.com{path}"
     robots = RobotsTxt.parse("\n".join(lines).encode(), dialect=dialect)
     verdict = robots.verdict(url, "bot")
-    for change in changes(robots, url, "bot"):
+    for change in Changes(robots, url, "bot").found():
         texts = [record.raw for record in robots.records]
         at = change["line"] - 1
         if change["change"] == "remove":
@@ -161,14 +161,16 @@ def test_a_line_that_would_change_it_is_found(dialect):
     """For plain URLs there is one in every dialect, where a rule decided and where none did."""
     for body in (b"", b"User-agent: *\nDisallow: /a\n", b"User-agent: bot\nAllow: /\n"):
         robots = RobotsTxt.parse(body, dialect=dialect)
-        added = [one for one in changes(robots, "/a/b", "bot/1.0") if one["change"] == "add"]
+        added = [
+            one for one in Changes(robots, "/a/b", "bot/1.0").found() if one["change"] == "add"
+        ]
         assert len(added) == 1, body
 
 
 def test_what_decides_without_the_line_is_told_by_its_own_number():
     """The numbers are those of the file as it is, not of the file without the line."""
     robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a/b\nDisallow: /a\n")
-    without = changes(robots, "/a/b", "bot")[0]
+    without = Changes(robots, "/a/b", "bot").found()[0]
     assert (without["change"], without["line"], without["allowed"]) == ("remove", 2, False)
     assert without["rule"]["line"] == 3
 
@@ -185,7 +187,7 @@ def test_what_decides_without_the_line_is_told_by_its_own_number():
 def test_a_line_is_about_its_url_and_no_more(url, line):
     """Signs that mean something in a rule are escaped."""
     robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 1\n")
-    (added,) = changes(robots, url, "bot")
+    (added,) = Changes(robots, url, "bot").found()
     assert (added["line"], added["lines"]) == (2, [line])
 
 
@@ -201,13 +203,13 @@ def test_a_line_can_beat_a_longer_one(rule, lines):
     """By stars that match nothing, where the longest wins: in a tie Allow does."""
     robots = RobotsTxt.parse(f"User-agent: *\n{rule}\n".encode())
     url = "/é" if "é" in rule else "/abcde"
-    assert changes(robots, url, "bot")[1]["lines"] == lines
+    assert Changes(robots, url, "bot").found()[1]["lines"] == lines
 
 
 def test_robots_txt_itself_cannot_be_forbidden():
     """So no line is said to do it."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n")
-    assert changes(robots, "/robots.txt", "bot") == []
+    assert Changes(robots, "/robots.txt", "bot").found() == []
 
 
 def test_every_kind_of_finding_can_be_told():
@@ -236,7 +238,7 @@ def test_real_files_are_reported():
             (findings, findings.check(name, robots, None)),
             (explanation, explanation.explain(question, DIALECTS["mandelbot"], MOST)),
             (comparison, comparison.compare(question, MOST)),
-            (sitemaps, sitemaps.cited(name, robots.sitemaps)),
+            (sitemaps, sitemaps.cited(name, body, "", MOST)),
         ]
         for module, report in reports:
             json.dumps(report)

@@ -135,9 +135,9 @@ def test_verify_tells_what_does_not_agree(robots, ledger):
     [
         (["ledger", "verify"], "there is no ledger here: say MANDELBOT_LEDGER, or --file"),
         (["ledger", "verify", "--file", "none.jsonl"], "none.jsonl: no such file"),
-        (["ledger", "why"], "it is: scrapy robots ledger why URL|verify [HEAD]"),
-        (["ledger", "verify", "x", "y"], "it is: scrapy robots ledger why URL|verify [HEAD]"),
-        (["ledger", "show"], "it is: scrapy robots ledger why URL|verify [HEAD]"),
+        (["ledger", "why"], "usage: scrapy robots ledger why URL|verify [HEAD]"),
+        (["ledger", "verify", "x", "y"], "usage: scrapy robots ledger why URL|verify [HEAD]"),
+        (["ledger", "show"], "usage: scrapy robots ledger why URL|verify [HEAD]"),
     ],
 )
 def test_wrong_use_is_told(robots, arguments, told):

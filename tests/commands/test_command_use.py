@@ -15,7 +15,7 @@ import pytest
 from scrapy_mandelbot import commands
 from scrapy_mandelbot.commands import robots as command
 from scrapy_mandelbot.commands import use
-from scrapy_mandelbot.commands.running import VERBS
+from scrapy_mandelbot.commands.call import VERBS
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def test_scrapy_lists_it(tmp_path):
     run = subprocess.run(
         [sys.executable, "-m", "scrapy"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert "  robots        Check, correct and explain robots.txt files" in run.stdout
+    assert "  robots        Check, fix and explain robots.txt files" in run.stdout
 
 
 def test_it_works_as_a_commands_module(robots, tmp_path):
@@ -108,31 +108,34 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["chekc", "x"], "there is no 'chekc': check is meant"),
-        (["check"], "it is: scrapy robots check FILE|FOLDER|URL|-"),
-        (["fix", "a", "b"], "it is: scrapy robots fix FILE|URL|-"),
-        (["check", "a", "--robots"], "check takes no --robots"),
-        (["check", "a", "--changes"], "check takes no --changes"),
-        (["explain", "/a", "--ignore", "note"], "explain takes no --ignore"),
-        (["fix", "a", "--fail-on", "error"], "fix takes no --fail-on"),
+        (["chekc", "x"], "unknown command 'chekc': did you mean check?"),
+        (["check"], "usage: scrapy robots check FILE|FOLDER|URL|-"),
+        (["fix", "a", "b"], "usage: scrapy robots fix FILE|URL|-"),
+        (["check", "a", "--robots"], "check does not take --robots"),
+        (["check", "a", "--changes"], "check does not take --changes"),
+        (["explain", "/a", "--ignore", "note"], "explain does not take --ignore"),
+        (["fix", "a", "--fail-on", "error"], "fix does not take --fail-on"),
         (["check", "a", "--fail-on", "note"], "invalid choice: 'note'"),
-        (["fix", "a", "--format", "sarif"], "fix takes no --format sarif"),
-        (["check", "a", "--format", "table"], "check takes no --format table"),
-        (["explain", "/a", "--robots", "--agent", "x"], "--robots asks for many robots"),
-        (["explain", "--robots"], "it is: scrapy robots explain URL..."),
-        (["check", "a", "--diff"], "check takes no --diff"),
-        (["check", "a", "--dialekt", "google"], "there is no option --dialekt"),
+        (["fix", "a", "--format", "sarif"], "fix does not take --format sarif"),
+        (["check", "a", "--format", "table"], "check does not take --format table"),
+        (
+            ["explain", "/a", "--robots", "--agent", "x"],
+            "--robots and --agent cannot be used together",
+        ),
+        (["explain", "--robots"], "usage: scrapy robots explain URL..."),
+        (["check", "a", "--diff"], "check does not take --diff"),
+        (["check", "a", "--dialekt", "google"], "unknown option --dialekt"),
         (["fix", "a", "--dialect", "gogle"], "invalid choice: 'gogle'"),
         (["check", "a", "--format", "xml"], "invalid choice: 'xml'"),
-        (["sitemaps", "a", "--format", "html"], "sitemaps takes no --format html"),
-        (["cache", "list", "--format", "html"], "cache takes no --format html"),
-        (["explain"], "it is: scrapy robots explain URL..."),
-        (["explain", "-", "--file", "-"], "standard input can be read once only"),
-        (["explain", "/a", "--file", "-", "--urls", "-"], "standard input can be read once only"),
-        (["check", "a", "--urls", "b"], "check takes no --urls"),
-        (["cache", "drop"], "it is: scrapy robots cache list|show URL|drop URL|drop --all"),
-        (["cache", "list", "--all"], "it is: scrapy robots cache"),
-        (["cache", "show"], "it is: scrapy robots cache"),
+        (["sitemaps", "a", "--format", "html"], "sitemaps does not take --format html"),
+        (["cache", "list", "--format", "html"], "cache does not take --format html"),
+        (["explain"], "usage: scrapy robots explain URL..."),
+        (["explain", "-", "--file", "-"], "standard input can be read only once"),
+        (["explain", "/a", "--file", "-", "--urls", "-"], "standard input can be read only once"),
+        (["check", "a", "--urls", "b"], "check does not take --urls"),
+        (["cache", "drop"], "usage: scrapy robots cache list|show URL|drop URL|drop --all"),
+        (["cache", "list", "--all"], "usage: scrapy robots cache"),
+        (["cache", "show"], "usage: scrapy robots cache"),
     ],
 )
 def test_wrong_use_is_explained(robots, arguments, message):
@@ -147,7 +150,7 @@ def test_no_arguments_get_the_help(robots):
     """And exit code 2, as from Scrapy's own commands."""
     run = robots()
     assert run.returncode == 2
-    assert b"check: what is wrong" in run.stdout
+    assert b"check: report what is wrong" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -232,4 +235,4 @@ def test_a_misspelt_verb_is_told_which_was_meant(robots, word, meant):
     """Instead of a list of all."""
     run = robots(word, "robots.txt")
     assert run.returncode == 2
-    assert f"there is no '{word}': {meant} is meant" in (run.stdout + run.stderr).decode()
+    assert f"unknown command '{word}': did you mean {meant}?" in (run.stdout + run.stderr).decode()

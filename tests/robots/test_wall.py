@@ -19,7 +19,7 @@ IMPORTS = """
 import importlib, json, pkgutil, sys
 import scrapy_mandelbot.robots as room
 for one in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
-    if one.name.rpartition(".")[2] not in {"__main__", "robots_page", "audit_page"}:
+    if one.name.rpartition(".")[2] not in {"__main__", "robots_page"}:
         importlib.import_module(one.name)
 from scrapy_mandelbot import RobotsTxt
 RobotsTxt.parse(b"User-agent: *\\nDisallow: /a # b\\n").rewrite()

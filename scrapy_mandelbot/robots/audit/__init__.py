@@ -11,8 +11,13 @@ from scrapy_mandelbot.robots.audit.log_formats import (
     detect,
     read_format,
 )
-from scrapy_mandelbot.robots.audit.log_reading import LogReading, Robot
-from scrapy_mandelbot.robots.audit.visits import CopiesInForce, CopyInForce, Visits
+from scrapy_mandelbot.robots.audit.visits import (
+    CopiesInForce,
+    CopyInForce,
+    LogReading,
+    Robot,
+    Visits,
+)
 
 __all__ = [
     "NAMED",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import floor, inf
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.audit.visits import ALLOWED, ROBOTS_TXT, UNKNOWN
@@ -72,12 +73,6 @@ class Offence:
     count: int = 0
     instances: list[Instance] = field(default_factory=list)
     """The first ones."""
-
-    def add(self, instance: Instance) -> None:
-        """Note one more."""
-        self.count += 1
-        if len(self.instances) < _EXAMPLES:
-            self.instances.append(instance)
 
 
 class Broken(NamedTuple):
@@ -177,7 +172,7 @@ class _Judging:
         judged.broken = list(self._rules_broken())
         self._say_paces()
         if order and not judged.reads:
-            self._found["robots-not-read"].add(self._instance(order[0]))
+            self._add("robots-not-read", order[0])
             del self._found["robots-not-read-again"]
         judged.findings = [one for one in self._found.values() if one.count]
         return judged
@@ -230,7 +225,7 @@ class _Judging:
         )
         if target and len(targets := self._targets.setdefault(key, [])) < _EXAMPLES:
             targets.append(target)
-        self._found["forbidden"].add(self._instance(number, target=target))
+        self._add("forbidden", number, target=target)
 
     def _rules_broken(self) -> Iterator[Broken]:
         """Yield the rules that were broken, the one that was broken most first."""
@@ -300,15 +295,12 @@ class _Judging:
         if left >= max(self._law.resolution, _JITTER):
             self._add("during-pause", number, left)
 
-    def _add(self, code: str, number: int, seconds: float | None = None) -> None:
-        found = self._found[code]
+    def _add(self, code: str, number: int, seconds: float | None = None, target: str = "") -> None:
+        found, visits = self._found[code], self._visits
         found.count += 1
         if len(found.instances) < _EXAMPLES:
-            found.instances.append(self._instance(number, seconds=seconds))
-
-    def _instance(self, number: int, target: str = "", seconds: float | None = None) -> Instance:
-        visits = self._visits
-        return Instance(visits.lines[number], visits.times[number], target, seconds)
+            instance = Instance(visits.lines[number], visits.times[number], target, seconds)
+            found.instances.append(instance)
 
 
 class _Rhythm:
@@ -331,10 +323,4 @@ class _Rhythm:
 
 
 def _least_and_median(numbers: list[float]) -> tuple[float | None, float | None]:
-    if not numbers:
-        return None, None
-    ordered = sorted(numbers)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[0], ordered[middle]
-    return ordered[0], (ordered[middle - 1] + ordered[middle]) / 2
+    return (min(numbers), median(numbers)) if numbers else (None, None)

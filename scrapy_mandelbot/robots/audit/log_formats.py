@@ -54,11 +54,7 @@ def local_clock() -> LogTimestamps:
 
 
 def _minute(text: str) -> float:
-    """Return when the minute of a local time began.
-
-    Raises:
-        ValueError: it is no such time.
-    """
+    """Return when the minute of a local time began; ValueError: it is no such time."""
     if len(text) != _LOCAL_LENGTH or text[20] != " " or text[21] not in "+-":
         raise ValueError(text)
     east = int(text[22:24]) * 60 + int(text[24:26])

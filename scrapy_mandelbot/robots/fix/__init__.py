@@ -15,9 +15,8 @@ proved: 16 decisions in mandelbot are alike
 closes 3 of 16 URLs to rep1994, as they are to mandelbot; first /c for others
 """
 
-from scrapy_mandelbot.robots.fix.correction import Correction, correct
+from scrapy_mandelbot.robots.fix.correction import Correction, Difference, Proof, correct, prove
 from scrapy_mandelbot.robots.fix.effects import Effect
-from scrapy_mandelbot.robots.fix.proof import Difference, Proof, prove
 from scrapy_mandelbot.robots.fix.rewrite import Rewritten, rewrite
 
 __all__ = [

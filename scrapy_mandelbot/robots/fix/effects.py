@@ -1,7 +1,7 @@
 """What a correction changes for anyone who reads the file: what opens, and what closes.
 
-`proof.py` compares all that two files say in one dialect. Here everyone who reads robots.txt is
-asked, about the same URLs: nothing that a robot was kept out of may be open to it afterwards.
+`correction.py` compares all that two files say in one dialect. Here everyone who reads robots.txt
+is asked, about the same URLs: nothing that a robot was kept out of may be open to it afterwards.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch, Span
 
-if TYPE_CHECKING:
     Allowed = Callable[[str, str], bool]
     """Whether a URL may be fetched by an agent."""
     Reader = Callable[[bytes, int | None], Allowed | None]
     """Reads a body, of which so many bytes count; None: it cannot, and so has no rules."""
+    _Asked = list[tuple[str, list[str]]]
+    _Deciding = tuple[tuple[object, ...], list[str]]
 
 URLLIB = "urllib.robotparser"
 PROTEGO = "protego"
@@ -52,54 +53,47 @@ def _reader(dialect: str) -> Reader:
     return read
 
 
-def _urllib(body: bytes, max_bytes: int | None) -> Allowed | None:
-    if max_bytes is not None and len(body) > max_bytes:
-        return None  # it reads all there is
+def _other(parse: Callable[[str], Allowed]) -> Reader:
+    """Return a parser of others, which reads all there is, as a reader."""
+
+    def read(body: bytes, max_bytes: int | None) -> Allowed | None:
+        if max_bytes is not None and len(body) > max_bytes:
+            return None
+        try:
+            decide = parse(body.decode("utf-8", "replace"))
+        except (ImportError, ValueError):  # it may not be there; a path such as //[x
+            return None
+
+        def allowed(url: str, agent: str) -> bool:
+            try:
+                return decide(url, agent)
+            except ValueError:
+                return True
+
+        return allowed
+
+    return read
+
+
+def _urllib(text: str) -> Allowed:
     parser = RobotFileParser()
-    try:
-        parser.parse(body.decode("utf-8", "replace").splitlines())
-    except ValueError:  # a path such as //[x
-        return None
+    parser.parse(text.splitlines())
     parser.modified()
-
-    def allowed(url: str, agent: str) -> bool:
-        try:
-            return parser.can_fetch(agent, url)
-        except ValueError:
-            return True
-
-    return allowed
+    return lambda url, agent: parser.can_fetch(agent, url)
 
 
-def _protego(body: bytes, max_bytes: int | None) -> Allowed | None:
-    if max_bytes is not None and len(body) > max_bytes:
-        return None  # it reads all there is
-    try:
-        parser = import_module("protego").Protego.parse(body.decode("utf-8", "replace"))
-    except ImportError:  # Scrapy brings it, and may not be there
-        return None
-
-    def allowed(url: str, agent: str) -> bool:
-        try:
-            return bool(parser.can_fetch(url, agent))
-        except ValueError:
-            return True
-
-    return allowed
+def _protego(text: str) -> Allowed:
+    parser = import_module("protego").Protego.parse(text)
+    return lambda url, agent: bool(parser.can_fetch(url, agent))
 
 
 #: By name, how each of them reads a file.
 READERS: Mapping[str, Reader] = {name: _reader(name) for name in DIALECTS} | {
-    URLLIB: _urllib,
-    PROTEGO: _protego,
+    URLLIB: _other(_urllib),
+    PROTEGO: _other(_protego),
 }
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
 """What a robot may call itself to a reader that looks for names of the file in the whole."""
-
-
-if TYPE_CHECKING:
-    _Asked = list[tuple[str, list[str]]]
-    _Deciding = tuple[tuple[object, ...], list[str]]
 
 READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
@@ -152,11 +146,7 @@ class Effect:
 
 
 def effects_by(
-    questions: Questions,
-    before: bytes,
-    after: bytes,
-    dialect: str | Dialect,
-    max_bytes: int | None,
+    questions: Questions, before: bytes, after: bytes, dialect: str | Dialect, max_bytes: int | None
 ) -> tuple[Effect, ...]:
     """Return what changes for whom, as far as these questions tell."""
     if before == after:

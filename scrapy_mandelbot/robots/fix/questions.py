@@ -136,12 +136,7 @@ class Questions:
     """The questions for some files, or for a file in several dialects."""
 
     def __init__(
-        self,
-        files: Sequence[RobotsTxt],
-        size: int,
-        max_decisions: int,
-        *,
-        most: Most | None = None,
+        self, files: Sequence[RobotsTxt], size: int, max_decisions: int, *, most: Most | None = None
     ) -> None:
         self.is_cut = False
         """Whether some were left out, as they would take too long."""

@@ -15,21 +15,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.fix.blocks import (
-    Block,
-    is_unclear,
-    name_for_all,
-    name_read,
-    read_blocks,
-    value_of,
-)
 from scrapy_mandelbot.robots.fix.rewritten_lines import (
+    Block,
     Comments,
     RewrittenLine,
     in_order,
+    is_unclear,
+    name_for_all,
+    name_read,
     never_decides,
+    read_blocks,
     read_comments,
     spelt,
+    value_of,
 )
 from scrapy_mandelbot.robots.lint.structure import marked_blocks
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, grammar_of

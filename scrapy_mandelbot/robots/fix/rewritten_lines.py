@@ -1,4 +1,4 @@
-"""Lines to be written, and the comments above them.
+"""What a file becomes: its groups, and its lines with the comments above them.
 
 Moderatobot, "File structure": a comment that follows a directive moves to the line before it. What
 no robot reads becomes a comment too, so that nothing an owner has written is lost.
@@ -11,16 +11,196 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, documented
+from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
+from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, OWN_FIELDS, documented
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE
-from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii
+from scrapy_mandelbot.robots.robotstxt.paths import escaped_length
+from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
-    from scrapy_mandelbot.robots.robotstxt.records import Record
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.records import AgentRun, Group, Outline, Record
+
+_GROWTH = 3  # times as many lines as before: more and groups are left apart
+_SMALL = 1000  # lines that a file may always grow by
+_LOOKING_INSIDE = frozenset({"inside", "contains"})
+"""How a robot may find a name of another group in its own, so that groups cannot move."""
+_PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._\-]*")
+
+
+@dataclass(slots=True)
+class Block:
+    """A group of the new file, as records of the old one."""
+
+    agents: list[Record] = field(default_factory=list)
+    directives: list[Record] = field(default_factory=list)
+    """Without what is about all robots."""
+    names: list[str] = field(default_factory=list)
+    """Of its robots, as the dialect reads them, in lower case."""
+
+
+@dataclass(slots=True)
+class Blocks:
+    """What a file becomes, in the order of the old one."""
+
+    blocks: list[Block] = field(default_factory=list)
+    loose: list[Record] = field(default_factory=list)
+    """Lines with unknown fields that stand in no group."""
+    unread: set[int] = field(default_factory=set)
+    """Lines with a field that no robot of the dialect reads: they become comments."""
+    merged: set[int] = field(default_factory=set)
+    """User-agent lines that say again what another says."""
+    left_apart: bool = False
+    """Whether groups of one robot were not merged, because the file would grow too long."""
+
+
+def read_blocks(
+    outline: Outline,
+    key_of: Callable[[Record], str],
+    written_as: Callable[[Record], str],
+    dialect: Dialect,
+) -> Blocks:
+    """Sort the robots of a file into groups of their own, by the name in each User-agent line."""
+    found = Blocks()
+    # Where groups have versions, which of them counts for a robot is not by its name alone.
+    memberships = {} if dialect.robot_version else _memberships(outline, key_of, dialect)
+    if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
+        found.left_apart = True
+        memberships = {}
+    by_groups: dict[tuple[_Membership, bool], Block] = {}
+    written: set[tuple[str, str, _Membership]] = set()
+    for place, group in enumerate(outline.groups):
+        alone = _Membership((place,), None)
+        for agent in group.agents:
+            name = key_of(agent)
+            groups = memberships.get(name, alone)
+            if not name:
+                found.unread.add(agent.number)
+            elif place not in groups.places:
+                found.unread.add(agent.number)  # of several groups the first alone counts
+            elif (name, written_as(agent).lower(), groups) in written:
+                found.merged.add(agent.number)
+            else:
+                key = (groups, name == "*" and dialect.agent_match in _LOOKING_INSIDE)
+                block = by_groups.setdefault(key, Block())
+                block.agents.append(agent)
+                block.names.append(name)
+                written.add((name, written_as(agent).lower(), groups))
+    for (groups, _), block in by_groups.items():
+        block.directives = list(_directives(outline, groups))
+    found.blocks = list(by_groups.values())
+    _set_aside(outline, found)
+    return found
+
+
+def name_read(agent: Record, grammar: Grammar) -> str:
+    """Return the name that the dialect reads in a User-agent line, in lower case."""
+    name = grammar.agent_name.match(agent.value)
+    return name[0].lower() if name else ""
+
+
+def name_for_all(agent: Record, grammar: Grammar) -> str:
+    """Return the same; where the dialect reads none, what stands there: others may read it."""
+    return name_read(agent, grammar) or agent.value.lower() or _NAMELESS
+
+
+def is_unclear(agent: Record) -> bool:
+    """Whether robots differ in the name that they read, or it is in the header of any robot."""
+    name = name_of(agent)
+    return not name or name != agent.value or name.lower() in BROWSER_WORDS
+
+
+def value_of(agent: Record) -> str:
+    """Return all that a User-agent line says."""
+    return agent.value
+
+
+_NAMELESS = " "  # a User-agent line without a value; no value is white space
+
+
+class _Membership:
+    """What of a file is about a name: names of which that is the same share one of these.
+
+    It is equal to itself alone. A name of many groups is looked up in each of them, and must not
+    be compared with all each time.
+    """
+
+    __slots__ = ("own", "places")
+
+    def __init__(self, places: Iterable[int], own: Iterable[AgentRun] | None) -> None:
+        self.places = dict.fromkeys(places)
+        """Of its groups."""
+        self.own = None if own is None else {record.number for run in own for record in run.own}
+        """The lines with delays and the like that are about it; None: all."""
+
+
+def _memberships(
+    outline: Outline, key_of: Callable[[Record], str], dialect: Dialect
+) -> dict[str, _Membership]:
+    """Return what is about each name."""
+    counts_first = dialect.repeated_agent == "first"
+    found: dict[str, dict[int, dict[int, AgentRun]]] = {}
+    for place, group in enumerate(outline.groups):
+        for run in group.runs:
+            own = {id(run): run} if run.own else {}
+            for agent in run.agents:
+                places = found.setdefault(key_of(agent), {})
+                if place in places or not places or not counts_first:
+                    places.setdefault(place, {}).update(own)
+    shared: dict[tuple[tuple[int, ...], tuple[int, ...]], _Membership] = {}
+    memberships = {}
+    for name, places in found.items():
+        runs = {key: run for own in places.values() for key, run in own.items()}
+        key = (tuple(places), tuple(runs))
+        if key not in shared:
+            shared[key] = _Membership(places, runs.values())
+        memberships[name] = shared[key]
+    return memberships
+
+
+def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
+    """Return how many directives the new file would have, about."""
+    sizes = [len(group.directives) for group in outline.groups]
+    return sum(sizes[place] for member in set(memberships.values()) for place in member.places)
+
+
+def _directives(outline: Outline, membership: _Membership) -> Iterator[Record]:
+    """Yield the lines about a robot but those that are about all robots."""
+    own = membership.own
+    for place in membership.places:
+        for record in _own(outline.groups[place]):
+            if own is None or record.field not in OWN_FIELDS or record.number in own:
+                yield record
+
+
+def _own(group: Group) -> list[Record]:
+    return [record for record in group.directives if record.field not in ABOUT_ALL]
+
+
+def _set_aside(outline: Outline, found: Blocks) -> None:
+    """Find the lines that no group of the new file holds."""
+    for record in outline.outside:
+        if record.field not in FIELDS and not _is_odd(record):
+            found.loose.append(record)
+        elif record.field not in ABOUT_ALL:
+            found.unread.add(record.number)
+    kept = {record.number for block in found.blocks for record in block.directives}
+    for record in [record for group in outline.groups for record in _own(group)]:
+        if _is_odd(record) or record.number not in kept:
+            found.unread.add(record.number)
+    for block in found.blocks:
+        block.directives = [r for r in block.directives if r.number not in found.unread]
+
+
+def _is_odd(record: Record) -> bool:
+    """Whether the field is none: a URL by itself, a sentence with a colon."""
+    is_plain = _PLAIN_NAME.fullmatch(record.name) and not record.value.startswith("//")
+    return record.field not in FIELDS and not is_plain
+
 
 # As far as a path is the same to all robots: without what some of them decode or read as a pattern.
 _LITERAL = re.compile(r"[^*?\[\\$%#\x80-\U0010ffff]*")
@@ -29,12 +209,9 @@ _LITERAL = re.compile(r"[^*?\[\\$%#\x80-\U0010ffff]*")
 def in_order(
     rules: list[Record], dialect: Dialect, *, alone: bool = False
 ) -> tuple[list[Record], bool]:
-    """Return the rules of a group in their new order, and whether that is the recommended one.
+    """Return Allow and Disallow lines in their new order, and whether it is the recommended one.
 
-    Args:
-        rules: The Allow and Disallow lines.
-        dialect: How they are read.
-        alone: What other robots than those of the dialect make of it does not count.
+    With `alone`, what other robots than those of the dialect make of it does not count.
     """
     nobody_is_let_in = dialect.precedence == "first" or not alone
     first: list[Record] = []
@@ -60,7 +237,8 @@ def never_decides(rules: list[Record], dialect: Dialect) -> set[int]:
     """
     if dialect.precedence != "longest":
         return set()
-    lengths = {rule.number: _length(rule, dialect) for rule in rules}
+    paths = {rule.number: path_of(rule.value, 1, dialect) or "" for rule in rules}
+    lengths = {number: escaped_length(path) for number, path in paths.items()}
     weaker = _Heads()
     found = set()
     # The shortest first, Disallow before Allow: an Allow wins ties.
@@ -78,11 +256,6 @@ def _head(rule: Record, dialect: Dialect) -> str:
     path = path_of(rule.value, 2, dialect)
     literal = _LITERAL.match(path if path is not None and "://" in rule.value else rule.value)
     return literal[0] if literal else ""
-
-
-def _length(rule: Record, dialect: Dialect) -> int:
-    path = path_of(rule.value, 1, dialect) or ""
-    return len(path) if path.isascii() else len(escape_non_ascii(path))
 
 
 class _Heads:
@@ -159,10 +332,8 @@ def read_comments(
 ) -> Comments:
     """Find the comments of a file.
 
-    Args:
-        records: All lines.
-        unread: Numbers of lines with a field that become comments.
-        merged: Numbers of lines that are not written again; their comments go to the next line.
+    Lines with a field that are `unread` become comments themselves. Those that are `merged` are
+    not written again: their comments go to the next line.
     """
     comments = Comments()
     waiting: list[str] = []

@@ -46,16 +46,11 @@ def render(  # noqa: PLR0913 - what a page is made of
     script: str = "",
     unscripted: str = "",
 ) -> str:
-    """Return a page.
+    """Return a page: of the template that lies in a package, with its style and scripts.
 
-    Args:
-        package: where the template lies.
-        template: its name. Besides the values it has ``policy``, ``style``, ``script`` and
-            ``unscripted``.
-        values: texts among them are made printable, and escaped.
-        style: CSS, of the package's own, after what all pages have.
-        script: JavaScript, of the package's own.
-        unscripted: CSS for where scripts are switched off.
+    Besides its values the template has ``policy``, ``style``, ``script`` and ``unscripted``, which
+    is CSS for where scripts are switched off. Texts among the values are made printable, and
+    escaped. CSS and JavaScript are the package's own.
 
     Raises:
         ImportError: Jinja2 is not installed.

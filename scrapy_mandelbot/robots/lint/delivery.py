@@ -83,7 +83,8 @@ def check_octets(source: LintInput) -> Check:
     octets, body = source.octets, source.body
     yield from _check_end(source)
     if source.is_html:
-        yield LintHit("html-page", 1, f"The file is a web page, it begins with {_beginning(body)}.")
+        begins = quoted(body.lstrip()[:40].decode("utf-8", "replace").splitlines()[0])
+        yield LintHit("html-page", 1, f"The file is a web page, it begins with {begins}.")
     elif not any(record.field for record in source.outline.records):
         yield LintHit("empty-file", None, "There is no directive in the file.")
     if octets.startswith(b"\xef\xbb\xbf"):
@@ -97,17 +98,9 @@ def check_octets(source: LintInput) -> Check:
     yield from _check_line_ends(body)
 
 
-def _beginning(body: bytes) -> str:
-    return quoted(body.lstrip()[:40].decode("utf-8", "replace").splitlines()[0])
-
-
 def _check_line_ends(body: bytes) -> Check:
     both = body.count(b"\r\n")
-    counts = {
-        "CR LF": both,
-        "LF": body.count(b"\n") - both,
-        "CR": body.count(b"\r") - both,
-    }
+    counts = {"CR LF": both, "LF": body.count(b"\n") - both, "CR": body.count(b"\r") - both}
     used = [f"{count} with {end}" for end, count in counts.items() if count]
     if len(used) > 1:
         yield LintHit("mixed-line-ends", None, f"Lines end in several ways: {', '.join(used)}.")

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import STANDARD, LintHit, quoted
-from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, normalise
+from scrapy_mandelbot.robots.robotstxt.paths import escaped_length, normalise
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 from scrapy_mandelbot.robots.robotstxt.records import name_of
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
@@ -37,19 +37,17 @@ def check_path(record: Record) -> Check:
             yield LintHit("empty-allow", number, "Allow has no path.")
         return
     if record.field == "allow" and not path.strip("/*"):
-        yield LintHit(
-            "allow-all", number, f"{field}: {_shown(path)} allows what is allowed by default."
-        )
+        message = f"{field}: {_shown(path)} allows what is allowed by default."
+        yield LintHit("allow-all", number, message)
     yield from _check_beginning(path, field, number)
     yield from _check_wildcards(path, field, number)
-    yield from _check_characters(path, field, number)
+    yield from _check_characters(path, number)
     if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
         message = f"{field}: {_shown(path)} is about an index page."
         yield LintHit("index-page", number, message)
     if path.rstrip("*$").lower() == "/robots.txt":
-        yield LintHit(
-            "robots-txt-in-rule", number, f"{field}: {_shown(path)} is about the file itself."
-        )
+        message = f"{field}: {_shown(path)} is about the file itself."
+        yield LintHit("robots-txt-in-rule", number, message)
 
 
 def _check_beginning(path: str, field: str, number: int) -> Check:
@@ -70,34 +68,33 @@ def _check_wildcards(path: str, field: str, number: int) -> Check:
         message = f"{field}: {_shown(path)} has wildcards."
         yield LintHit("wildcard", number, message)
     if len(path) > 1 and path.endswith(("*", "*$")) and not path.rstrip("*").endswith("$"):
-        yield LintHit(
-            "redundant-star", number, f"The * at the end of {quoted(path)} adds no match."
-        )
+        message = f"The * at the end of {quoted(path)} adds no match."
+        yield LintHit("redundant-star", number, message)
     elif path.endswith("*$"):
-        yield LintHit(
-            "redundant-star", number, f"The *$ at the end of {quoted(path)} adds nothing."
-        )
+        message = f"The *$ at the end of {quoted(path)} adds nothing."
+        yield LintHit("redundant-star", number, message)
     if _DOLLAR_INSIDE.search(path):
         message = f"The $ within {quoted(path)} is a dollar, not the end."
         yield LintHit("dollar-inside", number, message)
 
 
-def _check_characters(path: str, field: str, number: int) -> Check:  # noqa: ARG001 - one shape
-    if _REGULAR_EXPRESSION.search(path):
-        message = f"{quoted(path)} looks like a regular expression."
-        yield LintHit("regular-expression", number, message)
-    if " " in path or "\t" in path:
-        yield LintHit("space-in-path", number, f"There is a space in {quoted(path)}.")
-    if not path.isascii():
-        message = f"There are characters outside ASCII in {quoted(path)}."
-        yield LintHit("unescaped-character", number, message)
-    if "%" in path:
-        bad = _BAD_ESCAPE.search(path)
-        if bad:
-            yield LintHit("bad-escape", number, f"{quoted(bad[0])} is no escape.")
-    if path.isupper() and len(_NO_LETTER.sub("", path)) > 1:
-        message = f"{quoted(path)} matches paths in capitals only."
-        yield LintHit("capitals-in-path", number, message)
+def _check_characters(path: str, number: int) -> Check:
+    is_upper = path.isupper() and len(_NO_LETTER.sub("", path)) > 1
+    for code, is_so, says in (
+        (
+            "regular-expression",
+            _REGULAR_EXPRESSION.search(path),
+            "{} looks like a regular expression.",
+        ),
+        ("space-in-path", " " in path or "\t" in path, "There is a space in {}."),
+        ("unescaped-character", not path.isascii(), "There are characters outside ASCII in {}."),
+        ("capitals-in-path", is_upper, "{} matches paths in capitals only."),
+    ):
+        if is_so:
+            yield LintHit(code, number, says.format(quoted(path)))
+    bad = _BAD_ESCAPE.search(path) if "%" in path else None
+    if bad:
+        yield LintHit("bad-escape", number, f"{quoted(bad[0])} is no escape.")
 
 
 def _shown(path: str) -> str:
@@ -106,9 +103,8 @@ def _shown(path: str) -> str:
 
 _ANYTHING = "\uffff"  # stands in no comparable path: these are ASCII
 _KEY = 5  # characters by which wildcards are looked up
-_EFFORT_CLASHES = (
-    2_000_000  # pieces of patterns tried in a file; rules left after that count as reachable
-)
+_EFFORT_CLASHES = 2_000_000
+"""Pieces of patterns tried in a file; rules left after that count as reachable."""
 
 
 class _RuleAt(NamedTuple):
@@ -137,8 +133,7 @@ def _rules_of(group: Group) -> Iterator[_RuleAt]:
     for record in group.rules():
         path = path_of(record.value, 1, STANDARD)
         if path:
-            length = len(path) if path.isascii() else len(escape_non_ascii(path))
-            weight = -2 * length - (record.field == "allow")
+            weight = -2 * escaped_length(path) - (record.field == "allow")
             yield _RuleAt(weight, record.number, record, wildcard_pattern(path, normalise))
 
 
@@ -284,7 +279,7 @@ def _check_lengths(rules: list[tuple[Record, str, Pattern]]) -> Check:
     heads: list[str] = []
     for rule, path, pattern in rules:
         if rule.field == "disallow" and "*" in path.rstrip("*"):
-            length = _length(path)
+            length = escaped_length(path)
             if pattern.head not in longest:
                 insort(heads, pattern.head)
             if length > longest.get(pattern.head, (0, rule))[0]:
@@ -302,14 +297,10 @@ def _check_lengths(rules: list[tuple[Record, str, Pattern]]) -> Check:
             if one in longest and one[: len(head)] == head[: len(one)]
         ]
         found = max((longest[one] for one in near), key=lambda one: one[0], default=None)
-        if found and found[0] >= _length(path):
-            does = "is as long as" if found[0] == _length(path) else "is longer than"
+        if found and found[0] >= escaped_length(path):
+            does = "is as long as" if found[0] == escaped_length(path) else "is longer than"
             message = f"The Disallow of line {found[1].number}, with wildcards, {does} this Allow."
             yield LintHit("allow-loses", rule.number, message)
-
-
-def _length(path: str) -> int:
-    return len(path) if path.isascii() else len(escape_non_ascii(path))
 
 
 def _check_explicit(group: Group) -> Check:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, STANDARD, LintHit, quoted
 from scrapy_mandelbot.robots.preferences.in_robots_txt import split_path
-from scrapy_mandelbot.robots.preferences.statements import statements_of
-from scrapy_mandelbot.robots.preferences.vocabulary import (
+from scrapy_mandelbot.robots.preferences.statements import (
     CONTROL_TOKENS,
     MEANINGS,
     read_content_signal,
     read_content_usage,
+    statements_of,
 )
 from scrapy_mandelbot.robots.robotstxt.records import RecordProblem, name_of
 from scrapy_mandelbot.robots.robotstxt.times import read_delay
@@ -64,20 +64,6 @@ def _check_content_signal(record: Record) -> Check:
         else:
             message = f"{quoted(key)} is no signal: search, ai-input, ai-train and use are."
             yield LintHit("unknown-usage", record.number, message)
-
-
-def _check_license(record: Record) -> Check:
-    if not ABSOLUTE_URL.fullmatch(record.value):
-        message = f"{quoted(record.value)} is not an absolute URL."
-        yield LintHit("relative-license", record.number, message)
-
-
-#: Checks of values, by field.
-VALUES_OF_USE: dict[str, Callable[[Record], Check]] = {
-    "content-usage": _check_content_usage,
-    "content-signal": _check_content_signal,
-    "license": _check_license,
-}
 
 
 # Lines against each other.
@@ -253,12 +239,6 @@ def _check_sitemap(record: Record) -> Check:
         yield LintHit("sitemap-extension", number, message)
 
 
-def _check_host(record: Record) -> Check:
-    if not _HOST.fullmatch(record.value):
-        message = f"{quoted(record.value)} is more than a host name."
-        yield LintHit("host-not-a-name", record.number, message)
-
-
 def _check_clean_param(record: Record) -> Check:
     length = len(record.value)
     if length > _LONGEST_CLEAN_PARAM:
@@ -266,33 +246,39 @@ def _check_clean_param(record: Record) -> Check:
         yield LintHit("long-clean-param", record.number, message)
 
 
-def _check_version(record: Record) -> Check:
-    if not _VERSION.fullmatch(record.value):
-        message = f"{quoted(record.value)} is neither 1.0 nor 2.0."
-        yield LintHit("bad-robot-version", record.number, message)
+def _unless(
+    is_right: Callable[[Record], object], code: str, says: str
+) -> Callable[[Record], Check]:
+    """Return a check that says one thing of a value that is not right."""
+
+    def check(record: Record) -> Check:
+        if not is_right(record):
+            yield LintHit(code, record.number, f"{quoted(record.value)} {says}")
+
+    return check
 
 
-def _check_rate(record: Record) -> Check:
-    if RecordProblem.BAD_VALUE in record.problems:
-        message = f"{quoted(record.value)} is no rate of documents."
-        yield LintHit("bad-request-rate", record.number, message)
-
-
-def _check_time(record: Record) -> Check:
-    if RecordProblem.BAD_VALUE in record.problems:
-        message = f"{quoted(record.value)} is no time of the day."
-        yield LintHit("bad-visit-time", record.number, message)
+def _is_read(record: Record) -> bool:
+    return RecordProblem.BAD_VALUE not in record.problems
 
 
 _CHECKS: dict[str, Callable[[Record], Check]] = {
-    "crawl-delay": _check_delay,
-    "sitemap": _check_sitemap,
-    "host": _check_host,
     "clean-param": _check_clean_param,
-    "robot-version": _check_version,
-    "request-rate": _check_rate,
-    "visit-time": _check_time,
-    **VALUES_OF_USE,
+    "content-signal": _check_content_signal,
+    "content-usage": _check_content_usage,
+    "crawl-delay": _check_delay,
+    "host": _unless(
+        lambda one: _HOST.fullmatch(one.value), "host-not-a-name", "is more than a host name."
+    ),
+    "license": _unless(
+        lambda one: ABSOLUTE_URL.fullmatch(one.value), "relative-license", "is not an absolute URL."
+    ),
+    "request-rate": _unless(_is_read, "bad-request-rate", "is no rate of documents."),
+    "robot-version": _unless(
+        lambda one: _VERSION.fullmatch(one.value), "bad-robot-version", "is neither 1.0 nor 2.0."
+    ),
+    "sitemap": _check_sitemap,
+    "visit-time": _unless(_is_read, "bad-visit-time", "is no time of the day."),
 }
 
 

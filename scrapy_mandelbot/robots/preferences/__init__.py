@@ -20,9 +20,14 @@ from scrapy_mandelbot.robots.preferences.in_pages import (
     usage_in,
     words_of,
 )
-from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Statement, Terms, Usage
+from scrapy_mandelbot.robots.preferences.statements import (
+    CATEGORIES,
+    NOTHING_SAID,
+    Statement,
+    Terms,
+    Usage,
+)
 from scrapy_mandelbot.robots.preferences.tdmrep import TDMREP_PATH, TdmFile, with_tdm_file
-from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
 
 __all__ = [
     "CATEGORIES",

@@ -10,17 +10,15 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.statements import (
+    MEANINGS,
     NOTHING_SAID,
+    VALUE_LIMIT,
     Statement,
     Terms,
     Usage,
-    statements_of,
-)
-from scrapy_mandelbot.robots.preferences.vocabulary import (
-    MEANINGS,
-    VALUE_LIMIT,
     read_content_signal,
     read_content_usage,
+    statements_of,
 )
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.robots.shown import shown
@@ -124,9 +122,7 @@ def words_of(
     return PageWords(read, metas, links) if read or metas or links else NO_WORDS
 
 
-def _headers_read(
-    headers: Iterable[tuple[str | bytes, str | bytes]],
-) -> Iterator[tuple[str, str]]:
+def _headers_read(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[tuple[str, str]]:
     left = MOST_HEADERS
     for name, value in headers:
         field = header_text(name).strip().lower()

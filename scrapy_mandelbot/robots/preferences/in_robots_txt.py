@@ -12,11 +12,13 @@ from bisect import bisect_right
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robots.preferences.statements import Statement, Terms, statements_of
-from scrapy_mandelbot.robots.preferences.vocabulary import (
+from scrapy_mandelbot.robots.preferences.statements import (
     CONTROL_TOKENS,
+    Statement,
+    Terms,
     read_content_signal,
     read_content_usage,
+    statements_of,
 )
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii

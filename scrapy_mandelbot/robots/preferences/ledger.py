@@ -14,9 +14,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.in_pages import PageWords, usage_in
-from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
+from scrapy_mandelbot.robots.preferences.statements import CATEGORIES, NOTHING_SAID, Usage
 from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile, with_tdm_file
-from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta
 
@@ -98,13 +97,7 @@ def entry_of(page: FetchRecord) -> dict[str, Any]:
 
 
 def line_of(entry: dict[str, Any], number: int, previous: str) -> bytes:
-    """Return a line, with its end.
-
-    Args:
-        entry: what it says.
-        number: of the line in its file, from 1.
-        previous: the hash of the line before it, else `NO_LINE`.
-    """
+    """Return a line, with its end: what it says, its number, and the hash of the line before it."""
     entry = {"version": VERSION, "number": number, "previous": previous, **entry}
     line = _as_line(entry)
     if len(line) > LINE_LIMIT:  # what a page says itself is the longest part of it, and goes first
@@ -194,12 +187,7 @@ class Chain:
         return len(self._lines_of_runs)
 
     def problems(self, line: bytes, entry: dict[str, Any] | None) -> list[str]:
-        """Return what is wrong with the place of a line, as sentences.
-
-        Args:
-            line: without its end.
-            entry: what :func:`read_line` returned for it.
-        """
+        """Return what is wrong with the place of a line, given without its end, as sentences."""
         found = [] if entry is None else [*self._found(entry)]
         if found[:1] != [_ADDED]:  # the next one need not follow it
             self.head = digest_of(line)
@@ -240,9 +228,7 @@ _ADDED = "it was added or moved here: its number is not the next"
 def disagreements(entry: dict[str, Any], kept: Callable[[str], bytes | None]) -> list[str]:
     """Decide all of a line again, and return where that comes to something else, as sentences.
 
-    Args:
-        entry: what :func:`read_line` returned.
-        kept: returns the copy of that SHA-256; None: there is none.
+    `kept` returns the copy of a SHA-256; None: there is none.
     """
     try:
         return _disagreements(entry, kept)

@@ -1,19 +1,242 @@
-"""What is said of the use of one page: statements, and the answer that they make together.
+"""What is said of the use of pages: categories, words, statements, and the answer that these make.
 
-Source: draft-ietf-aipref-vocab (19 August 2026), section "Combining Preferences": any statement
-that disallows wins, else any that allows, else it is not known.
+The categories are those of the IETF's vocabulary (draft-ietf-aipref-vocab, as of 19 August 2026),
+``train-ai`` and ``search``, and two that others speak of: ``ai-input`` (Content Signals) and
+``tdm`` (TDMRep). What is refused is taken widely and what is allowed narrowly: who reserves text
+and data mining has reserved training, and who does not has said nothing of training. Of several
+statements any that disallows wins, else any that allows, else it is not known (section "Combining
+Preferences").
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES, MEANINGS, Answer
+import http_sf
+
 from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+class ControlToken(NamedTuple):
+    """A row of the table."""
+
+    name: str
+    """As the vendor writes it."""
+    refuses: tuple[str, ...]
+    """The categories that its Disallow refuses."""
+    document: str
+
+
+_TRAINING = ("train-ai",)
+_ANSWERS = ("ai-input",)
+
+_ROWS_CONTROL_TOKENS = (
+    ControlToken("AI2Bot", _TRAINING, "https://allenai.org/crawler"),
+    ControlToken("Amazonbot", _TRAINING, "https://developer.amazon.com/amazonbot"),
+    ControlToken("anthropic-ai", _TRAINING, "Anthropic's name before ClaudeBot"),
+    ControlToken(
+        "Applebot-Extended", _TRAINING, "https://support.apple.com/119829 'Applebot-Extended'"
+    ),
+    ControlToken("Bytespider", _TRAINING, "ByteDance; Cloudflare Radar, 'AI crawlers'"),
+    ControlToken("CCBot", ("train-ai", "tdm"), "https://commoncrawl.org/ccbot"),
+    ControlToken("ChatGPT-User", _ANSWERS, "https://developers.openai.com/docs/bots"),
+    ControlToken("Claude-SearchBot", _ANSWERS, "https://support.claude.com/articles/8896518"),
+    ControlToken("Claude-User", _ANSWERS, "https://support.claude.com/articles/8896518"),
+    ControlToken("ClaudeBot", _TRAINING, "https://support.claude.com/articles/8896518"),
+    ControlToken("cohere-training-data-crawler", _TRAINING, "by its name"),
+    ControlToken("DuckAssistBot", _ANSWERS, "https://duckduckgo.com/duckassistbot"),
+    ControlToken("FacebookBot", _TRAINING, "https://developers.facebook.com/docs/sharing/bot"),
+    ControlToken("Google-CloudVertexBot", _ANSWERS, "Google, 'List of Google's common crawlers'"),
+    ControlToken(
+        "Google-Extended",
+        ("train-ai", "ai-input"),
+        "Google, 'List of Google's common crawlers': training and grounding",
+    ),
+    ControlToken("GPTBot", _TRAINING, "https://developers.openai.com/docs/bots"),
+    ControlToken(
+        "Meta-ExternalAgent",
+        _TRAINING,
+        "https://developers.facebook.com/docs/sharing/webmasters/web-crawlers",
+    ),
+    ControlToken(
+        "Meta-ExternalFetcher",
+        _ANSWERS,
+        "https://developers.facebook.com/docs/sharing/webmasters/web-crawlers",
+    ),
+    ControlToken("MistralAI-User", _ANSWERS, "https://docs.mistral.ai/robots"),
+    ControlToken("OAI-SearchBot", _ANSWERS, "https://developers.openai.com/docs/bots"),
+    ControlToken("Perplexity-User", _ANSWERS, "https://docs.perplexity.ai/guides/bots"),
+    ControlToken("PerplexityBot", _ANSWERS, "https://docs.perplexity.ai/guides/bots"),
+)
+
+#: The tokens by their names in lower case.
+CONTROL_TOKENS: Mapping[str, ControlToken] = MappingProxyType(
+    {row.name.lower(): row for row in _ROWS_CONTROL_TOKENS}
+)
+
+
+Answer = Literal["allowed", "disallowed", "unknown"]
+
+CATEGORIES = ("search", "ai-input", "train-ai", "tdm")
+
+#: What each category means, in a line.
+CATEGORY_TEXTS: Mapping[str, str] = MappingProxyType(
+    {
+        "search": "finding pages and sending people to them, without summaries",
+        "ai-input": "giving pages to a model that answers somebody (retrieval, grounding)",
+        "train-ai": "training or fine-tuning a model that generates content",
+        "tdm": "text and data mining of any kind (Directive (EU) 2019/790, article 4)",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a word says of the categories; of those not named it says nothing."""
+
+    allows: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    images_only: bool = False
+    """It is about images, not about the text of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CategoryRow:
+    source: str
+    word: str
+    meaning: Meaning
+    document: str
+
+
+_VOCAB = "draft-ietf-aipref-vocab, 19 August 2026: 'Usage Category Labels', 'Preference Labels'"
+_SIGNALS = "Content Signals Policy (contentsignals.org), 24 September 2025"
+_USE = "Content Signals, 'use', in Cloudflare's managed robots.txt since 1 July 2026"
+_TDMREP = (
+    "TDM Reservation Protocol, W3C community group report of 10 May 2024, 'tdm-reservation';"
+    " Regulation (EU) 2024/1689, article 53(1)(c): training is text and data mining"
+)
+_NOAI = "DeviantArt, 'Tell AI datasets they can't use your content', 11 November 2022"
+_NOML = "noml.info, 2023"
+
+_ROWS = (
+    _CategoryRow("content-usage", "train-ai=y", Meaning(allows=("train-ai",)), _VOCAB),
+    _CategoryRow("content-usage", "train-ai=n", Meaning(refuses=("train-ai",)), _VOCAB),
+    _CategoryRow("content-usage", "search=y", Meaning(allows=("search",)), _VOCAB),
+    _CategoryRow("content-usage", "search=n", Meaning(refuses=("search",)), _VOCAB),
+    _CategoryRow("content-signal", "search=yes", Meaning(allows=("search",)), _SIGNALS),
+    _CategoryRow("content-signal", "search=no", Meaning(refuses=("search",)), _SIGNALS),
+    _CategoryRow("content-signal", "ai-input=yes", Meaning(allows=("ai-input",)), _SIGNALS),
+    _CategoryRow("content-signal", "ai-input=no", Meaning(refuses=("ai-input",)), _SIGNALS),
+    _CategoryRow("content-signal", "ai-train=yes", Meaning(allows=("train-ai",)), _SIGNALS),
+    _CategoryRow("content-signal", "ai-train=no", Meaning(refuses=("train-ai",)), _SIGNALS),
+    # The most that may be made of a page: nothing is stored; it is indexed, quoted and linked to;
+    # it is summarised and reproduced. A most allows nothing by itself.
+    _CategoryRow(
+        "content-signal", "use=immediate", Meaning(refuses=("search", "train-ai", "tdm")), _USE
+    ),
+    _CategoryRow("content-signal", "use=reference", Meaning(refuses=("train-ai",)), _USE),
+    _CategoryRow("content-signal", "use=full", Meaning(), _USE),
+    _CategoryRow("tdmrep", "tdm-reservation: 1", Meaning(refuses=("tdm", "train-ai")), _TDMREP),
+    _CategoryRow("tdmrep", "tdm-reservation: 0", Meaning(allows=("tdm",)), _TDMREP),
+    _CategoryRow("robot-tag", "noai", Meaning(refuses=("train-ai",)), _NOAI),
+    _CategoryRow("robot-tag", "noimageai", Meaning(refuses=("train-ai",), images_only=True), _NOAI),
+    _CategoryRow("robot-tag", "noml", Meaning(refuses=("train-ai",)), _NOML),
+)
+
+#: What each word of each source means, by source and word.
+MEANINGS: Mapping[tuple[str, str], Meaning] = MappingProxyType(
+    {(row.source, row.word): row.meaning for row in _ROWS}
+)
+#: Where that is written, by source and word.
+DOCUMENTS: Mapping[tuple[str, str], str] = MappingProxyType(
+    {(row.source, row.word): row.document for row in _ROWS}
+)
+
+
+VALUE_LIMIT = 4_096
+"""Characters of a value; a longer one counts as one that cannot be read."""
+_SHORT = 256  # characters; nearly all values are shorter, and a site says the same on every page
+
+
+class Preferences(NamedTuple):
+    """What a value says."""
+
+    words: tuple[str, ...]
+    """Those of the table, spelt as it spells them: ``train-ai=n``."""
+    unknown: tuple[str, ...] = ()
+    """Keys that no document has, and known ones whose values say nothing, as they are read."""
+    is_readable: bool = True
+
+
+UNREADABLE = Preferences((), (), is_readable=False)
+
+
+def read_content_usage(value: str) -> Preferences:
+    """Read a Dictionary of RFC 9651. What cannot be parsed says nothing.
+
+    Of a key that is there twice the last counts, keys are case-sensitive, parameters and keys that
+    the vocabulary has not are ignored ("Processing Algorithm").
+    """
+    return (_usage_often if len(value) <= _SHORT else _usage)(value)
+
+
+def _usage(value: str) -> Preferences:
+    if len(value) > VALUE_LIMIT:
+        return UNREADABLE
+    try:
+        members: Any = http_sf.parse(value.encode("utf-8", "surrogatepass"), tltype="dictionary")
+    except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
+        return UNREADABLE
+    said = {key: _token(member) for key, member in members.items()}
+    words = tuple(f"{key}={token}" for key, token in said.items() if _is_word(key, token))
+    unknown = tuple(key for key, token in said.items() if not _is_word(key, token))
+    return Preferences(words, unknown)
+
+
+# A value chooses what it holds: 1,024 of these take at most 16 MiB.
+_usage_often = lru_cache(maxsize=1_024)(_usage)
+
+
+def _token(member: object) -> str | None:
+    value = member[0] if isinstance(member, tuple) else member
+    return str(value) if isinstance(value, http_sf.Token) else None
+
+
+def _is_word(key: str, token: str | None) -> bool:
+    return ("content-usage", f"{key}={token}") in MEANINGS
+
+
+def read_content_signal(value: str) -> Preferences:
+    """Read the signals of a line or header. Those with other keys or values say nothing.
+
+    A key that is there twice says both things: the strictest counts, as of all statements.
+    """
+    return (_signals_often if len(value) <= _SHORT else _signals)(value)
+
+
+def _signals(value: str) -> Preferences:
+    if len(value) > VALUE_LIMIT:
+        return UNREADABLE
+    words: dict[str, None] = {}
+    unknown = []
+    for part in filter(None, map(str.strip, value.split(","))):
+        key, _, said = part.lower().partition("=")
+        word = f"{key.strip()}={said.strip()}"
+        if ("content-signal", word) in MEANINGS:
+            words[word] = None
+        else:
+            unknown.append(part)
+    return Preferences(tuple(words), tuple(unknown), is_readable=bool(words) or not unknown)
+
+
+_signals_often = lru_cache(maxsize=1_024)(_signals)
+
 
 _SHOWN = 120  # characters of a statement's text
 
@@ -126,15 +349,7 @@ NOTHING_SAID = Usage()
 def statements_of(
     source: str, words: Iterable[str], where: str, text: str, line: int | None = None
 ) -> Iterator[Statement]:
-    """Yield what words of the table say, word by word.
-
-    Args:
-        source: whose words they are.
-        words: as the table spells them.
-        where: as a statement has it.
-        text: as written.
-        line: of the file or the page.
-    """
+    """Yield what words of a source, as the table spells them, say, word by word."""
     for word in words:
         meaning = MEANINGS[source, word]
         for allowed, categories in ((True, meaning.allows), (False, meaning.refuses)):

@@ -1,4 +1,4 @@
-"""``audit``: whether a robot was polite, site by site."""
+"""``audit``: whether a robot was polite, site by site; as data, as text, and as a page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from datetime import datetime, timezone
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.robots import html as pages
 from scrapy_mandelbot.robots.audit.judging import ERROR, SEVERITIES
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, cut, joined, wrapped
 from scrapy_mandelbot.robots.shown import counted
@@ -113,16 +115,7 @@ def _site(host: str, judged: Judged, sources: Sequence[LogSource]) -> dict[str, 
         "in_flight": judged.in_flight,
         "least_return": _rounded(judged.least_return),
         "median_return": _rounded(judged.median_return),
-        "rules_broken": [
-            {
-                "source": one.source,
-                "line": one.line or None,
-                "text": one.text,
-                "requests": one.requests,
-                "targets": one.targets,
-            }
-            for one in judged.broken
-        ],
+        "rules_broken": [{**one._asdict(), "line": one.line or None} for one in judged.broken],
         "findings": [_finding(one, sources) for one in judged.findings],
     }
 
@@ -291,3 +284,40 @@ def _moment(seconds: float) -> str | None:
         return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
     except (OverflowError, OSError, ValueError):
         return datetime.max.replace(tzinfo=timezone.utc).isoformat()
+
+
+_SITES = 500  # with all that is known of them; JSON has the others
+
+
+def page(report: dict[str, Any], made: datetime) -> str:
+    """Return the page on an audit's report, made at a time (UTC).
+
+    Raises:
+        ImportError: Jinja2 is not installed.
+    """
+    sites = report["sites"]
+    first = min((one["first"] for one in sites), default="")
+    last = max((one["last"] for one in sites), default="")
+    return pages.render(
+        __package__,
+        "audit.html.jinja",
+        {
+            "report": report,
+            "period": f"{in_short(first)} to {in_short(last)} UTC" if sites else "",
+            "remarks": list(remarks(report)),
+            "sites": [
+                {**one, "rows": list(rows_of(one, report)), "told": _told(one)}
+                for one in sites[:_SITES]
+            ],
+            "more": max(0, len(sites) - _SITES),
+            "made": f"scrapy-mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
+        },
+        style=pages.file_of(pages.__name__, "report.css"),
+    )
+
+
+def _told(site: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {**one, "examples": [told_example(example) for example in one["examples"]]}
+        for one in site["findings"]
+    ]

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
-    columns,
     csv_text,
     cut,
     is_url,
     joined,
+    table_lines,
     wrapped,
 )
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -37,43 +39,45 @@ STANDARD_INPUT = "standard input"
 _INDENT = 17
 
 
-class SeverityFilter(Protocol):
-    """Which findings count, and which fail."""
+class Choices(NamedTuple):
+    """What is told of what is found, and what fails."""
 
-    @property
-    def fail_on(self) -> Severity:
-        """The least severity that is no success."""
+    select: frozenset[str] | None = None
+    """Codes; None: all of them."""
+    ignore: frozenset[str] = frozenset()
+    fail_on: Severity = Severity.WARNING
+    """The least severity that is no success."""
+    by_file: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Patterns of paths, seen from `folder`, each with the codes that are left out of its files."""
+    folder: Path = Path()
 
     def takes(self, code: str) -> bool:
         """Whether findings with this code count."""
+        return (self.select is None or code in self.select) and code not in self.ignore
+
+    def of(self, source: str) -> Choices:
+        """Return what counts of one file or URL."""
+        names = {source}
+        if not is_url(source):
+            with suppress(ValueError):
+                names.add(Path(source).resolve().relative_to(self.folder).as_posix())
+        left_out = [
+            codes
+            for pattern, codes in self.by_file
+            if any(fnmatchcase(name, pattern) for name in names)
+        ]
+        return self._replace(ignore=self.ignore.union(*left_out))
 
 
-class Everything:
-    """All findings count; warnings and errors fail."""
-
-    fail_on = Severity.WARNING
-
-    def takes(self, _: str) -> bool:
-        """Whether findings with this code count: all do."""
-        return True
-
-
-EVERYTHING = Everything()
+ALL = Choices()
 
 
 def check(
-    source: str,
-    robots: RobotsTxt | None,
-    delivery: Delivery | None,
-    wanted: SeverityFilter = EVERYTHING,
+    source: str, robots: RobotsTxt | None, delivery: Delivery | None, wanted: Choices = ALL
 ) -> dict[str, Any]:
-    """Return what is wrong.
+    """Return what is wrong with a file and with how it came, as far as that is known and counts.
 
-    Args:
-        source: what was checked, as a person would name it.
-        robots: the file; None: there is none to be read.
-        delivery: how it came, as far as that is known.
-        wanted: what counts.
+    `source` is how a person would name it. No `robots`: there is no file to be read.
     """
     every = [*(lint_delivery(delivery) if delivery else ()), *(robots.findings() if robots else ())]
     every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
@@ -118,9 +122,7 @@ def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     return found
 
 
-def check_rules(
-    rules: Rules, max_bytes: int, wanted: SeverityFilter = EVERYTHING
-) -> dict[str, Any]:
+def check_rules(rules: Rules, max_bytes: int, wanted: Choices = ALL) -> dict[str, Any]:
     """Return what is wrong with a file as it came, and with how it came."""
     robots = RobotsTxt.parse(rules.body, max_bytes=max_bytes) if rules.is_there else None
     return check(rules.source, robots, rules.delivery, wanted)
@@ -168,7 +170,7 @@ def _delivery(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def exit_code(reports: list[dict[str, Any]], wanted: SeverityFilter = EVERYTHING) -> int:
+def exit_code(reports: list[dict[str, Any]], wanted: Choices = ALL) -> int:
     """Return 3 for errors, 1 for warnings if they fail, else 0."""
     counts = _sums(reports)
     fails = wanted.fail_on <= Severity.WARNING and counts["warning"]
@@ -254,8 +256,7 @@ def statistics_text(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
     for code in sorted(kinds, key=lambda one: (FINDINGS[one].rank, one)):
         files, times = kinds[code]
         rows.append((f"{times:,}", f"{files:,}", str(FINDINGS[code].severity), code))
-    top, *cells = columns(rows, right=frozenset({0, 1}))
-    return joined([paint("dim", "  ".join(top)), *map("  ".join, cells)])
+    return joined(table_lines(rows, paint, frozenset({0, 1})))
 
 
 def rule_data(code: str) -> dict[str, str]:

@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.reports.explain_report import beyond_told, robot_name
-from scrapy_mandelbot.robots.reports.of_use import USE_HEAD, of_use, usage_row, use_cells
-from scrapy_mandelbot.robots.reports.rules_in_force import VERDICT_COLOURS, verdict_words
+from scrapy_mandelbot.robots.reports.rules_in_force import (
+    USE_HEAD,
+    VERDICT_COLOURS,
+    of_use,
+    usage_row,
+    use_cells,
+    verdict_words,
+)
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
     columns,
     csv_text,
     cut,
     joined,
+    table_lines,
     wrapped,
 )
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
@@ -86,12 +93,9 @@ def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
         name = (robot_name(report),) if of_robots else ()
         rows.append((*name, verdict_words(standard), line, others, printable(report["url"])))
     at = len(head) - 4
-    lines, (top, *aligned) = [], columns([head, *rows], right=frozenset({at + 1}))
-    lines.append(paint("dim", "  ".join(top)))
-    for row, cells in zip(rows, aligned, strict=True):
-        cells[at] = cells[at].replace(row[at], paint(VERDICT_COLOURS[row[at]], row[at]))
-        cells[at + 2] = paint("warning", cells[at + 2]) if row[at + 2] else cells[at + 2]
-        lines.append("  ".join(cells))
+    who = {row[at + 2]: "warning" for row in rows if row[at + 2]}
+    colours = {at: VERDICT_COLOURS, at + 2: who}
+    lines = table_lines([head, *rows], paint, frozenset({at + 1}), colours)
     different = sum(not report["alike"] for report in reports)
     lines += ["", f"{counted(len(rows), 'line')}: dialects differ in {different:,}"]
     return joined(lines)

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.reports.of_use import (
+from scrapy_mandelbot.robots.reports.rules_in_force import (
     ANSWER_COLOURS,
+    EVERYBODY,
     USE_HEAD,
+    VERDICT_COLOURS,
+    Question,
     asked_cells,
     asked_totals,
     of_use,
     purpose_lines,
     refuses,
-    use_cells,
-)
-from scrapy_mandelbot.robots.reports.rules_in_force import (
-    EVERYBODY,
-    VERDICT_COLOURS,
-    Question,
     rule_data,
+    use_cells,
     verdict_words,
 )
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
-    columns,
     csv_text,
     cut,
     joined,
+    table_lines,
     wrapped,
 )
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -41,35 +39,27 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
     from scrapy_mandelbot.robots.robotstxt import Dialect, Verdict
-
-if TYPE_CHECKING:
-    Agent = str | Sequence[str]
+    from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
 
 _SPECIAL = str.maketrans({"*": "%2A", "$": "%24", "#": "%23", " ": "%20"})
 _GLOB = str.maketrans({sign: f"\\{sign}" for sign in "*?[\\"})
 _LONGEST = 2000  # characters of a URL for which a line is looked for
 
 
-def changes(robots: RobotsTxt, url: str, agent: Agent) -> list[dict[str, Any]]:
-    """Return the changes to the file that would turn the verdict on a URL.
-
-    First what becomes of it without the line that decided, whether it turns or not; then the
-    shortest line that turns it, among those that are about this URL and what begins with it.
-    """
-    return _Changes(robots, url, agent).found()
-
-
-class _Changes:
-    """Tries changed files."""
+class Changes:
+    """Tries changed files, for what would turn the verdict on a URL."""
 
     def __init__(self, robots: RobotsTxt, url: str, agent: Agent) -> None:
-        self._robots = robots
-        self._url = url
-        self._agent = agent
+        self._robots, self._url, self._agent = robots, url, agent
         self._lines = [record.raw for record in robots.records]
         self._verdict = robots.verdict(url, agent)
 
     def found(self) -> list[dict[str, Any]]:
+        """Return the changes that turn it.
+
+        First what becomes of it without the line that decided, whether it turns or not; then the
+        shortest line that turns it, among those that are about this URL and what begins with it.
+        """
         found = []
         if self._verdict.rule is not None:
             found.append(self._without(self._verdict.rule.line))
@@ -130,7 +120,8 @@ class _Changes:
                     continue
                 rules = group.rules()
                 return (rules[0].number if rules else group.agents[-1].number + 1), []
-        name = next(iter(names_in_order(_hashable(self._agent))), "*")
+        agent = self._agent if isinstance(self._agent, str) else tuple(self._agent)
+        name = next(iter(names_in_order(agent)), "*")
         return end, [*([""] if self._lines and self._lines[-1] else []), f"User-agent: {name}"]
 
     def _paths(self, target: str) -> Iterator[str]:
@@ -144,10 +135,6 @@ class _Changes:
         yield f"{plain}$"
         yield target.translate(_GLOB)
         yield f"{target.translate(_GLOB)}*"
-
-
-def _hashable(agent: Agent) -> str | tuple[str, ...]:
-    return agent if isinstance(agent, str) else tuple(agent)
 
 
 _AROUND = 2  # lines before and after the one that decided
@@ -189,7 +176,7 @@ def explain(
             for record in rules.records[max(0, line - 1 - _AROUND) : line + _AROUND]
         ]
     if with_changes:
-        report["changes"] = changes(robots, url, agent)
+        report["changes"] = Changes(robots, url, agent).found()
     return report
 
 
@@ -306,15 +293,9 @@ def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
         )
         for report in reports
     ]
-    lines, (top, *aligned) = [], columns([head, *rows], right=frozenset({at + 1}))
-    lines.append(paint("dim", "  ".join(top)))
-    for row, cells in zip(rows, aligned, strict=True):
-        word = row[at]
-        cells[at] = cells[at].replace(word, paint(VERDICT_COLOURS[word], word))
-        for place in range(len(head) - 1 - len(purposes), len(head) - 1):
-            word = row[place]
-            cells[place] = cells[place].replace(word, paint(ANSWER_COLOURS[word], word))
-        lines.append("  ".join(cells))
+    answers = range(len(head) - 1 - len(purposes), len(head) - 1)
+    colours = {at: VERDICT_COLOURS, **dict.fromkeys(answers, ANSWER_COLOURS)}
+    lines = table_lines([head, *rows], paint, frozenset({at + 1}), colours)
     counts = {word: sum(row[at] == word for row in rows) for word in VERDICT_COLOURS}
     told = (f"{count:,} {word}" for word, count in counts.items() if count)
     lines += ["", f"{counted(len(rows), 'verdict')}: {', '.join(told)}"]

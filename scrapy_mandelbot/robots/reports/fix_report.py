@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from dataclasses import asdict
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
-if TYPE_CHECKING:
     Lines = Sequence[str]
 
 _MOST_PAIRS = 250_000  # of lines, in a part without lines that are there once: about a second
@@ -181,15 +181,7 @@ def fix(  # noqa: PLR0913 - as `correct` takes them
             "decisions": proof.decisions,
             "fields": proof.fields,
             "different": proof.different,
-            "differences": [
-                {
-                    "question": one.question,
-                    "agent": one.agent,
-                    "before": one.before,
-                    "after": one.after,
-                }
-                for one in proof.differences
-            ],
+            "differences": list(map(asdict, proof.differences)),
             "summary": str(proof),
         },
     }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.robots.shown import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def is_url(source: str) -> bool:
@@ -52,14 +52,7 @@ def json_lines(objects: Iterable[dict[str, Any]]) -> str:
 WIDTH = 80
 """Columns, where nothing says how many there are."""
 
-_COLOURS = {
-    "error": "31;1",
-    "warning": "33",
-    "note": "36",
-    "good": "32",
-    "strong": "1",
-    "dim": "2",
-}
+_COLOURS = {"error": "31;1", "warning": "33", "note": "36", "good": "32", "strong": "1", "dim": "2"}
 
 
 class Paint:
@@ -106,6 +99,24 @@ def columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
         ]
         for row in rows
     ]
+
+
+def table_lines(
+    rows: Sequence[Sequence[str]],
+    paint: Paint,
+    right: frozenset[int] = frozenset(),
+    colours: Mapping[int, Mapping[str, str]] | None = None,
+) -> list[str]:
+    """Return rows as lines, the first as their head; `colours`: of the words of a column."""
+    top, *aligned = columns(rows, right)
+    lines = [paint("dim", "  ".join(top))]
+    for row, cells in zip(rows[1:], aligned, strict=True):
+        for place, kinds in (colours or {}).items():
+            word = row[place]
+            if word in kinds:
+                cells[place] = cells[place].replace(word, paint(kinds[word], word), 1)
+        lines.append("  ".join(cells))
+    return lines
 
 
 def joined(lines: Iterable[str]) -> str:

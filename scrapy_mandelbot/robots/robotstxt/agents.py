@@ -70,25 +70,19 @@ def _equal(name: str, robot: tuple[str, ...]) -> Rank | None:
     return (robot.index(name), 0) if name in robot else None
 
 
-def _inside(name: str, robot: tuple[str, ...]) -> Rank | None:
-    return next(((place, -len(name)) for place, own in enumerate(robot) if name in own), None)
-
-
-def _inside_first(name: str, robot: tuple[str, ...]) -> Rank | None:
-    return next(((place, 0) for place, own in enumerate(robot) if name in own), None)
-
-
-def _contains(name: str, robot: tuple[str, ...]) -> Rank | None:
-    return next(((place, 0) for place, own in enumerate(robot) if own in name), None)
-
-
 #: How well a name in the file fits a robot, both in lower case; None: not at all.
 NAMES: dict[str, Callable[[str, tuple[str, ...]], Rank | None]] = {
     "token": _equal,
     "google": _equal,
-    "inside": _inside,
-    "inside-first": _inside_first,
-    "contains": _contains,
+    "inside": lambda name, robot: next(
+        ((place, -len(name)) for place, own in enumerate(robot) if name in own), None
+    ),
+    "inside-first": lambda name, robot: next(
+        ((place, 0) for place, own in enumerate(robot) if name in own), None
+    ),
+    "contains": lambda name, robot: next(
+        ((place, 0) for place, own in enumerate(robot) if own in name), None
+    ),
 }
 
 #: The crawlers that take the group of another one where the file has none for them, and whose: as

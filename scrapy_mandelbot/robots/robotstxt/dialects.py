@@ -156,12 +156,7 @@ _ROWS = (
         precedence="first",
         forbidding_statuses=frozenset({401, 403}),
     ),
-    Dialect(
-        name="rep2008",
-        agent_match="inside",
-        repeated_agent="first",
-        run_ends_at="directive",
-    ),
+    Dialect(name="rep2008", agent_match="inside", repeated_agent="first", run_ends_at="directive"),
     Dialect(
         name="extended2",
         comment_needs_space=True,

@@ -97,17 +97,8 @@ class Grammar:
     """A dialect made ready for reading."""
 
     __slots__ = (
-        "_agent_line",
-        "_agent_names",
-        "_fields",
-        "_values_like",
-        "agent_name",
-        "any_rule",
-        "dialect",
-        "directive",
-        "member",
-        "rule",
-        "run_end",
+        *("_agent_line", "_agent_names", "_fields", "_values_like", "agent_name", "any_rule"),
+        *("dialect", "directive", "member", "rule", "run_end"),
     )
 
     def __init__(self, dialect: Dialect) -> None:
@@ -127,7 +118,8 @@ class Grammar:
         name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s]{name}:", re.ASCII)
         """Any line with a field."""
-        self.member = _line(_field(_members(dialect), dialect), "")
+        members = (name for field in GROUP_FIELDS for name in _spellings(field, dialect))
+        self.member = _line(_field(members, dialect), "")
         """A line with a field that is about the agents of a group: Allow, Crawl-delay."""
         self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
         """What ends a run of User-agent lines."""
@@ -188,10 +180,6 @@ def grammar_of(dialect: str | Dialect) -> Grammar:
 
 def _line(field: str, value: str) -> re.Pattern[str]:
     return re.compile(rf"[\r\n]{_WS}{field}{_WS}{value}", re.ASCII)
-
-
-def _members(dialect: Dialect) -> Iterable[str]:
-    return (name for field in GROUP_FIELDS for name in _spellings(field, dialect))
 
 
 def _spellings(field: str, dialect: Dialect) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -93,16 +94,14 @@ class Wildcards:
         return found
 
 
+@dataclass(slots=True, eq=False)
 class Contest:
     """An interval in which rules with wildcards may change the answer."""
 
-    __slots__ = ("_allows", "_path_at", "_rank", "_wildcards")
-
-    def __init__(self, rank: int, wildcards: Wildcards, path_at: int, *, allows: bool) -> None:
-        self._rank = rank
-        self._allows = allows
-        self._wildcards = wildcards
-        self._path_at = path_at
+    _rank: int
+    _wildcards: Wildcards
+    _path_at: int
+    _allows: bool
 
     def decide(self, url: str) -> bool:
         """Return the answer of the strongest rule that matches."""
@@ -191,7 +190,7 @@ def _inside(
         rank, allows = rule
     if wildcards is None or wildcards.first[not allows] > rank:
         return end, rank, allows, wildcards, allows
-    return end, rank, allows, wildcards, Contest(rank, wildcards, path_at, allows=allows)
+    return end, rank, allows, wildcards, Contest(rank, wildcards, path_at, allows)
 
 
 def _by_head(

@@ -58,9 +58,13 @@ def normalise(text: str) -> str:
 def escape_non_ascii(text: str) -> str:
     """Escape the octets of characters outside ASCII as UTF-8; lone surrogates too."""
     return _NOT_ASCII.sub(
-        lambda run: "%" + run[0].encode("utf-8", "surrogatepass").hex("%").upper(),
-        text,
+        lambda run: "%" + run[0].encode("utf-8", "surrogatepass").hex("%").upper(), text
     )
+
+
+def escaped_length(path: str) -> int:
+    """Return the length of a path by which it takes precedence: that of what it is escaped to."""
+    return len(path) if path.isascii() else len(escape_non_ascii(path))
 
 
 def _canonical_escape(escape: re.Match[str]) -> str:

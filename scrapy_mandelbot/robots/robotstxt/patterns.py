@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -93,25 +94,22 @@ _BEYOND = 0x80
 _ALL_BITS = (2 << _BEYOND) - 1
 
 
+@dataclass(slots=True, eq=False)
 class Glob:
     """An sh glob with ``?`` or brackets."""
 
-    __slots__ = ("classes", "head", "stars", "text")
+    exact: ClassVar[bool] = False
+    is_prefix: ClassVar[bool] = False
+    guard: ClassVar[str] = ""
 
-    exact = is_prefix = False
-    guard = ""
-
-    def __init__(
-        self, head: str, text: str, classes: tuple[tuple[str, str], ...], stars: list[int]
-    ) -> None:
-        self.head = head
-        """What every match begins with."""
-        self.text = text
-        """A character for each step; beyond ASCII and `_END`, the number of a class."""
-        self.classes = classes
-        """The brackets as written, after a ``!`` or nothing."""
-        self.stars = stars
-        """After how many steps a star stands."""
+    head: str
+    """What every match begins with."""
+    text: str
+    """A character for each step; beyond ASCII and `_END`, the number of a class."""
+    classes: tuple[tuple[str, str], ...]
+    """The brackets as written, after a ``!`` or nothing."""
+    stars: list[int]
+    """After how many steps a star stands."""
 
     @property
     def steps(self) -> list[_Step]:

@@ -66,11 +66,7 @@ class RobotsTxt:
 
     @classmethod
     def parse(
-        cls,
-        body: bytes,
-        *,
-        dialect: str | Dialect = "mandelbot",
-        max_bytes: int | None = 512_000,
+        cls, body: bytes, *, dialect: str | Dialect = "mandelbot", max_bytes: int | None = 512_000
     ) -> RobotsTxt:
         """Read the body of a robots.txt. Any bytes do; nothing is raised for what they are.
 
@@ -267,7 +263,7 @@ class RobotsTxt:
     ) -> tuple[Statement, ...]:
         """Return what is refused to the control tokens; to one of them, what is to itself."""
         from scrapy_mandelbot.robots.preferences.in_robots_txt import refused_as  # noqa: PLC0415
-        from scrapy_mandelbot.robots.preferences.vocabulary import CONTROL_TOKENS  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.statements import CONTROL_TOKENS  # noqa: PLC0415
 
         own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
         if not CONTROL_TOKENS.keys().isdisjoint(own):

@@ -87,29 +87,19 @@ it matches, a text being a plain prefix. Of those that match, the one with the s
 decides."""
 
 
-def _longest_first(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001 - row of a table
-    """Mandelbot's page, "Precedence of Directives": by length, Allow first in ties."""
-    return -2 * length - allow
-
-
-def _file_order(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001
-    """The extended standard: in the order they appear."""
-    return 0
-
-
-def _by_kind(length: int, allow: bool, exact: bool) -> int:  # noqa: ARG001, FBT001
-    """Its older text: explicit Allow, then Disallow, then pattern Allow."""
-    return (_EXPLICIT_ALLOW if exact else _PATTERN_ALLOW) if allow else _DISALLOW
-
-
 #: The weights of explicit Allow, Disallow and pattern Allow, where kinds decide.
 KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
 
 #: What weighs a rule, by `Dialect.precedence`: by its length, whether it allows and is exact.
 WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
-    "longest": _longest_first,
-    "first": _file_order,
-    "kind": _by_kind,
+    # Mandelbot's page, "Precedence of Directives": by length, Allow first in ties.
+    "longest": lambda length, allow, _exact: -2 * length - allow,
+    # The extended standard: in the order they appear.
+    "first": lambda _length, _allow, _exact: 0,
+    # Its older text: explicit Allow, then Disallow, then pattern Allow.
+    "kind": lambda _length, allow, exact: (
+        _DISALLOW if not allow else _EXPLICIT_ALLOW if exact else _PATTERN_ALLOW
+    ),
 }
 
 

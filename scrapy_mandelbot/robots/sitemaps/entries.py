@@ -63,20 +63,17 @@ _LISTS = frozenset({"image", "video", "news"})  # extensions of which an entry m
 _FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority", "link"})
 
 
+@dataclass(slots=True)
 class EntryMaker:
     """Makes the entries of one sitemap, in order."""
 
-    __slots__ = ("_base", "_entities", "_form", "_max_length", "_number", "_problems")
-
-    def __init__(
-        self, base: str, form: Format, problems: Problems, max_length: int, *, entities: bool
-    ) -> None:
-        self._base = base
-        self._form = form
-        self._problems = problems
-        self._max_length = max_length
-        self._entities = entities  # whether the file declares some of its own
-        self._number = 0
+    _base: str
+    _form: Format
+    _problems: Problems
+    _max_length: int
+    _entities: bool
+    """Whether the file declares some of its own."""
+    _number: int = 0
 
     def entry_of(self, piece: Piece) -> SitemapEntry | None:
         """Return the entry; None: it names no URL that can be asked for."""

@@ -13,6 +13,7 @@ begin and end entries.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -37,17 +38,17 @@ _CLOSINGS = {
 _LONGEST_CLOSING = 64  # characters; white space may stand between "]" and ">"
 
 
+@dataclass(slots=True)
 class Simplifier:
     """Leaves only tags and text of a document that comes in pieces."""
 
-    __slots__ = ("_held", "_inside", "_problems", "declares_entities", "document_type")
-
-    def __init__(self, problems: Problems) -> None:
-        self._problems = problems
-        self._held = ""  # what may be the beginning of something
-        self._inside = ""  # the key of `_CLOSINGS` for what is not closed yet
-        self.document_type = ""
-        self.declares_entities = False
+    _problems: Problems
+    _held: str = ""
+    """What may be the beginning of something."""
+    _inside: str = ""
+    """The key of `_CLOSINGS` for what is not closed yet."""
+    document_type: str = ""
+    declares_entities: bool = False
 
     def feed(self, text: str, *, final: bool) -> str:
         """Return the next piece, simplified."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,22 +18,17 @@ from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.robots.sitemaps.formats import Format
     from scrapy_mandelbot.robots.sitemaps.problems import SitemapProblem
 
 
+@dataclass(slots=True)
 class XmlBody:
     """The entries of a sitemap, an index or a feed."""
 
-    __slots__ = ("_cutter", "_maker", "_problems", "kind")
-
-    def __init__(
-        self, form: Format, maker: EntryMaker, problems: Problems, max_length: int
-    ) -> None:
-        self.kind = form.kind
-        self._cutter = Cutter(form, max_length)
-        self._maker = maker
-        self._problems = problems
+    kind: str
+    _cutter: Cutter
+    _maker: EntryMaker
+    _problems: Problems
 
     def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
         """Yield the entries that the next piece of simplified text completes; None: left out."""
@@ -44,6 +40,7 @@ class XmlBody:
             self._problems.note("cut-off")
 
 
+@dataclass(slots=True)
 class ListOfUrls:
     """A list of URLs, one a line, and nothing else.
 
@@ -51,15 +48,13 @@ class ListOfUrls:
     in it, but in many a file: they are passed by like blank ones.
     """
 
-    __slots__ = ("_base", "_held", "_max_length", "_number", "_problems")
-    kind = "text"
-
-    def __init__(self, base: str, problems: Problems, max_length: int) -> None:
-        self._base = base
-        self._problems = problems
-        self._max_length = max_length
-        self._held = ""  # the beginning of a line that goes on
-        self._number = 0
+    _base: str
+    _problems: Problems
+    _max_length: int
+    kind: str = "text"
+    _held: str = ""
+    """The beginning of a line that goes on."""
+    _number: int = 0
 
     def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
         """Yield the URLs of the lines that the next piece of text completes; None: it has none."""
@@ -249,8 +244,9 @@ class SitemapReader:
         limit = self._max_entry_length
         if told.form is not None:
             entities = self._simplifier.declares_entities
-            maker = EntryMaker(self.url, told.form, self._problems, limit, entities=entities)
-            self._body = XmlBody(told.form, maker, self._problems, limit)
+            maker = EntryMaker(self.url, told.form, self._problems, limit, entities)
+            cutter = Cutter(told.form, limit)
+            self._body = XmlBody(told.form.kind, cutter, maker, self._problems)
         elif told.is_text:
             self._body = ListOfUrls(self.url, self._problems, limit)
         else:

@@ -13,6 +13,7 @@ import codecs
 import re
 import zlib
 from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -175,31 +176,21 @@ class Inbox:
         return bytes(block)
 
 
+@dataclass(slots=True)
 class Gunzip:
     """Unpacks gzip data: one member after the other, as far as they are sound."""
 
-    __slots__ = (
-        "_between",
-        "_full",
-        "_inflate",
-        "_input",
-        "_members",
-        "_problems",
-        "_source",
-        "_wanted",
-        "ended",
-    )
-
-    def __init__(self, source: ByteSource, head: bytes, max_bytes: int, problems: Problems) -> None:
-        self._source = source
-        self._input = head
-        self._wanted = max_bytes + 1  # one more, so that who reads sees that there is more
-        self._problems = problems
-        self._inflate = zlib.decompressobj(_GZIP)
-        self._full = False  # whether the last step gave a whole block: more may be ready
-        self._members = 1
-        self._between = False  # whether a member has ended and no other begun
-        self.ended = False
+    _source: ByteSource
+    _input: bytes
+    _wanted: int
+    _problems: Problems
+    _inflate: zlib._Decompress = field(default_factory=lambda: zlib.decompressobj(_GZIP))
+    _full: bool = False
+    """Whether the last step gave a whole block: more may be ready."""
+    _members: int = 1
+    _between: bool = False
+    """Whether a member has ended and no other begun."""
+    ended: bool = False
 
     def read(self) -> bytes:
         """Return at most a block."""
@@ -268,28 +259,20 @@ def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
     return sound
 
 
+@dataclass(slots=True)
 class Unpacker:
     """What was fed, unpacked where it is packed, in blocks of one size and a shorter last one."""
 
-    __slots__ = (
-        "_held",
-        "_layers",
-        "_left",
-        "_max_bytes",
-        "_problems",
-        "_source",
-        "ended",
-        "is_full",
-    )
-
-    def __init__(self, source: ByteSource, max_bytes: int, problems: Problems) -> None:
-        self._source = source
-        self._max_bytes = self._left = max_bytes
-        self._problems = problems
-        self._held = bytearray()
-        self._layers: int | None = 0  # None: the innermost is reached
-        self.ended = False
-        self.is_full = False  # whether there was more than `max_bytes`
+    _source: ByteSource
+    _max_bytes: int
+    _problems: Problems
+    _read: int = 0
+    _held: bytearray = field(default_factory=bytearray)
+    _layers: int | None = 0
+    """None: the innermost is reached."""
+    ended: bool = False
+    is_full: bool = False
+    """Whether there was more than so many bytes."""
 
     def read(self) -> bytes:
         """Return a block; nothing: more has to be fed first, or the end is reached."""
@@ -303,19 +286,20 @@ class Unpacker:
                 self.ended = True
             else:
                 self._layers += 1
-                head = bytes(self._held)
-                self._source = Gunzip(self._source, head, self._max_bytes, self._problems)
+                more = self._max_bytes + 1  # so that who reads sees that there is more
+                self._source = Gunzip(self._source, bytes(self._held), more, self._problems)
                 self._held.clear()
         if self.ended or not self._fill(BLOCK):
             return b""
         block = bytes(self._held[:BLOCK])
         del self._held[:BLOCK]
-        if len(block) > self._left:
+        left = self._max_bytes - self._read
+        if len(block) > left:
             self._problems.note("too-many-bytes", f"byte {self._max_bytes}", self._max_bytes)
             self.is_full = True
-        self._left -= len(block)
+        self._read += len(block)
         self.ended = self.is_full or (self._source.ended and not self._held)
-        return block[: self._left] if self._left < 0 else block
+        return block[:left] if self.is_full else block
 
     def _fill(self, size: int) -> bool:
         """Hold `size` bytes, or all there are. False: more has to be fed first."""

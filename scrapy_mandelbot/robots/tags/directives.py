@@ -50,10 +50,6 @@ def _number(text: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def _image_preview(text: str) -> str | None:
-    return text.lower() if text.lower() in IMAGE_PREVIEWS else None
-
-
 def _moment(text: str) -> datetime | None:
     date = read_date(text, IN_TAGS)
     return None if date is None else date.astimezone(timezone.utc)
@@ -62,7 +58,10 @@ def _moment(text: str) -> datetime | None:
 _VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
     "unavailable-after": ("unavailable_after", _moment),
     "max-snippet": ("max_snippet", _number),
-    "max-image-preview": ("max_image_preview", _image_preview),
+    "max-image-preview": (
+        "max_image_preview",
+        lambda text: text.lower() if text.lower() in IMAGE_PREVIEWS else None,
+    ),
     "max-video-preview": ("max_video_preview", _number),
 }
 """Directives with a value: the field that it goes to, and how it is read; None: ignore it."""

@@ -36,15 +36,12 @@ class Meta(NamedTuple):
 
 
 def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
-    """Return the meta tags of the page's head that have one of the names, in order.
+    """Return the meta tags of the page's head that have one of the names, in lower case, in order.
 
     Tags are read in the head and, as browsers do, after it, up to the first tag that cannot stand
     in a head. Text out of place ends nothing. The content of comments, scripts, styles, titles,
-    ``<noscript>`` and ``<template>`` is no markup. At most :data:`METAS_LIMIT` tags are returned.
-
-    Args:
-        body: bytes of HTML, whole or its first :data:`HEAD_LIMIT` bytes.
-        names: in lower case.
+    ``<noscript>`` and ``<template>`` is no markup. At most :data:`METAS_LIMIT` tags are returned,
+    of the first :data:`HEAD_LIMIT` bytes.
     """
     page = _as_ascii_shows_it(body)
     patterns = patterns_for(names)

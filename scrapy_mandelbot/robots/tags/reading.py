@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -141,13 +141,7 @@ def tags_said(
     metas: tuple[Meta, ...],
     names: frozenset[str],
 ) -> RobotTags:
-    """Return what headers, and meta tags found before, say to a robot.
-
-    Args:
-        headers: as :func:`robot_tags` takes them.
-        metas: those of the page that have one of the names.
-        names: what :func:`names_heard` returns.
-    """
+    """Return what headers, and meta tags that have one of the names, say to a robot."""
     values = tuple(_header_values(headers))
     return _said_by(values, metas, names) if values or metas else NO_TAGS
 
@@ -196,8 +190,7 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
 def names_heard(agent: str | bytes | Sequence[str]) -> frozenset[str]:
     """Return the names by which meta tags speak to a robot, in lower case, ``robots`` among them.
 
-    Args:
-        agent: a product token, a whole User-Agent header, or a sequence of tokens.
+    It is a product token, a whole User-Agent header, or a sequence of tokens.
     """
     return _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
 
@@ -240,14 +233,10 @@ def _shorter(one: int, other: int) -> int:
     return min(one, other)
 
 
-def _smaller(one: str, other: str) -> str:
-    return min(one, other, key=IMAGE_PREVIEWS.index)
-
-
 _STRICTER: dict[str, Callable[[Any, Any], Any]] = {
     "unavailable_after": min,
     "max_snippet": _shorter,
-    "max_image_preview": _smaller,
+    "max_image_preview": partial(min, key=IMAGE_PREVIEWS.index),
     "max_video_preview": _shorter,
 }
 """The stricter of two values, for the fields with values; of the others True is."""

@@ -7,7 +7,7 @@ from cases.usage import CASES
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.robots.preferences import TdmFile, page_usage, with_tdm_file
-from scrapy_mandelbot.robots.preferences.vocabulary import (
+from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORIES,
     CONTROL_TOKENS,
     DOCUMENTS,

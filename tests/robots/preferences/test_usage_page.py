@@ -19,7 +19,7 @@ from scrapy_mandelbot.robots.preferences.ledger import (
     line_of,
     read_line,
 )
-from scrapy_mandelbot.robots.preferences.vocabulary import (
+from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORY_TEXTS,
     CONTROL_TOKENS,
     DOCUMENTS,

@@ -18,7 +18,7 @@ from scrapy_mandelbot.robots.preferences import (
     usage_in,
     words_of,
 )
-from scrapy_mandelbot.robots.preferences.vocabulary import (
+from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORIES,
     MEANINGS,
     read_content_signal,

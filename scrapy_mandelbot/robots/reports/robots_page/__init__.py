@@ -88,7 +88,6 @@ def kinds_of(findings: Sequence[dict[str, Any]]) -> list[FoundKind]:
     ]
 
 
-ABOUT = DIALECT_TEXTS
 _REASONS = ("A_RULE", "NO_RULE", "NOT_LISTED", "NO_GROUP", "ROBOTS_TXT", "NOT_A_URL")
 _OF_FETCHING = frozenset({"fresh_for", "forbidding_statuses", "only_status_200"})
 _NAMED = 100  # robots of the file that are offered
@@ -101,14 +100,15 @@ def tester_data(
 ) -> dict[str, Any]:
     """Return all that the page's scripts have to know, but for the files, which it shows."""
     dialects = {**DIALECTS, subject.dialect.name: subject.dialect}
-    site = _site_of(subject.rules)
+    is_on_disk = subject.rules.answer is None
+    site = "" if is_on_disk else site_of(urlsplit(subject.rules.source))
     return {
         "site": site,
         "dialect": subject.dialect.name,
         "dialects": {
             name: {
                 "reads": dialect_data(dialect),
-                "about": ABOUT.get(name, OWN_DIALECT),
+                "about": DIALECT_TEXTS.get(name, OWN_DIALECT),
                 "meaning": _meaning(subject, dialect),
             }
             for name, dialect in dialects.items()
@@ -155,11 +155,6 @@ def _meaning(subject: RobotsPageData, dialect: Dialect) -> dict[str, Any] | None
         return None
     decided = subject.rules.decide("/", "", dialect, subject.max_bytes)
     return {"allowed": decided["allowed"], "reason": decided["reason"]}
-
-
-def _site_of(rules: Rules) -> str:
-    """Return the site that the file came from; empty: it was on disk."""
-    return "" if rules.answer is None else site_of(urlsplit(rules.source))
 
 
 def _paths(rules: Rules) -> list[str]:
@@ -258,9 +253,13 @@ def render(subject: RobotsPageData, made: datetime) -> str:
         ImportError: Jinja2 is not installed.
     """
     rules, checked, corrected = subject.rules, subject.checked, subject.corrected
-    robots, absent = rules.read(subject.dialect, subject.max_bytes)
+    robots, reason = rules.read(subject.dialect, subject.max_bytes)
     before = shown_file(rules.body if rules.is_there else b"")
     after = shown_file(corrected["text"].encode()) if robots and corrected else None
+    absence = f"No rules are read: {reason}." if reason else ""
+    absence = absence or ("" if before.lines else "The file is empty.")
+    effects = corrected["effects"] if corrected else ()
+    told = [sentence for effect in effects for sentence in effect["summary"]]
     found = checked["findings"]
     data = tester_data(subject, before, after)
     marked, marked_after = changed(before, after) if after else ([], [])
@@ -276,10 +275,10 @@ def render(subject: RobotsPageData, made: datetime) -> str:
             "comments": robots.comments(subject.agents) if robots else (),
             "kinds": kinds_of(found),
             "lines": html_of(before, {one["line"] for one in found}),
-            "absent": _absence(absent, is_empty=not before.lines),
+            "absent": absence,
             "corrected": None if after is None else html_of(after, ()),
             "proof": corrected and corrected["proof"],
-            "remarks": _remarks(corrected) if corrected else (),
+            "remarks": [*corrected["remarks"], *told] if corrected else (),
             "offered": robots_offered(rules),
             "dialect": subject.dialect.name,
             "dialects": list(data["dialects"]),
@@ -294,32 +293,17 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     )
 
 
-def _absence(reason: str, *, is_empty: bool) -> str:
-    """Return why there is nothing to show, or nothing of what is shown is read."""
-    if reason:
-        return f"No rules are read: {reason}."
-    return "The file is empty." if is_empty else ""
-
-
-def _remarks(corrected: dict[str, Any]) -> list[str]:
-    """Return what there is to say of the corrected version, for robots of other dialects too."""
-    effects = (sentence for effect in corrected["effects"] for sentence in effect["summary"])
-    return [*corrected["remarks"], *effects]
-
-
 def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str, str]]:
     """Yield what is known of how the file came, for people."""
     known = delivery or {}
-    if known.get("final_url") and known["final_url"] != known["url"]:
-        yield "Came from", known["final_url"]
-    if known.get("status") is not None:
-        yield "Status", str(known["status"])
-    if known.get("redirects"):
-        yield "Redirects", str(known["redirects"])
-    if known.get("seconds") is not None:
-        yield "Time", f"{known['seconds']:.3f} s"
-    if known.get("content_type"):
-        yield "Type", known["content_type"]
-    if known.get("content_encoding"):
-        yield "Encoding", known["content_encoding"]
-    yield "Size", counted(size, "byte")
+    seconds, final_url = known.get("seconds"), known.get("final_url")
+    told = (
+        ("Came from", final_url if final_url != known.get("url") else None),
+        ("Status", known.get("status")),
+        ("Redirects", known.get("redirects")),
+        ("Time", None if seconds is None else f"{seconds:.3f} s"),
+        ("Type", known.get("content_type")),
+        ("Encoding", known.get("content_encoding")),
+        ("Size", counted(size, "byte")),
+    )
+    yield from ((name, str(value)) for name, value in told if value)

@@ -1,4 +1,4 @@
-"""The verb ``cache``: the copies of robots.txt files that a project keeps."""
+"""The verbs ``cache`` and ``settings``: what a project keeps, and what is in force in it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.misc import load_object
+
 from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError, robots_url_of
-from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.config import read_setting, settings_in_force
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.robots.outcome import is_fresh
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, joined
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, joined, table_lines
 from scrapy_mandelbot.robots.shown import counted, printable, without_credentials
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from scrapy_mandelbot.commands.call import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
@@ -29,33 +31,17 @@ if TYPE_CHECKING:
 _HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
 
 
-def listed(
-    store: str | None, copies: Iterable[tuple[str, Copy]], now: float, fresh_for: float
-) -> dict[str, Any]:
-    """Return what is kept: of each copy all but the file itself."""
-    rows = [described(site, copy, now, fresh_for) for site, copy in copies]
-    return {"store": store, "copies": rows}
-
-
-def described(site: str, copy: Copy, now: float, fresh_for: float) -> dict[str, Any]:
-    """Return a copy without its body."""
+def described(site: str, copy: Copy, fresh_for: float) -> dict[str, Any]:
+    """Return all of a copy but the file itself."""
     return {
         "site": site,
         "url": copy.url,
         "status": copy.status,
         "bytes": len(copy.body),
         "fetched_at": datetime.fromtimestamp(copy.fetched_at, tz=timezone.utc).isoformat(),
-        "fresh": is_fresh(now, copy.fetched_at, fresh_for),
+        "fresh": is_fresh(time.time(), copy.fetched_at, fresh_for),
         "etag": copy.etag,
         "last_modified": copy.last_modified,
-    }
-
-
-def whole_copy(site: str, copy: Copy, now: float, fresh_for: float) -> dict[str, Any]:
-    """Return a copy with its body as text; octets that are not UTF-8 are escaped."""
-    return {
-        **described(site, copy, now, fresh_for),
-        "text": copy.body.decode("utf-8", "backslashreplace"),
     }
 
 
@@ -73,8 +59,7 @@ def list_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     ]
     if not rows:
         return "No copies are kept.\n"
-    head, *cells = columns([_HEAD, *rows], right=frozenset({0, 1}))
-    lines = [paint("dim", "  ".join(head)), *("  ".join(row) for row in cells)]
+    lines = table_lines([_HEAD, *rows], paint, frozenset({0, 1}))
     return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
 
 
@@ -106,8 +91,8 @@ def look_at_copies(job: Invocation) -> Result:
         raise CannotBeHadError("no copies are kept here: run it in a project, or say JOBDIR")
     with _opened(place) as store:
         if job.args[0] == "list":
-            kept = store.copies() if store else ()
-            report = listed(_shown(place), kept, time.time(), fresh_for)
+            rows = [described(*one, fresh_for) for one in (store.copies() if store else ())]
+            report = {"store": _shown(place), "copies": rows}
             return Result(0, report, list_text(report, job.terminal.paint))
         if job.args[0] == "drop":
             return _drop(job, store)
@@ -115,18 +100,17 @@ def look_at_copies(job: Invocation) -> Result:
         copy = store.get_copy(site) if store else None
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
-        whole = whole_copy(site, copy, time.time(), fresh_for)
+        text = copy.body.decode("utf-8", "backslashreplace")
+        whole = {**described(site, copy, fresh_for), "text": text}
         return Result(0, {"copy": whole}, whole_text(whole, job.terminal.paint))
 
 
 def _drop(job: Invocation, store: Store | None) -> Result:
-    if job.opts.all:
-        gone = [site for site, _ in store.copies()] if store else []
-    else:
-        site = _site(job.args[1])
-        gone = [site] if store and store.get_copy(site) else []
-    for site in gone:
-        if store:
+    gone: list[str] = []
+    if store is not None:
+        sites = [site for site, _ in store.copies()] if job.opts.all else [_site(job.args[1])]
+        gone = [site for site in sites if store.get_copy(site)]
+        for site in gone:
             store.drop_copy(site)
     text = "".join(f"dropped {site}\n" for site in gone)
     remarks = [] if gone or job.opts.all else [f"no copy of {_site(job.args[1])} is kept"]
@@ -186,3 +170,31 @@ class _StoreWarnings(logging.Handler):
         with suppress(ValueError):
             _, place, error = arguments
             self.messages.append(f"{place}: {error}")
+
+
+_ADDON = "scrapy_mandelbot.Addon"
+
+
+def show_settings(job: Invocation) -> Result:
+    """Tell of each setting, as a crawl would have it; a spider's own are not looked at."""
+    settings = job.settings.copy()
+    addon = load_object(_ADDON)
+    if any(load_object(one) is addon for one in settings.getdict("ADDONS")):
+        addon().update_settings(settings)
+    rows = [
+        {**row._asdict(), "value": _told(row.value), "old_name": row.old_name or None}
+        for row in settings_in_force(settings)
+    ]
+    lines = []
+    for name, value, source, old in ((*row.values(),) for row in rows):
+        told = source if old is None else f"{source}, as {old}: write {name}"
+        lines.append((str(name), repr(value), told))
+    text = joined("  ".join(line).rstrip() for line in columns(lines))
+    return Result(0, {"settings": rows}, text)
+
+
+def _told(value: object) -> object:
+    """Return a value as JSON has it, without passwords."""
+    if isinstance(value, str):
+        return without_credentials(value)
+    return value if isinstance(value, int | float | list | dict | None) else str(value)
