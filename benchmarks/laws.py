@@ -5,6 +5,7 @@ A crawl has a queue of pages, so many requests in flight, and a millisecond of p
 each. A server answers each request well or with a 503, half a latency after it was sent. The laws:
 
 ours     the states of sites as the package has them (``scrapy_mandelbot.sites``)
+together the same, of several names on one address, with ``MANDELBOT_TOGETHER``
 stock    asks again at once, twice, and then fails
 fixed    a pause of a second at each refusal, then all at once
 aimd     the same pause, then half the rate and one a second more each second
@@ -242,10 +243,20 @@ class Crawl:
 class Ours:
     """The state of a site as it is, with a queue at its simplest around it."""
 
+    together = False
+
     def __init__(self, crawl: Crawl) -> None:
-        self._it = SiteAndQueue(crawl) if crawl.scenario.names == 1 else QueueOfNames(crawl)
+        has_names = crawl.scenario.names > 1
+        names = QueueOfNames(crawl, together=self.together) if has_names else None
+        self._it = SiteAndQueue(crawl) if names is None else names
         for name in ("due", "take", "sent", "left", "answered", "refused"):
             setattr(self, name, getattr(self._it, name))
+
+
+class Together(Ours):
+    """The same with ``MANDELBOT_TOGETHER``."""
+
+    together = True
 
 
 class Stock:
@@ -323,7 +334,13 @@ class Aimd(Fixed):
         super().refused(told, url, now, retry_after)
 
 
-LAWS: dict[str, Callable[..., Any]] = {"ours": Ours, "stock": Stock, "fixed": Fixed, "aimd": Aimd}
+LAWS: dict[str, Callable[..., Any]] = {
+    "ours": Ours,
+    "together": Together,
+    "stock": Stock,
+    "fixed": Fixed,
+    "aimd": Aimd,
+}
 
 
 def results(scenario: Scenario, law: str, seeds: range) -> list[Result]:
@@ -343,7 +360,7 @@ def main() -> None:
     options = parser.parse_args()
     seconds: dict[str, list[float]] = {}
     print(
-        f"{'scenario':26} {'law':6} {'got':>11} {'worst':>5} {'unsent':>6}"
+        f"{'scenario':26} {'law':8} {'got':>11} {'worst':>5} {'unsent':>6}"
         f" {'dead':>5} {'refused %':>10}"
         f" {'worst':>6}"
         f" {'s':>8} {'worst':>8} {'pages/s':>8} {'10th':>6} {'worst':>6} {'share':>6} {'silent':>7}"
@@ -369,7 +386,7 @@ def main() -> None:
             if scenario.ideal:
                 share = f"{of(lambda one: one.last_good) / scenario.ideal:5.2f}x"
             print(
-                f"{name:26} {law:6} {of(lambda one: one.got):5.0f}/{some[0].gettable:5}"
+                f"{name:26} {law:8} {of(lambda one: one.got):5.0f}/{some[0].gettable:5}"
                 f" {of(lambda one: one.got, min):5.0f}"
                 f" {of(lambda one: one.failed_unsent, max):6.0f}"
                 f" {of(lambda one: one.dead_unsent, max):5.0f}"

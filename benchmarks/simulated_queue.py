@@ -13,7 +13,9 @@ from scrapy_mandelbot.sites.probe import (
     looked_through,
     may_ask_again,
 )
+from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.throttle.in_flight import AT_FIRST
 
 if TYPE_CHECKING:
     from laws import Crawl
@@ -36,11 +38,14 @@ class SiteAndQueue:
         self.site = SiteState("https://example.com", self.law)
         self._refusals = self.law.of_a_part.tries + 2
         self._aside: dict[str, list[str]] = {}
+        self._in_flight = self._answered = 0
 
     def due(self, now: float) -> float:
         """Return when the next request may be sent."""
         if self.site.routes.has_given_up():
             return now
+        if self._in_flight >= AT_FIRST + self._answered:
+            return inf
         due = self.site.due(now)
         if not self._aside or due == inf:
             return due
@@ -107,6 +112,7 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         """Note that it is sent."""
         flight = Flight(Page(url), self.site)
+        self._in_flight += 1
         self.site.hand_out(flight, now, as_scout=False)
         return flight
 
@@ -116,6 +122,8 @@ class SiteAndQueue:
 
     def answered(self, flight: Flight, url: str, now: float) -> None:
         """Note a good answer."""
+        self._in_flight -= 1
+        self._answered += 1
         self.site.answered(flight, now, url.encode())
         self.site.ended(flight, now)
         self._look_later(now)
@@ -123,6 +131,7 @@ class SiteAndQueue:
     def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
         """Note a refusal, and send it back or hand it on."""
         page = url.encode()
+        self._in_flight -= 1
         jitter = self.crawl.random.uniform(0, 0.1)
         self.site.refused(flight, page, Refusal(now, "503", retry_after, jitter))
         self.site.ended(flight, now)
@@ -172,9 +181,18 @@ class _OfOneName:
 
 
 class QueueOfNames:
-    """The sites of one address, each with its queue, by turns."""
+    """The sites of one address, each with its queue, by turns.
 
-    def __init__(self, crawl: Crawl) -> None:
+    Args:
+        crawl: which asks them.
+        together: whether those share a pause that are refused together.
+    """
+
+    def __init__(self, crawl: Crawl, *, together: bool = False) -> None:
+        self._is_together = together
+        self._routes: Routes | None = None
+        self._refused_at: dict[str, float] = {}
+        self._well_at: dict[str, float] = {}
         queues: dict[str, list[str]] = {}
         for url in crawl.queue:
             queues.setdefault(_name(url), []).append(url)
@@ -204,7 +222,9 @@ class QueueOfNames:
 
     def sent(self, url: str, now: float) -> Any:
         """Note that it is sent."""
-        return self._sites[_name(url)].sent(url, now)
+        flight = self._sites[_name(url)].sent(url, now)
+        self._look_anew(flight)
+        return flight
 
     def left(self, flight: Flight, url: str, now: float) -> None:
         """Note that it leaves for its site."""
@@ -212,11 +232,35 @@ class QueueOfNames:
 
     def answered(self, flight: Flight, url: str, now: float) -> None:
         """Note a good answer."""
+        self._well_at[_name(url)] = now
         self._sites[_name(url)].answered(flight, url, now)
+        self._look_anew(flight)
 
     def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
         """Note a refusal."""
+        if self._is_together:
+            self._share(_name(url), now)
         self._sites[_name(url)].refused(flight, url, now, retry_after)
+        self._look_anew(flight)
+
+    def _share(self, name: str, now: float) -> None:
+        """Have those share a pause that are refused within a second, if they are half of all."""
+        self._refused_at[name] = now
+        refused = {one for one, at in self._refused_at.items() if at > now - 1}
+        are_well = {one for one, at in self._well_at.items() if at > now - 1} - refused
+        if len(refused) == 1 or len(refused) < len(are_well):
+            return
+        sites = [self._sites[one].site for one in refused]
+        if self._routes is None or self._routes.is_faded(now):
+            self._routes = next((one.routes for one in sites if one.routes is not NO_ROUTES), None)
+        if self._routes is not None:
+            for one in sites:
+                one.routes = self._routes
+
+    def _look_anew(self, flight: Flight) -> None:
+        for one in self._sites.values():
+            if one.site.routes is self._routes:
+                one.site.end_scout(flight)  # there is none: it looks what holds it back
 
 
 def _name(url: str) -> str:

@@ -196,6 +196,8 @@ SCENARIOS: dict[str, Scenario] = {
     "30/min, section of 30 dead": Scenario(
         lambda _: All(Dead(in_dead), Bucket(0.5, 5)), with_section(60, 30, 60), ideal=228
     ),
+    "300 dead, flat": Scenario(lambda _: Dead(some(40, 340)), flat(400)),
+    "111 dead, flat, 30/5": Scenario(lambda _: All(Dead(some(40, 151)), Bucket(30, 5)), flat(200)),
     "10 in a minute": quota(10, 60, 100, sliding=False),
     "20 in any minute": quota(20, 60, 150, sliding=True),
     "30/5 and 60/min": Scenario(

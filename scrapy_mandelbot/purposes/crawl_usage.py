@@ -70,6 +70,7 @@ _ENTRY_SIZE = 300  # bytes, beside the site's name
 class Before(NamedTuple):
     """What stood when a page was asked for."""
 
+    site: str
     agent: str | tuple[str, ...]
     rules: SiteRules | None
     """None: its robots.txt is not asked, or could not be had."""
@@ -151,7 +152,7 @@ class CrawlUsage:
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
         of_tdm = NOTHING_SAID if tdm is None else tdm.file.usage(request.url)
-        self._before[request] = Before(agent, rules, file, tdm, of_tdm)
+        self._before[request] = Before(site, agent, rules, file, tdm, of_tdm)
         return file.and_also(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
@@ -201,7 +202,7 @@ class CrawlUsage:
         if self.mode != "off":
             request.meta["usage"] = self._of_request[request] = usage
             if REFUSAL_FLAG not in response.flags:  # its site was not asked
-                self._count(request, usage, of_images=is_image(response))
+                self._count(before.site, usage, of_images=is_image(response))
         if self.ledger is not None and self.ledger.has_answer(request, response):
             fetched = self._record(request, before, words, usage)._replace(
                 status=response.status,
@@ -236,13 +237,13 @@ class CrawlUsage:
         """Return what was said of the page that a request has fetched; None: it is not known."""
         return None if request is None else self._of_request.get(request)
 
-    def _count(self, request: Request, usage: Usage, *, of_images: bool) -> None:
+    def _count(self, site: str, usage: Usage, *, of_images: bool) -> None:
         answers: set[str] = {"unknown"}
         if usage.statements:
             answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
         self.crawl.events.count(
             USAGE_READ,
-            request=request,
+            site=site,
             usage=usage,
             disallowed="disallowed" in answers,
             allowed=answers == {"allowed"},
@@ -310,7 +311,9 @@ class CrawlLedger:
             self._note({**end, "missing": self._missing})
             self._is_open = False
             self._file.close()
-            self._crawl.events.tell(LEDGER_CLOSED, **self.told())
+            told = self.told()
+            lines = counted(told["lines"], "line")
+            self._crawl.events.tell(LEDGER_CLOSED, **{**told, "lines": lines})
         return self.told()
 
     def told(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.preferences.ledger import NO_LINE, digest_of, line_of, read_line
+from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,9 @@ class LedgerFile:
             raise
         if torn:
             logger.warning(
-                "The last line of %s was broken off: its %d bytes are taken away", self.path, torn
+                "Took away %s of the last line of %s, which was broken off",
+                counted(torn, "byte"),
+                self.path,
             )
 
     def write(self, entry: dict[str, Any]) -> None:
@@ -136,11 +139,7 @@ def lines_of(ledger: Path) -> Iterator[bytes]:
 
 
 def mend(file: int) -> int:
-    """Take a torn last line away, or end it where only its end is missing; return its bytes.
-
-    Args:
-        file: a descriptor, for reading and appending.
-    """
+    """Take a torn last line away, or end it where only its end is missing; return its bytes."""
     size = os.fstat(file).st_size
     start = _last_line(file, size)
     if start == size:

@@ -64,9 +64,7 @@ class TdmFiles:
     async def of(self, site: str, request: Request) -> SiteTdm:
         """Return the file of a site. Nothing that goes wrong is raised.
 
-        Args:
-            site: the site.
-            request: the request that wants to know; the file is asked for on the way that it goes.
+        It is asked for on the way that the request goes which wants to know.
         """
         known = self._read.get(site)
         if known is not None and self._crawl.now() < known.until:

@@ -13,7 +13,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.queue.site_queue import SiteQueue
 from scrapy_mandelbot.queue.storage import ParkedRequests
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ class ParkingScheduler(BaseScheduler):
         lost = self._give_all_back()
         if lost:
             logger.warning(
-                "%(count)d requests that were parked are lost, as %(scheduler)s does not take them"
-                " back: %(requests)s%(more)s",
+                "Lost %(count)s that had been parked, as %(scheduler)s takes none back:"
+                " %(requests)s%(more)s",
                 {
-                    "count": len(lost),
+                    "count": counted(len(lost), "request"),
                     "scheduler": type(self.inner).__name__,
                     "requests": ", ".join(shown(str(request)) for request in lost[:_NAMED]),
                     "more": ", …" if len(lost) > _NAMED else "",

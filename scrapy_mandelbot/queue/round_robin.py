@@ -106,6 +106,7 @@ class Line:
         "is_ours",
         "is_sharing",
         "name",
+        "named_slot",
         "route",
         "section",
         "site",
@@ -118,7 +119,8 @@ class Line:
         self.name = name
         self.site = site
         self.route = route
-        self.slot = slot
+        self.slot = self.named_slot = slot
+        """Through which its requests go, and the one in its name: others may share the former."""
         self.section = section
         """The path of the section with which its requests were set aside."""
         self.activity: int | None = None
@@ -147,12 +149,12 @@ class Lines(dict[tuple[str, str, str, str], Line]):
 
     def add(self, line: Line) -> None:
         """Note one more."""
-        self[line.site.name, line.route, line.slot, line.section] = line
+        self[line.site.name, line.route, line.named_slot, line.section] = line
         self._by_site.setdefault(line.site, []).append(line)
 
     def drop(self, line: Line) -> None:
         """Forget one of them: a crawl may come by a million sites."""
-        del self[line.site.name, line.route, line.slot, line.section]
+        del self[line.site.name, line.route, line.named_slot, line.section]
         lines = self._by_site[line.site]
         lines.remove(line)
         if not lines:
@@ -173,6 +175,8 @@ class RoundRobin:
         self._waits_for_an_end: set[Line] = set()
         """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
         self._looked_again_at = -inf
+        self.held: dict[Line, None] = {}
+        """Lines that wait until fewer requests are in flight of all sites that are as theirs."""
 
     def __len__(self) -> int:
         return sum(map(len, self._by_slot.values()))
@@ -191,12 +195,22 @@ class RoundRobin:
         """Let a line take part no longer."""
         self.step_out(line)
         self._waits_for_an_end.discard(line)
+        self.held.pop(line, None)
         line.has_joined = False
         lines = self._by_slot[line.slot]
         del lines[line]
         line.is_sharing = False
         if not lines:
             del self._by_slot[line.slot]
+
+    def move(self, line: Line, shared_slot: Callable[[CrawledSite, str], str]) -> None:
+        """Have a line's requests go through the download slot that its site shares with others."""
+        slot = shared_slot(line.site, line.named_slot)
+        if slot != line.slot and line.has_joined:
+            self.leave(line)
+            line.slot = slot
+            self.join(line)
+        line.slot = slot
 
     def first(self) -> Line | None:
         """Return the line that is next, and leave it in its place."""
@@ -229,9 +243,22 @@ class RoundRobin:
         if not standing:
             del self._standing[activity]
 
+    def hold(self, line: Line) -> None:
+        """Have a line wait until fewer requests are in flight of all sites that are as its own."""
+        self.step_out(line)
+        self.held[line] = None
+
+    def stand_one_held(self) -> None:
+        """Let the line take part again that was held first."""
+        line = next(iter(self.held))
+        del self.held[line]
+        if line.activity is None:
+            self.stand(line)
+
     def stand(self, line: Line) -> None:
         """Put a line behind those that are as active, wherever it stands."""
-        self.step_out(line)
+        if line.activity is not None:
+            self.step_out(line)
         activity = line.activity = self._activity(line.slot)
         standing = self._standing.get(activity)
         if standing is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -19,7 +20,7 @@ from scrapy_mandelbot.queue.storage import RequestStorage, Storage, warn_of_lost
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.probe import look_for_probe, looked_through
-from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+from scrapy_mandelbot.throttle.in_flight import AT_FIRST, RequestInFlight
 from scrapy_mandelbot.throttle.site_map import key_of, parts_of_name, queue_name, split_key
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class SiteQueue:
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
         self._has_routes = self._crawl.config.pause_per_proxy
+        self._at_first = AT_FIRST if self._crawl.config.recovers else inf
 
         def open_queue(directory: str, priorities: Iterable[int]) -> ScrapyPriorityQueue:
             queue: ScrapyPriorityQueue = build_from_crawler(
@@ -249,7 +251,10 @@ class SiteQueue:
 
     def site_changed(self, site: CrawledSite) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
+        shared_slot = self._in_flight.shared_slot
         for line in self._lines.of(site):
+            if shared_slot is not None:
+                self._round_robin.move(line, shared_slot)
             if line.activity is None and line.name in self._storage:
                 self._round_robin.stand(line)
 
@@ -289,7 +294,7 @@ class SiteQueue:
         site, route, slot = line.site, line.route, line.slot
         if not line.is_ours:  # Scrapy's queue does not tell sites apart
             site, route = self._throttle.site_of(request), self._throttle.route_of(request)
-            slot = engine.slot_key(self._crawler, request)
+            slot = self._in_flight.slot_of(request, site)
             if not self._throttle.may_hand_out(site, route):
                 return False
         now = self._crawl.now()
@@ -323,14 +328,15 @@ class SiteQueue:
     def _add_line(self, line: Line) -> Line:
         line.is_ours = line.name not in self._names_left
         self._lines.add(line)
+        if self._in_flight.shared_slot is not None:
+            self._round_robin.move(line, self._in_flight.shared_slot)
         return line
 
     def _length(self, line: Line) -> int:
         return self._storage.length(line.name) + self._delayed.length(line)
 
     def _leave_if_empty(self, line: Line) -> None:
-        name = line.name
-        if name in self._storage:
+        if line.name in self._storage:
             return
         if line.has_joined:
             self._round_robin.leave(line)
@@ -382,8 +388,11 @@ class SiteQueue:
 
     def _next_line(self) -> Line | None:
         """Return the line whose turn it is; those that must wait step out."""
-        round_robin, limits = self._round_robin, self._in_flight.limits
+        round_robin, in_flight, first = self._round_robin, self._in_flight, self._at_first
+        limits, unheard, begins = in_flight.limits, in_flight.unheard, in_flight.begins
         while True:
+            if round_robin.held and not unheard.are_enough():
+                round_robin.stand_one_held()
             line = round_robin.first()
             if line is None:
                 if self.dormant:
@@ -396,12 +405,13 @@ class SiteQueue:
             ):
                 awaits = next(line.site.awaited(), None) is not None
                 round_robin.step_out(line, until_an_end=awaits)
-            elif (
-                line.activity
-                and line.activity >= limits[line.slot]
-                and self._in_flight.is_full(line.slot)
+            elif line.activity and (
+                (line.activity >= limits[line.slot] and in_flight.is_full(line.slot))
+                or (line.activity >= first + line.site.tally.pages and begins(line.site, line.slot))
             ):
                 round_robin.step_out(line, until_an_end=True)
+            elif not line.site.has_answered and unheard.are_enough():
+                round_robin.hold(line)
             else:
                 return line
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -307,8 +307,8 @@ def warn_of_lost(crawler: Crawler, lost: list[Request]) -> None:
     if lost:
         some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
         logger.warning(
-            "%d requests are not in JOBDIR, as they cannot be written to disk (is each callback"
-            " a method of the spider?), and are lost: %s%s",
-            *(len(lost), some, ", …" if len(lost) > _NAMED else ""),
+            "Lost %s that cannot be written to disk, and so not kept in JOBDIR (is each callback"
+            " a method of the spider?): %s%s",
+            *(counted(len(lost), "request"), some, ", …" if len(lost) > _NAMED else ""),
             extra={"spider": crawler.spider},
         )

@@ -7,6 +7,7 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.events import (
     ROBOTS_ASKED,
     ROBOTS_ASKED_IN_VAIN,
@@ -97,7 +98,7 @@ class RobotsAsker:
         self._now = now
         self._store = store
         self._events = events
-        self._limits = DownloadLimits(crawler, now)
+        self.limits = DownloadLimits(crawler, now)
 
     async def ask(self, site: str, request: Request, priority: int, copy: Copy | None) -> Asked:
         """Ask the site, following redirects across sites. Nothing that goes wrong is raised.
@@ -111,8 +112,8 @@ class RobotsAsker:
 
         async def send(url: str) -> tuple[Response, Download]:
             headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
-            wanted = self._request(url, request, priority, headers)
-            return await self._download(wanted, self._config.robots_max_bytes)
+            most_bytes = self._config.robots_max_bytes
+            return await self._download(url, request, priority, headers, most_bytes)
 
         trail = await follow(
             robots_url(site),
@@ -162,18 +163,20 @@ class RobotsAsker:
 
     async def _status(self, url: str, request: Request, priority: int) -> int | None:
         try:
-            response, _ = await self._download(self._request(url, request, priority, {}), 0)
+            response, _ = await self._download(url, request, priority)
         except Exception:  # noqa: BLE001 -- no answer proves nothing
             return None
         return response.status
 
     def _asked(self, url: str, response: Response, download: Download) -> Asked:
-        retry_after = wait_asked_for(response.headers.get, self._now()).seconds
         # A handler that sends no signals has read on.
         too_long = len(response.body) > self._config.robots_max_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
         body = response.body[: self._config.robots_max_bytes]
         is_whole = bool(cut) or not breaks_off(response, download)
+        retry_after = None
+        if not is_whole or response.status >= HTTPStatus.MULTIPLE_CHOICES:
+            retry_after = wait_asked_for(response.headers.get, self._now()).seconds
         answer = Answer(response.status, retry_after=retry_after)
         return Asked(
             answer if is_whole else _broken_off(answer, body),
@@ -184,14 +187,20 @@ class RobotsAsker:
             self._now() - download.began,
         )
 
-    def _request(
-        self, url: str, request: Request, priority: int, headers: dict[str, str]
-    ) -> Request:
+    async def _download(
+        self,
+        url: str,
+        request: Request,
+        priority: int,
+        headers: dict[str, str] | None = None,
+        most_bytes: int = 0,
+    ) -> tuple[Response, Download]:
         timeout = self._config.robots_timeout
-        return request_on_the_way_of(request, url, timeout, priority=priority, headers=headers)
-
-    async def _download(self, request: Request, most_bytes: int) -> tuple[Response, Download]:
-        return await self._limits.download(request, most_bytes, self._config.robots_timeout)
+        wanted = request_on_the_way_of(
+            request, url, timeout, priority=priority, headers=headers or {}
+        )
+        with engine.one_place(self._crawler, request):
+            return await self.limits.download(wanted, most_bytes, timeout)
 
 
 def _failed(failure: Failure, error: BaseException, urls: tuple[str, ...]) -> Asked:

@@ -221,6 +221,9 @@ class DownloadLimits:
         self._crawler = crawler
         self._now = now
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
+        self.is_told = False
+        """Whether a middleware tells of the responses, so that no signal need be heard: pages pay
+        for that, too."""
 
     async def download(
         self, request: Request, most_bytes: int, seconds: float
@@ -281,11 +284,12 @@ class DownloadLimits:
                 self._crawler.signals.disconnect(handler, signal=signal)
 
     def _handlers(self) -> tuple[tuple[object, Callable[..., None]], ...]:
-        return (
+        handlers = (
             (scrapy.signals.headers_received, self._headers_received),
             (scrapy.signals.bytes_received, self._bytes_received),
-            (scrapy.signals.response_downloaded, self._response_downloaded),
+            (scrapy.signals.response_downloaded, self.response_downloaded),
         )
+        return handlers[:2] if self.is_told else handlers
 
     def _headers_received(self, request: Request, headers: Headers) -> None:
         download = self._downloads.get(request)
@@ -314,7 +318,8 @@ class DownloadLimits:
         if download.cut or download.is_late:
             raise StopDownload(fail=False)
 
-    def _response_downloaded(self, response: Response, request: Request) -> None:
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Note that the response to a request has come, if that is held to anything."""
         download = self._downloads.get(request)
         if download is None:
             return

@@ -26,7 +26,6 @@ from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import (
     BROKEN_OFF_APART,
     ENOUGH_BROKEN_OFF,
-    Answer,
     Known,
     Outcome,
     OutcomeKind,
@@ -76,6 +75,8 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
             network.
     """
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
+    if not written:
+        return ()
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)
     kept = {*plain, *others}
@@ -216,6 +217,8 @@ class RobotsFetcher:
         self._store = store
         self._now = now
         self._asker = RobotsAsker(crawler, config, now, store, events)
+        self.limits = self._asker.limits
+        """What holds the downloads of robots.txt."""
         self._events = events
         self._once_per_site = OncePerSite(crawler, config, events)
         self._parser_class = load_object(crawler.settings.get("ROBOTSTXT_PARSER"))
@@ -365,11 +368,15 @@ class RobotsFetcher:
             trouble.times_apart,
             has_answered=has_answered or trouble.has_answered,
         )
-        outcome = await self._outcome(site, request, priority, asked.answer, known)
+        answer = asked.answer
+        if answer.status is not None and may_be_misreported(answer, known, self._law):
+            proof = await self._asker.misreports(site, request, priority, answer.status)
+            known = replace(known, misreports=proof)
+        outcome = outcome_of(answer, known, self._law)
         rules = self._rules(site, asked, outcome, copy)
         tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)
         if outcome.kind is OutcomeKind.FAILED:
-            reason, until = outcome.reason, rules.until
+            reason, until = outcome.reason.removesuffix(", its requests fail"), rules.until
             self._events.tell(ROBOTS_UNANSWERED, site=site, reason=reason, next=until)
         elif outcome.kind is not OutcomeKind.UNASKED:
             await self._once_per_site.tell(site, request, rules)
@@ -377,15 +384,6 @@ class RobotsFetcher:
         if asked.error is not None:
             without_traceback(asked.error)
         return rules
-
-    async def _outcome(
-        self, site: str, request: Request, priority: int, answer: Answer, known: Known
-    ) -> Outcome:
-        """Return what the answer means, having asked further where that decides."""
-        if answer.status is not None and may_be_misreported(answer, known, self._law):
-            proof = await self._asker.misreports(site, request, priority, answer.status)
-            known = replace(known, misreports=proof)
-        return outcome_of(answer, known, self._law)
 
     def count_trouble(self, site: str, asked: Asked) -> _Trouble:
         """Return how often running the site has answered so, this time included, and what else."""

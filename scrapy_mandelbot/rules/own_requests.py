@@ -11,7 +11,6 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,13 +27,9 @@ _WAY = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 def own_request(
     url: str, timeout: float, meta: dict[str, Any] | None = None, **attributes: Any
 ) -> Request:
-    """Return a request past all that is meant for pages.
+    """Return a request past all that is meant for pages, with so many seconds for the answer.
 
-    Args:
-        url: what is asked for.
-        timeout: seconds for the answer.
-        meta: what it has beside what all have.
-        attributes: of the request.
+    `meta`: what it has beside what all have.
     """
     own_meta: dict[str, Any] = {
         "dont_obey_robotstxt": True,
@@ -54,14 +49,7 @@ def own_request(
 
 
 def request_on_the_way_of(asking: Request, url: str, timeout: float, **attributes: Any) -> Request:
-    """Return a request of our own that goes the way of one that wants to know what it brings.
-
-    Args:
-        asking: the request that wants to know.
-        url: what is asked for.
-        timeout: seconds for the answer.
-        attributes: of the request.
-    """
+    """Return a request of our own that goes the way of one that wants to know what it brings."""
     meta = {key: asking.meta[key] for key in _WAY if key in asking.meta}
     wanted = own_request(url, timeout, meta, **attributes)
     if "Proxy-Authorization" in asking.headers:
@@ -79,6 +67,9 @@ def redirect_of(response: Response) -> str | None:
 
 def http_url(base: str, url: str) -> str | None:
     """Return the URL made absolute and safe, without credentials; None: it cannot be fetched."""
+    # Only where a file redirects or cites a sitemap: most of a crawl's first pages need none.
+    from scrapy_mandelbot.robots.sitemaps.urls import absolute_url  # noqa: PLC0415
+
     absolute = absolute_url(url, base)
     return None if absolute is None else without_user(absolute)
 
@@ -118,11 +109,7 @@ async def follow(
 ) -> Trail:
     """Ask for a URL, following redirects across sites. Nothing that goes wrong is raised.
 
-    Args:
-        url: what is asked for first.
-        most: redirects that are followed.
-        send: asks for one URL.
-        may_send: tells whether a redirect may lead to a URL.
+    `may_send` tells whether a redirect may lead to a URL; so many are followed at most.
     """
     urls = [url]
     while True:

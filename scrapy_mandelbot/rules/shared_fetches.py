@@ -53,13 +53,9 @@ class SharedResult:
 
 
 class SharedFetches:
-    """Asks the store who fetches a file.
+    """Asks a store that lends leases who fetches a file, which takes `timeout` seconds at most.
 
-    Args:
-        store: that lends leases.
-        clock: of the crawl.
-        timeout: seconds that a fetch may take, but for redirects.
-        is_closing: returns whether the crawl is ending, and waits for nobody any more.
+    Redirects may take longer. A crawl that is ending waits for nobody any more.
     """
 
     def __init__(
@@ -75,10 +71,8 @@ class SharedFetches:
     ) -> SharedResult:
         """Return who fetches a file, having waited for it where another crawl does.
 
-        Args:
-            key: under which its copy is kept.
-            fresh_for: seconds for which a copy need not be fetched again.
-            may_serve: returns whether an old copy serves while another crawl fetches a new one.
+        A copy need not be fetched again for `fresh_for` seconds. `may_serve` returns whether an old
+        one serves while another crawl fetches a new one.
         """
         copy, left = await self._find(key, fresh_for, self._lease_for)
         look_after = _FIRST_LOOK

@@ -16,13 +16,20 @@ from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import PAGE_FED, PAGE_FORBIDDEN, SITEMAPS_LEFT_TO_SPIDER
 from scrapy_mandelbot.rules.download_limits import DownloadLimits
-from scrapy_mandelbot.sitemap_crawl.citations import Citations, SitemapWarnings
-from scrapy_mandelbot.sitemap_crawl.cross_submits import CrossSubmits, pages_by_site
+from scrapy_mandelbot.sitemap_crawl.citations import (
+    Citations,
+    CrossSubmits,
+    SitemapWarnings,
+    pages_by_site,
+)
 from scrapy_mandelbot.sitemap_crawl.entry_files import (
     Cited,
+    SitemapReading,
+    SitemapSelection,
     cited_of,
     doubted_site,
     install,
+    others_turn,
     sitemap_request,
 )
 from scrapy_mandelbot.sitemap_crawl.progress import (
@@ -32,11 +39,6 @@ from scrapy_mandelbot.sitemap_crawl.progress import (
     progress_folder,
 )
 from scrapy_mandelbot.sitemap_crawl.shared_follower import SharedFollower
-from scrapy_mandelbot.sitemap_crawl.sitemap_reading import (
-    SitemapReading,
-    SitemapSelection,
-    others_turn,
-)
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:

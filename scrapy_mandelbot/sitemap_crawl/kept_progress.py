@@ -19,7 +19,7 @@ from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, EntryFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from scrapy_mandelbot.crawl import KeptJob
@@ -100,14 +100,14 @@ _SHARE = 50
 """Lists that took so long to write are not written again before this many times as long."""
 
 
+@dataclass
 class Kept:
     """What a former run has left."""
 
-    def __init__(self) -> None:
-        self.sites: dict[str, SiteProgress] = {}
-        self.begun: set[str] = set()
-        self.to_ask_again: list[Cited] = []
-        """Sitemaps whose entries are not all there any more."""
+    sites: dict[str, SiteProgress] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
+    to_ask_again: list[Cited] = field(default_factory=list)
+    """Sitemaps whose entries are not all there any more."""
 
 
 class ProgressFile:
@@ -158,13 +158,7 @@ class ProgressFile:
 
 
 class ProgressInJob:
-    """A state of the job for each site with sitemaps, written when it has changed.
-
-    Args:
-        folder: where the entries are.
-        job: what keeps the rest.
-        now: returns seconds, by a clock that only goes forward.
-    """
+    """A state of the job for each site with sitemaps, written when it has changed."""
 
     def __init__(self, folder: Path, job: KeptJob, now: Callable[[], float]) -> None:
         self._folder = folder
@@ -219,9 +213,12 @@ class ProgressInJob:
         self._next = began + _EVERY
         for site in changed:
             progress = sites.get(site)
-            self._job.put(_SITES + digest(site), _row(site, progress))
             if progress is None:
+                self._job.put(_SITES + digest(site), None)
                 self._job.put(_KNOWN + digest(site), None)
+            else:
+                row = json.dumps([site, _site_data(progress)]).encode()
+                self._job.put(_SITES + digest(site), row)
         self._with_new_lists |= changed
         if (began >= self._next_lists or is_last) and self._put_lists(sites, begun) > _LONG:
             ended = self._now()
@@ -277,10 +274,6 @@ def _length(path: Path) -> int:
         return -1
 
 
-def _row(site: str, progress: SiteProgress | None) -> bytes | None:
-    return None if progress is None else json.dumps([site, _site_data(progress)]).encode()
-
-
 def _site_data(progress: SiteProgress) -> dict[str, Any]:
     return {
         "to_ask": [asdict(one) for one in progress.to_ask],
@@ -295,11 +288,12 @@ def _site_data(progress: SiteProgress) -> dict[str, Any]:
 
 
 def _site_progress(data: dict[str, Any], folder: Path) -> SiteProgress:
+    cited, hosts, misses = data.get("abroad", (0, (), 0))
     return SiteProgress(
         to_ask=deque(Cited(**one) for one in data["to_ask"]),
         asked=Cited(**data["asked"]) if data["asked"] else None,
         files=[_file(one, folder) for one in data["spools"]],
-        abroad=_abroad(*data.get("abroad", (0, (), 0))),
+        abroad=Abroad(cited, set(hosts), misses),
         in_doubt=[_file(one, folder) for one in data["in_doubt"]],
         robots_asked=data["robots_asked"],
         strangers=set(data["strangers"]),
@@ -321,21 +315,11 @@ def _file(data: dict[str, Any], folder: Path) -> EntryFile:
 
 
 def _file_data(file: EntryFile) -> dict[str, Any]:
-    return {
-        "cited": asdict(file.cited),
-        "is_index": file.is_index,
-        "file": file.path.name,
-        "offset": file.offset,
-        "is_complete": file.is_complete,
-        "pages": file.pages,
-        "size": file.size,
-    }
+    data = asdict(file)
+    data["file"] = data.pop("path").name
+    return data
 
 
 def _digests(kept: list[str]) -> set[str]:
     """Return what was kept as digests; earlier versions kept URLs."""
     return {digest(one) if ":" in one else one for one in kept}
-
-
-def _abroad(cited: int, hosts: Iterable[str], misses: int) -> Abroad:
-    return Abroad(cited, set(hosts), misses)

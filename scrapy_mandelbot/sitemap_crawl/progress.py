@@ -46,17 +46,11 @@ def forget_progress(folder: str, job: KeptJob | None) -> None:
 class Progress:
     """The progress of all sites, with entries in a folder; with JOBDIR it outlasts the run.
 
-    Args:
-        folder: where entries are.
-        job: in whose commits the rest is kept; None: in a file, when the crawl closes.
-        now: returns seconds, by a clock that only goes forward; needed for a job.
+    With a job, its commits keep the rest, and `now` is needed; else a file does, at the end.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        job: KeptJob | None = None,
-        now: Callable[[], float] = float,
+        self, folder: Path, job: KeptJob | None = None, now: Callable[[], float] = float
     ) -> None:
         self._folder = folder
         self._in_job = None if job is None else ProgressInJob(folder, job, now)
@@ -144,11 +138,7 @@ class Progress:
         """Have in the commit of a job what is to be there."""
         assert self._in_job is not None  # noqa: S101 -- a job calls it
         if not self._in_job.put(
-            self._sites,
-            self._begun,
-            self._changed,
-            is_wanted=self._cannot_wait,
-            is_last=is_last,
+            self._sites, self._begun, self._changed, is_wanted=self._cannot_wait, is_last=is_last
         ):
             return
         self._cannot_wait = False
@@ -181,12 +171,9 @@ class UnfollowedRequests:
     """Drops the requests that only following sitemaps has a use for.
 
     They are dropped as the site queue is about to hand them out, so that no site is asked. Of a
-    project's own queue they come out, and it is their answers that are dropped.
-
-    Args:
-        crawl: whose queue it is.
-        spider: gets their callbacks; without them Scrapy can read no such request from disk.
-        folder: JOBDIR. Without its requests, the progress kept there is worth nothing.
+    project's own queue they come out, and it is their answers that are dropped. The spider gets
+    their callbacks: without them Scrapy can read no such request from disk. And without its
+    requests, the progress kept in JOBDIR is worth nothing.
     """
 
     def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:

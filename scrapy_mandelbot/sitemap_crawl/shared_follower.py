@@ -21,17 +21,17 @@ from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.events import PAGE_FED, PAGE_FORBIDDEN, PAGES_FOREIGN, SITES_TOO_MANY
 from scrapy_mandelbot.rules.download_limits import DownloadLimits
-from scrapy_mandelbot.sitemap_crawl.citations import Citations, SitemapWarnings
-from scrapy_mandelbot.sitemap_crawl.cross_submits import MOST_STRANGERS
+from scrapy_mandelbot.sitemap_crawl.citations import MOST_STRANGERS, Citations, SitemapWarnings
 from scrapy_mandelbot.sitemap_crawl.entry_files import (
     Cited,
     EntryFile,
+    SitemapReading,
     cited_of,
     install,
+    others_turn,
     sitemap_request,
 )
 from scrapy_mandelbot.sitemap_crawl.kept_progress import SiteProgress
-from scrapy_mandelbot.sitemap_crawl.sitemap_reading import SitemapReading, others_turn
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from scrapy_mandelbot.sitemap_crawl.sitemap_reading import SitemapSelection
+    from scrapy_mandelbot.sitemap_crawl.entry_files import SitemapSelection
 
 _SITES = 10_000
 """Sites of which it is known what they cite, so that it can be held to limits."""
@@ -53,10 +53,7 @@ _SLICE = 200  # entries without letting anyone else have a turn
 class SharedFollower:
     """Asks for the sitemaps that robots.txt files cite, and crawls what they list.
 
-    Args:
-        crawler: whose crawl it is.
-        selection: what the spider wants.
-        since: entries that were last modified before are left out.
+    Entries that were last modified before `since` are left out.
     """
 
     def __init__(self, crawler: Crawler, selection: SitemapSelection, since: float | None) -> None:

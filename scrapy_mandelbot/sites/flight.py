@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 
 class Flight:
-    """A request on its way to its site.
-
-    Args:
-        request: which one.
-        site: where it goes.
-        route: the way it goes: a proxy, where those are told apart, else ``""``.
-    """
+    """A request on its way to its site, by a proxy where those are told apart."""
 
     __slots__ = (
         "is_from_queue",
@@ -180,9 +174,13 @@ class Quota:
     def answered(self, flight: Flight, left: int, wait: float, now: float) -> None:
         """Note what an answer says is left, and the seconds until there is more."""
         self.flights.discard(flight)
-        self.left = left if now >= self.until else min(self.left, left)
+        until = now + wait
+        if now < self.until:
+            left = min(self.left, left)
+            if abs(until - self.until) < 1:  # both in whole seconds, rounded up
+                until = min(until, self.until)
         self.most = max(self.most, left + 1)
-        self.until = now + wait
+        self.left, self.until = left, until
 
 
 class Turns:
@@ -362,10 +360,7 @@ class Turns:
     def keep_to(self, pace: Pace, until: float, now: float) -> bool:
         """Go by this pace; return whether it is another one than just now.
 
-        Args:
-            pace: what the site's owner asks for, or the project has set.
-            until: when it is to be learnt again.
-            now: seconds.
+        `until`: when it is to be learnt again.
         """
         self.known_until = until
         if not self.is_on:
@@ -384,9 +379,7 @@ class Turns:
     def keep_to_what_is_left(self, longest: float, now: float) -> bool:
         """Leave a site alone whose pace is not known yet, and was when a former run asked it.
 
-        Args:
-            longest: seconds between requests that any site is given.
-            now: seconds.
+        `longest`: seconds between requests that any site is given.
         """
         if self.is_on or self.resumes_at <= now:
             return False

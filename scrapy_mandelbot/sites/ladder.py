@@ -84,12 +84,9 @@ class Ladder:
         self._at = 0.0
 
     def read(self, good: Iterable[float], refused: Iterable[float], more: int = 0) -> None:
-        """Read a run.
+        """Read a run: when that was sent which was answered well, and what was refused, in seconds.
 
-        Args:
-            good: when that was sent which was answered well, in seconds.
-            refused: when that was sent which was refused.
-            more: how many good answers there were before.
+        `more`: how many good answers there were before.
         """
         run = sorted([*((sent, False) for sent in good), *((sent, True) for sent in refused)])
         count = sum(was_refused for _, was_refused in run)
@@ -138,9 +135,7 @@ class Ladder:
     def share_below(self, rate: float, but: int = 0) -> float:
         """Return the share that is refused where the bucket of about this rate is not full.
 
-        Args:
-            rate: requests a second.
-            but: how many refusals not to count.
+        `but`: how many refusals not to count.
         """
         number = _near(rate)
         good_above, above, good, refused = self._counts(number, self._peak(number))
@@ -214,8 +209,7 @@ class SlowLimit:
     def judge(self, asked: float) -> None:
         """Say anew whether there is a slow limit: a pause is over.
 
-        Args:
-            asked: requests a second, as the site was asked when it refused.
+        `asked`: requests a second, as the site was asked when it refused.
         """
         if self.rate:
             self._runs.append(asked <= self.rate)

@@ -21,11 +21,7 @@ _REMEMBERED = 60.0  # seconds; no pause begins with more
 
 
 class Lengths:
-    """The lengths of the pauses of one site, in steps of its law.
-
-    Args:
-        law: how long pauses last.
-    """
+    """The lengths of the pauses of one site, in steps of its law."""
 
     __slots__ = (
         "_law",
@@ -117,6 +113,10 @@ _TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
 _HOUR, _HOURS = 3_600.0, 2  # between probes of what refuses robots, and how many fail
 
 
+JITTER = 0.1
+"""By so large a part a pause of our own choice is longer at most: crawls do not knock together."""
+
+
 @dataclass(frozen=True)
 class Refusal:
     """A site said no to a request."""
@@ -128,7 +128,7 @@ class Refusal:
     retry_after: float | None = None
     """Seconds that the server asks for, if it does."""
     jitter: float = 0.0
-    """From 0 to 0.1: by which a pause of our own choice is longer."""
+    """From 0 to `JITTER`: by which a pause of our own choice is longer."""
     marked: bool | None = None
     """Of an answer that may be meant for robots: whether it has the marks of that."""
 
@@ -153,11 +153,9 @@ class PauseLaw:
     """The pause after the first failed probe, which doubles then; None: they triple. Deprecated."""
 
     def pause(self, step: int, refusal: Refusal) -> float:
-        """Return the seconds to leave the site alone.
+        """Return the seconds to leave the site alone, after the last refusal.
 
-        Args:
-            step: failed probes, in a row, that made the pause longer.
-            refusal: the last one.
+        `step`: failed probes, in a row, that made the pause longer.
         """
         if refusal.retry_after is not None:
             return min(refusal.retry_after, self.retry_after_longest)
@@ -175,9 +173,7 @@ class PauseLaw:
     def in_all(self, step: int = 0, count: int | None = None) -> float:
         """Return the seconds of some pauses that no server names a time for, jitter left out.
 
-        Args:
-            step: of the first.
-            count: how many; None: all of a site that is given up.
+        From a step on so many; None: all of a site that is given up.
         """
         left, seconds = self.tries if count is None else count, 0.0
         while left > 0:
@@ -215,11 +211,7 @@ class LeftPause(NamedTuple):
 
 
 class Pause:
-    """The pause of a site. ``now`` is in seconds, on any clock that only goes forward.
-
-    Args:
-        law: how long pauses last.
-    """
+    """The pause of a site. ``now`` is in seconds, on any clock that only goes forward."""
 
     __slots__ = ("law", "lengths", "reason", "recovery", "since", "state", "until")
 
@@ -302,9 +294,9 @@ class Pause:
 
     @property
     def gives_up_at(self) -> float:
-        """When the site is given up at the latest unless it answers or names a time."""
+        """When the site is given up unless it answers or names a time; sooner by chance."""
         left = self.law.tries - self.failed_probes - 1
-        return self.until + self.law.in_all(self.lengths.step + 1, left)
+        return self.until + self.law.in_all(self.lengths.step + 1, left) * (1 + JITTER)
 
     def take(
         self, fact: Fact, now: float, refusal: Refusal | None = None, *, has_served: bool = False

@@ -39,6 +39,7 @@ _PLATEAU = 1.0  # seconds of a ramp in which the rate stays the same: it holds n
 
 _IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
 _TOLD = 2  # runs, at least, that ended in refusals: one tells little of a limit
+_TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
 
 _EXPLAINED = 0.1  # so likely has it to be that probes failed by chance, or the pause grows
@@ -252,11 +253,21 @@ class Recovery:
     # The rate.
 
     def sent(self, now: float) -> None:
-        """Note that a request was sent; little is caught up of what was not sent in time."""
+        """Note that a request is handed out; little is caught up of what was not sent in time."""
         held_up = now - self.next_at
         if held_up > 1.0 / self.rate:
             self._creeps_from += held_up  # nothing is learnt of the limit while nothing is sent
-        self.next_at = max(self.next_at, now - 1.0 / self.rate) + 1.0 / self.rate
+        self.next_at = max(self.next_at, now - self._caught_up) + 1.0 / self.rate
+
+    def left(self, now: float) -> None:
+        """Note that a request leaves, which on a busy machine is later than it was handed out."""
+        self.next_at = max(self.next_at, now + 1.0 / self.rate - self._caught_up)
+
+    @property
+    def _caught_up(self) -> float:
+        """The seconds that are caught up at most; none where two at once are one too many."""
+        is_tight = self.mode is Mode.LIMIT and self._burst < _TIGHT
+        return 0.0 if is_tight else 1.0 / self.rate
 
     def answered(self, now: float) -> bool:
         """Note a good answer; return whether the site is as open as it was before."""
@@ -277,7 +288,7 @@ class Recovery:
     def _borne(self) -> float:
         """Return the rate of the answers before the first refusal, if they took long enough."""
         took = self._good[-1] - self._good[0] if self._good else 0.0
-        return len(self._good) / took if took >= _LATELY else 0.0
+        return len(self._good) / max(took, _LATELY)
 
     def _lately(self, now: float) -> float:
         """Return good answers a second, as they came lately."""

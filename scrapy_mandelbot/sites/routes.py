@@ -150,6 +150,12 @@ class Routes:
         if is_probe:
             route.probe = flight
 
+    def sent(self, flight: Flight, now: float) -> None:
+        """Note that a request leaves by its route."""
+        pause = self.pause(flight.route)
+        if pause is not None and pause.recovery is not None:
+            pause.recovery.left(now)
+
     def answered(self, flight: Flight, now: float) -> News | None:
         """Note a good answer."""
         route = self._by_name.get(flight.route)
@@ -224,9 +230,9 @@ class Routes:
                 names.append(name)
         return names
 
-    def is_probe(self, flight: Flight) -> bool:
-        """Return whether a request is the one that asks whether the pause of its route is over."""
-        return flight in self.probes()
+    def forget(self, name: str) -> None:
+        """Know nothing of a route, as of one that was never used."""
+        self._by_name.pop(name, None)
 
     def is_probed(self, name: str) -> bool:
         """Return whether a probe is on its way by a route."""
@@ -239,7 +245,7 @@ class Routes:
         return pause is not None and pause.state in _AWAITS_PROBE
 
     def probes(self) -> Iterator[Flight]:
-        """Yield the probes on their way."""
+        """Yield the requests on their way that ask whether the pause of their route is over."""
         for route in self._by_name.values():
             if route.probe is not None:
                 yield route.probe

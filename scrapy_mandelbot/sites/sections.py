@@ -133,9 +133,7 @@ class RefusedUrl:
 class Sections:
     """The parts of one site that were refused. Ticks are those of its state.
 
-    Args:
-        law: how long pauses last.
-        good: how many requests it answered well before.
+    `good`: how many requests it answered well before.
     """
 
     __slots__ = (
@@ -210,9 +208,7 @@ class Sections:
     def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
         """Return whether a request is of a section that was refused since it was answered well.
 
-        Args:
-            request: of which the URL and the method are known.
-            well: paths of sections in which something was answered well before.
+        `well`: paths of sections in which something was answered well before.
         """
         sections = self._sections
         return any(
@@ -287,8 +283,7 @@ class Sections:
     def suspects(self, share: float) -> list[Section]:
         """Return the sections that are to be set aside, outermost only.
 
-        Args:
-            share: of requests that are refused by chance.
+        `share`: of requests that are refused by chance.
         """
         found = [
             section
@@ -318,13 +313,7 @@ class Sections:
             section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> Blame:
-        """Note a refusal; return what it is taken for.
-
-        Args:
-            flight: the request.
-            fingerprint: of it.
-            refusal: what is known of it.
-        """
+        """Note a refusal; return what it is taken for."""
         one = self._note(fingerprint, flight.tick)
         section = self.of(flight.request)
         if section is not None:

@@ -142,10 +142,7 @@ class SiteState:
         Where a site or section is in its last round, that is one which was refused before.
         """
         route = flight.route if flight.passed is None else flight.passed
-        pause, section = (
-            self.routes.pause(route),
-            self.sections.of(flight.request),
-        )
+        pause, section = self.routes.pause(route), self.sections.of(flight.request)
         if self.routes.has_given_up(route) or (section is not None and section.is_over()):
             return True
         is_last_round = (pause is not None and pause.is_last_round) or (
@@ -195,6 +192,8 @@ class SiteState:
         flight.sent_at = now
         if not flight.is_from_queue:
             self.ticks = flight.tick = self.ticks + 1
+        if not self.is_plain:
+            self.routes.sent(flight, now)
         self.turns.sent(now)
 
     def ended(self, flight: Flight, now: float) -> bool:

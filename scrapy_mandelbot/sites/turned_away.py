@@ -35,11 +35,8 @@ class TurnedAway:
     def note(self, url: str, fingerprint: bytes, *, is_marked: bool, was_well: bool) -> str | None:
         """Note one; return the path of the section that refuses robots, or None.
 
-        Args:
-            url: of the page.
-            fingerprint: of its request.
-            is_marked: whether the answer has the marks of a challenge or a price.
-            was_well: whether the site has answered well before.
+        `is_marked`: the answer has the marks of a challenge or a price. `was_well`: the site has
+        answered well before.
         """
         if len(self._all) < _COUNTED:
             self._all[fingerprint] = url.partition("://")[2].partition("/")[2].partition("/")[0]

@@ -74,12 +74,9 @@ class NoClaims:
 
 
 class Claims:
-    """The leases of one crawl.
+    """The leases of one crawl, of the store that lends them.
 
-    Args:
-        store: that lends them.
-        clock: of the crawl.
-        look_again: called with a site when its lease has been answered, or may be asked for again.
+    `look_again` is called with a site when its lease has been answered, or may be asked for again.
     """
 
     def __init__(
@@ -104,11 +101,6 @@ class Claims:
 
         Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
         at again when it is known.
-
-        Args:
-            site: the site.
-            route: that the request goes.
-            now: seconds.
         """
         if site.routes.awaits_probe(route):
             return self._due(site, Lease.PROBE, key_of(site.name, route), now)

@@ -11,10 +11,12 @@ and may have to give it another one.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.sites.flight import End, Flight
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
+AT_FIRST = 16
+"""Requests in flight to a site that has not answered any yet."""
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _NO_META: Mapping[str, object] = {}
 _FEW = 1_000  # flights; of more it is looked whether they are under way
@@ -159,6 +163,63 @@ class _Was(NamedTuple):
     not_before: float
 
 
+_HANGS = 1.0  # seconds; most sites that are there have answered by then
+_HUNG_LATELY = 60.0  # seconds since the last one that hung
+
+
+class Unheard(dict["RequestInFlight", None]):
+    """The requests handed out to sites that have never answered, those of longest ago first.
+
+    While sites hang, these hold at most half of the places, and leave the others to who answers.
+
+    Args:
+        places: CONCURRENT_REQUESTS; 0: there is no limit.
+        now: returns seconds since the epoch.
+        drop_if_lost: forgets a flight that has ended without a word.
+    """
+
+    def __init__(
+        self,
+        places: int,
+        now: Callable[[], float],
+        drop_if_lost: Callable[[RequestInFlight], bool],
+    ) -> None:
+        super().__init__()
+        self._most = max(1, places // 2) if places else inf
+        self._now = now
+        self._drop_if_lost = drop_if_lost
+        self._looked_at = self._hung_at = -inf
+
+    def fail(self, flight: RequestInFlight, failure: Failure | None) -> None:
+        """Note that a request got no answer, or one for its site's robots.txt."""
+        if failure is Failure.TIMED_OUT and not flight.site.has_answered:
+            self._hung_at = max(self._now(), self._hung_at)
+
+    def limit_to(self, most: int) -> None:
+        """Have them hold at most so many places, whether any hangs or not; 0: as many as there are.
+
+        Of sites that never answered no one knows which of them share an address.
+        """
+        self._most, self._hung_at = min(self._most, most or inf), inf
+
+    def are_enough(self) -> bool:
+        """Return whether no more are to be handed out before one has ended."""
+        if len(self) < self._most:
+            return False
+        for flight in [one for one in self if one.site.has_answered]:
+            del self[flight]
+        if len(self) < self._most:
+            return False
+        now = self._now()
+        if next(iter(self)).sent_at + _HANGS < now:
+            self._hung_at = max(now, self._hung_at)
+        if now > self._looked_at + _HANGS:
+            self._looked_at = now
+            for flight in list(self):
+                self._drop_if_lost(flight)
+        return now < self._hung_at + _HUNG_LATELY
+
+
 class InFlight:
     """The requests in flight.
 
@@ -193,6 +254,12 @@ class InFlight:
         # What each was, and when it may go; not its flight, which would keep the request for ever.
         self.coming_back: WeakKeyDictionary[Request, _Was] = WeakKeyDictionary()
         self._look_at = _FEW
+        self.shared_slot: Callable[[CrawledSite, str], str] | None = None
+        """Returns the download slot of a site's requests, given Scrapy's, if sites share some."""
+        self.unheard = Unheard(
+            crawler.settings.getint("CONCURRENT_REQUESTS"), now, self.drop_if_lost
+        )
+        """Those to sites that have never answered."""
         self.get = self._flights.get
         """Returns the flight of a request; None: there is none."""
 
@@ -211,11 +278,12 @@ class InFlight:
         if "download_slot" in meta or "proxy" in meta:
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
         flight.dont_filter = request.dont_filter
-        in_slot = self._in_slots.get(slot)
-        if in_slot is None:
-            in_slot = self._in_slots[slot] = set()
-            self.limits[slot] = engine.slot_concurrency(self._crawler, slot)
+        if self.shared_slot is not None:
+            meta["download_slot"] = slot
+        in_slot = self._in_slots.get(slot) or self._open_slot(slot)
         in_slot.add(flight)
+        if not flight.site.has_answered:
+            self.unheard[flight] = None
         for tell in self.slot_changed:
             tell(slot, len(in_slot))
         if len(self._flights) > self._look_at:
@@ -225,9 +293,35 @@ class InFlight:
         """Note a request on its way, which need not be from the queue."""
         flight = self._flights[request] = RequestInFlight(request, site, route)
         site.tally.taken += not is_of_the_package(request)
+        if self.shared_slot is not None:
+            request.meta["download_slot"] = self.slot_of(request, site)
         if len(self._flights) > self._look_at:
             self._drop_all_lost()
         return flight
+
+    def slot_of(self, request: Request, site: CrawledSite) -> str:
+        """Return the download slot that a request will go through."""
+        slot = engine.slot_key(self._crawler, request)
+        return slot if self.shared_slot is None else self.shared_slot(site, slot)
+
+    def share_slots(self, site: CrawledSite) -> None:
+        """Have the page of a site's scout go through the slot that the site shares from now on."""
+        flight = self.get(site.scout.request) if site.scout is not None else None
+        if flight is None or self.shared_slot is None:
+            return
+        request, slot = flight.request, self.shared_slot(site, flight.slot)
+        self.let_go(flight)
+        flight.slot = request.meta["download_slot"] = slot
+        self._flights[request] = flight
+        in_slot = self._in_slots.get(slot) or self._open_slot(slot)
+        in_slot.add(flight)
+        for tell in self.slot_changed:
+            tell(slot, len(in_slot))
+
+    def _open_slot(self, slot: str) -> set[RequestInFlight]:
+        self.limits[slot] = engine.slot_concurrency(self._crawler, slot)
+        self._in_slots[slot] = set()
+        return self._in_slots[slot]
 
     def in_slot(self, slot: str) -> int:
         """Return how many requests were handed out to the slot and are not back or done."""
@@ -250,6 +344,15 @@ class InFlight:
         for flight in list(flights):
             self.drop_if_lost(flight)
         return self.in_slot(slot) >= most
+
+    def begins(self, site: CrawledSite, slot: str) -> bool:
+        """Return whether a site has AT_FIRST requests in flight, and one more for each answer.
+
+        As TCP's slow start (RFC 5681, section 3.1): nobody knows yet what its limit is.
+        """
+        most = AT_FIRST + site.tally.pages + site.tally.others + site.tally.cached
+        flights = [one for one in self._in_slots.get(slot, ()) if one.site is site]
+        return len(flights) >= most and sum(not self.drop_if_lost(one) for one in flights) >= most
 
     def drop_if_lost(self, flight: RequestInFlight) -> bool:
         """Return whether a request has ended without a word, and is in flight no longer."""
@@ -319,6 +422,7 @@ class InFlight:
         if flights is None or flight not in flights:
             return
         flights.discard(flight)
+        self.unheard.pop(flight, None)
         if not flights:
             del self._in_slots[slot], self.limits[slot]
         for tell in self.slot_changed:

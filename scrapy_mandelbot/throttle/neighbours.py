@@ -61,10 +61,7 @@ _IN_THIS_PROCESS: WeakSet[Neighbours] = WeakSet()
 class Neighbours:
     """Writes down what the crawl knows of sites, and hears what others do.
 
-    Args:
-        store: what the next run reads, and other processes.
-        clock: of the crawl.
-        by_proxy: whether it tells proxies apart; only those that do alike hear of each other.
+    Of those that tell proxies apart, only those that do alike hear of each other.
     """
 
     def __init__(self, store: Store, clock: Clock, *, by_proxy: bool) -> None:

@@ -151,6 +151,7 @@ class Patience:
         if self._waits_since is None:
             self._waits_since = self._clock.now()
             if self._left is not None:
+                self._throttle.reports.total_ends_at = self._waits_since + self._left
                 self._end = self._clock.call_later(self._left, self._give_up)
         if self._tells_idle:
             self._tell_idle()
@@ -160,6 +161,7 @@ class Patience:
         if self._waits_since is not None and self._left is not None:
             self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
         self._waits_since = None
+        self._throttle.reports.total_ends_at = inf
         if self._end is not None:
             self._end.cancel()
             self._end = None

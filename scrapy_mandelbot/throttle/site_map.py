@@ -10,6 +10,7 @@ slots: hosts, mostly, but any string is one.
 from __future__ import annotations
 
 from collections import OrderedDict
+from math import inf
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -125,6 +126,15 @@ class CrawledSite(SiteState):
         self.told: frozenset[str] = frozenset()
         """What has been told of it once."""
 
+    @property
+    def well_at(self) -> float:
+        """When that request was sent which it answered well last; ``-inf``: there is none."""
+        return self._recent[-1] if self._recent else -inf
+
+    def look_anew(self) -> None:
+        """See whether anything holds its requests back, as a pause that it shares has changed."""
+        self._settle()
+
     def is_news(self, what: str) -> bool:
         """Return whether that was never told of it; now it is."""
         if what in self.told:
@@ -201,9 +211,8 @@ class Sites:
     ) -> None:
         """Have the requests to each site counted on its own.
 
-        Args:
-            tally_of: returns what counts those of a site, by its name.
-            tallies: returns all of these, those included whose sites are forgotten.
+        `tally_of` returns what counts those of a site, by its name; `tallies` all of these, those
+        included whose sites are forgotten.
         """
         self._tally_of, self._tallies = tally_of, tallies
         for name, site in self._all.items():
@@ -251,12 +260,10 @@ class QueueParts(NamedTuple):
 def queue_name(key: str, slot: str, section: str = "") -> str:
     """Return the name of the queue for requests of a site and route in a download slot.
 
-    Args:
-        key: site and route.
-        slot: the download slot, any string.
-        section: the path of the section with which they are set aside.
+    With the path of the section with which they are set aside. A slot is any string.
     """
-    if not section and slot == _host_of(key):
+    is_a_host = key.partition("://")[2] == slot and slot.replace(".", "").isalnum()  # as most are
+    if not section and (is_a_host or slot == _host_of(key)):
         return key
     word = f"{slot}".replace("%", "%25").replace(" ", "%20")
     return f"{key} {word} {section}" if section else f"{key} {word}"

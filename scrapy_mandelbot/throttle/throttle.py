@@ -15,12 +15,12 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause import Refusal
+from scrapy_mandelbot.sites.pause import JITTER, Refusal
 from scrapy_mandelbot.sites.pause_table import News
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims, NoClaims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
-from scrapy_mandelbot.throttle.paces import Paces
+from scrapy_mandelbot.throttle.paces import Paces, Together
 from scrapy_mandelbot.throttle.site_map import (
     TRY_ANOTHER_AFTER,
     Refusals,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.throttle.neighbours import Neighbours
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
-_JITTER = 0.1  # of a pause of our own choice, so that many crawls do not knock together
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
 
@@ -101,6 +100,9 @@ class Throttle:
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self.ended, tell.count, clock.now)
         """The requests outside of the queue."""
+        self._together: Together | None = None
+        if config.together:
+            self._together = Together(config.together, crawler, self, clock.now)
         self.before_queues: list[Callable[[], None]] = []
         """Called before the first queue hands anything out: then there is a loop for the alarm."""
 
@@ -114,10 +116,8 @@ class Throttle:
 
     def close(self) -> None:
         """Cancel every timer."""
-        self._neighbours.close()
-        self._claims.close()
-        self.alarm.close()
-        self._room.close()
+        for part in self._neighbours, self._claims, self.alarm, self._room:
+            part.close()
 
     def route_of(self, request: Request) -> str:
         """Return the route that a request goes as it stands."""
@@ -132,12 +132,8 @@ class Throttle:
     def may_hand_out(self, site: CrawledSite, route: str, section: str = "") -> bool:
         """Return whether the queue may hand out a request of a site now.
 
-        If it may at a later time, the queue is told then.
-
-        Args:
-            site: which one.
-            route: that the request goes.
-            section: the path of the section that is set aside with the request.
+        If it may at a later time, the queue is told then. `section`: the path of the section that
+        is set aside with the request.
         """
         if site.is_plain:
             return True
@@ -234,12 +230,10 @@ class Throttle:
         self._settle_claims(site, flight.route)
 
     async def wait(self, flight: RequestInFlight, admission: Admission) -> bool:
-        """Wait until a request may try again that never was in the queue.
+        """Wait until a request may try again that never was in the queue; return whether it may.
 
-        Returns:
-            Whether it may. If not, it has waited as long as the option "wait" says, or its site was
-            given up, or the crawl is closing. Turns at a pace have no limit, as they come; a visit
-            time has.
+        Not if it has waited as long as the option "wait" says, or its site was given up, or the
+        crawl is closing. Turns at a pace have no limit, as they come; a visit time has.
         """
         self.ended(flight)  # its turn is another's
         site, now = flight.site, self._now()
@@ -267,12 +261,7 @@ class Throttle:
             self.update(site)
 
     def answered(self, flight: RequestInFlight, *, is_page: bool = True) -> None:
-        """Note that the site answered the request, and asked for no pause.
-
-        Args:
-            flight: the request.
-            is_page: whether the answer is a page that may be asked for again, and not an error.
-        """
+        """Note that the site answered with a page, or an error, and asked for no pause."""
         site = flight.site
         if site.is_plain and not site.has_refused:
             site.answered(flight, flight.sent_at, b"", is_page=is_page)  # no matter when
@@ -307,16 +296,17 @@ class Throttle:
             level: of the log at which its pause is told; None: as it is told of any.
         """
         site, route, now = flight.site, flight.route, self._now()
-        refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, _JITTER))
+        refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, JITTER))
         if response is not None:
             self.refusals.keep(flight, response)
         kind = "no answer" if response is None else str(response.status)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
         fingerprint = self._fingerprint(flight.request)
+        if self._together and not route:
+            self._together.refused(site, now)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.settle(site)
-        tries = site.sections.times_alone(fingerprint)
-        # Its first refusal is the site's business, and its second one the first of its own.
+        tries = site.sections.times_alone(fingerprint)  # the first was the site's business
         flight.is_refused_alone = tries - 2 >= self._tries_alone
         flight.not_before = site.may_go_at(fingerprint, route)[0] if tries else 0.0
         if news is None:
@@ -324,12 +314,13 @@ class Throttle:
         if news is News.PAUSED:
             self.in_flight.evict(site, route)
         self.reports.refused(news, flight, reason, level)
-        if news is not News.PAUSED:  # then none who waits may go now, nor any sooner
+        if news is not News.PAUSED or self._together:  # else none who waits may go now, nor sooner
             self.update(site)
 
     def is_silent(self, flight: RequestInFlight, failure: Failure) -> bool:
         """Return whether a request without an answer means that its site is down for a while."""
         is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
+        self.in_flight.unheard.fail(flight, failure)
         page = self._fingerprint(flight.request)
         return flight.site.is_silent(flight, page, self._now(), is_certain=is_certain)
 
@@ -364,14 +355,16 @@ class Throttle:
                 self._room.release(waiter, may_go=True)
 
     def _count_wait(self, site: CrawledSite) -> None:
+        if self._together:
+            self._together.turn_taken(site, self._now())
         if (waited := site.turns.end_wait(self._now())) is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: CrawledSite) -> None:
+        if self._together:
+            self._together.join(site, self._now())
         self.sites.settle(site)
         self.alarm.set(site, self._now())  # who waits may have to wait no longer
-
-    # The rest is for the above.
 
     def _due(self, flight: RequestInFlight, now: float) -> float:
         """Return when a request on its way may try again; ``inf``: it will be told."""
@@ -416,6 +409,8 @@ class Throttle:
         for waiter in self._room.of(site):
             self._let_wait_end(waiter, now)
         self.queues.site_changed(site)
+        if self._together:
+            self._together.updated(site)
         engine.wake(self._crawler)
 
     def _let_wait_end(self, waiter: Any, now: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
@@ -50,9 +51,13 @@ class Reports:
         self._waiting = waiting
         self._now = clock.now
         self._keeps_given_up = keeps_given_up
+        self.total_ends_at = inf
+        """When all sites that wait are given up, as the run has waited for long enough."""
+        self.turn_taken: Callable[[CrawledSite, float], None] | None = None
+        """Called with a site whose turn has ended, or begun, and when."""
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
-        tell.hear(self._ended, events.RESUMED)
+        tell.hear(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
 
     def refused(
         self, news: News, flight: RequestInFlight, reason: str, level: int | None = None
@@ -125,7 +130,7 @@ class Reports:
             until=pause.until,
             reason=pause.reason,
             tries=pause.failed_probes,
-            end=pause.gives_up_at,
+            end=min(pause.gives_up_at, self.total_ends_at),
             level=level,
         )
 
@@ -151,7 +156,9 @@ class Reports:
             is_robots = section.robots
             event = events.REFUSES_ROBOTS_STILL if is_robots else events.SECTION_GIVEN_UP
         section.is_told = True
-        self.of_section(event, site, section)
+        is_last_round = event is events.SECTION_GIVEN_UP
+        fate = "those that were never sent are sent once" if is_last_round else None
+        self.of_section(event, site, section, fate)
 
     def slower(self, site: CrawledSite, route: str, pause: Pause) -> None:
         """Tell once of a limit that a site has, and how long what is queued takes at that."""
@@ -162,13 +169,20 @@ class Reports:
         self._tell(
             events.SLOWER,
             where=in_words(site.name, route),
+            site=site.name,
+            rate=recovery.rate,
             limit=rate_in_words(recovery.rate),
             waiting=waiting,
             time=time_in_words(waiting / recovery.rate),
         )
 
-    def of_section(self, event: Event, site: CrawledSite, section: Section) -> None:
-        """Tell what became of a section that is set aside."""
+    def of_section(
+        self, event: Event, site: CrawledSite, section: Section, fate: str | None = None
+    ) -> None:
+        """Tell what became of a section that is set aside, and what of its requests.
+
+        `fate`: None: they end with it, as those of a site that is given up.
+        """
         pause = section.pause
         assert pause is not None  # noqa: S101 -- it is set aside
         self._tell(
@@ -179,9 +193,9 @@ class Reports:
             until=pause.until,
             reason=pause.reason,
             tries=pause.failed_probes,
-            end=pause.gives_up_at,
+            end=min(pause.gives_up_at, self.total_ends_at),
             waiting=self._waiting(site),
-            fate=self._fate,
+            fate=fate or self._fate,
         )
 
     def resumed(self, event: Event, site: CrawledSite, route: str, paused_for: float) -> None:
@@ -227,13 +241,15 @@ class Reports:
         self._store.put_pause(key_of(values["site"], values["route"]), kept)
 
     def _ended(self, values: Mapping[str, Any]) -> None:
-        self._store.put_pause(key_of(values["site"], values["route"]), None)
+        self._store.put_pause(key_of(values["site"], values.get("route", "")), None)
 
     def keep_turn(self, site: CrawledSite, now: float) -> None:
         """Have others, and the next run, know when the next turn of a site is."""
         due = site.turns.due_after(now)
         if due <= now:
             return
+        if self.turn_taken is not None:
+            self.turn_taken(site, now)
         own = self._store.put_turn(site.name, due)
         if own > due:
             site.turns.hold(own)

@@ -43,10 +43,7 @@ def is_of_the_package(request: Request) -> bool:
 class AskingAgain:
     """The pages that are asked for again: one at a time of a site.
 
-    Args:
-        crawler: that asks.
-        tell: tells of an event, as ``Events.tell`` does.
-        done: called with a site that was asked.
+    `done` is called with a site that was asked.
     """
 
     def __init__(
@@ -103,10 +100,8 @@ _FEW = 1_000  # times that were set and are of no use, before they are dropped
 class Alarm:
     """A time for each site, and one timer for the first of them.
 
-    Args:
-        clock: of the crawl.
-        ring: called with a site at its time. It may ring too soon, never too late: whoever is
-            called looks at the site and sets the alarm again.
+    `ring` is called with a site at its time. It may ring too soon, never too late: whoever is
+    called looks at the site and sets the alarm again.
     """
 
     def __init__(self, clock: Clock, ring: Callable[[CrawledSite], None]) -> None:

@@ -162,6 +162,7 @@ _NUMBERS = "numbers, times and words of ours"
 
 NOT_FROM_OUTSIDE = {
     "sites.AskedFor": "what was read",
+    "sites.site_named": "a person gives the URL",
     "sites.conditions": "hands on a copy's validators, each as it is",
     "sites.is_fresh": _NUMBERS,
     "sites.kept_outcome": "a status",

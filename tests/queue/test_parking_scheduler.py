@@ -243,6 +243,7 @@ def test_of_a_stack_all_that_fit_are_held(worker):
     one.shared.fill(PAUSED, 900)
     assert len(one.take_all_turns()) == 3
     assert len(one.scheduler.parked) == 900
+    assert not one.scheduler.lets_pass  # the first that came straight out again has told
     assert {request.priority for request in one.scheduler.parked.drain()} == {0}
 
 
@@ -375,8 +376,8 @@ def test_what_cannot_be_given_back_is_named_and_the_scheduler_closed(worker, cap
     with caplog.at_level(logging.WARNING):
         assert one.scheduler.close("finished") is closing, "the engine waits for it"
     assert len(asked) == 6
-    (line,) = [text for text in caplog.messages if "lost" in text]
-    assert line.startswith("19 requests that were parked are lost, as Shared does not take them")
+    (line,) = [text for text in caplog.messages if text.startswith("Lost ")]
+    assert line.startswith("Lost 19 requests that had been parked, as Shared takes none back:")
     assert line.endswith(", …")
     assert one.shared.closed == ["finished"]
 

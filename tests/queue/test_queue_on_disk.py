@@ -41,7 +41,7 @@ async def test_what_is_set_aside_at_the_end_is_kept_or_named(
     again = open_scheduler(make_crawler(JOBDIR=str(tmp_path)))
     assert drain(again) == (["https://a.example/1"] if callback is None else [])
     again.close("finished")
-    named = [one.getMessage() for one in caplog.records if "not in JOBDIR" in one.getMessage()]
+    named = [one.getMessage() for one in caplog.records if "not kept in JOBDIR" in one.getMessage()]
     assert len(named) == (callback is not None)
     assert all("<GET https://a.example/1>" in message for message in named)
 

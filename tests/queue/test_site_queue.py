@@ -8,6 +8,7 @@ from crawling import ensureDeferred
 from queueing import URLS, drain, fill, open_scheduler, refuse
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.robots.outcome import Failure
 
 
 @ensureDeferred
@@ -122,6 +123,131 @@ async def test_what_a_middleware_swallowed_holds_no_place(make_crawler, clock):
     assert scheduler.next_request() is None, "the queue looks again after a second"
     clock.turn(1)
     assert scheduler.next_request() is not None
+
+
+def hand_out_all(crawler, scheduler) -> list:
+    """Take what the queue hands out, as long as the engine has a place."""
+    taken, active = [], crawler.engine.downloader.active
+    while len(active) < crawler.settings.getint("CONCURRENT_REQUESTS"):
+        request = scheduler.next_request()
+        if request is None:
+            break
+        active.add(request)
+        taken.append(request)
+    return taken
+
+
+@ensureDeferred
+async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, clock):
+    """Once one hangs; each gets its turn all the same, whoever has waited longest first."""
+    crawler = make_crawler(CONCURRENT_REQUESTS=8)
+    scheduler = open_scheduler(crawler)
+    throttle = Crawl.of(crawler).throttle
+    fill(scheduler, *(f"https://new{n:02}.example/" for n in range(20)))
+    fill(scheduler, *(f"https://good.example/{n}" for n in range(3)))
+
+    def end(request, *, answered=False):
+        crawler.engine.downloader.active.discard(request)
+        flight = throttle.flight_of(request)
+        if answered:
+            throttle.answered(flight)
+        else:
+            assert not throttle.is_silent(flight, Failure.TIMED_OUT), "it never answered"
+        throttle.let_go(flight)
+
+    first = hand_out_all(crawler, scheduler)
+    assert len(first) == 8, "none hangs yet"
+    clock.turn(10)
+    for request in first:
+        end(request)
+    asked = hand_out_all(crawler, scheduler)
+    assert [request.url[8:13] for request in asked] == ["new08", "new09", "new10", "new11"]
+    good = Crawl.of(crawler).sites["https://good.example"]
+    good.has_answered = True
+    throttle.update(good)
+    assert [request.url[8:12] for request in hand_out_all(crawler, scheduler)] == 3 * ["good"]
+    end(asked[0], answered=True)
+    (one,) = hand_out_all(crawler, scheduler)
+    assert one.url == "https://new12.example/"
+    clock.turn(120)
+    for request in [*asked[1:], one]:
+        end(request, answered=True)
+    clock.turn(120)
+    assert len(hand_out_all(crawler, scheduler)) == 5, "all that are left in 5 places: none hangs"
+
+
+@ensureDeferred
+async def test_a_site_begins_with_a_few_requests_in_flight_and_has_one_more_with_each_answer(
+    make_crawler, clock
+):
+    """What its limit is, nobody knows yet: 64 at once are 58 refusals of a burst of five."""
+    crawler = make_crawler(CONCURRENT_REQUESTS=64, CONCURRENT_REQUESTS_PER_DOMAIN=64)
+    scheduler = open_scheduler(crawler)
+    throttle = Crawl.of(crawler).throttle
+    fill(scheduler, *(f"https://a.example/{n}" for n in range(120)))
+
+    def answer(request):
+        crawler.engine.downloader.active.discard(request)
+        flight = throttle.flight_of(request)
+        flight.site.tally.pages += 1
+        throttle.answered(flight)
+        throttle.let_go(flight)
+
+    under_way = hand_out_all(crawler, scheduler)
+    assert len(under_way) == 16
+    for request in under_way[:3]:
+        answer(request)
+    more = hand_out_all(crawler, scheduler)
+    assert len(more) == 6, "the places of three, and three more"
+    fill(scheduler, "https://b.example/")
+    assert [one.url for one in hand_out_all(crawler, scheduler)] == ["https://b.example/"]
+    for request in [*under_way[3:], *more]:
+        answer(request)
+    assert len(hand_out_all(crawler, scheduler)) == 16 + 22
+    crawler.engine.downloader.active.clear()
+    clock.turn(10)
+    assert len(hand_out_all(crawler, scheduler)) == 38, "none waits for what was swallowed"
+
+
+@ensureDeferred
+async def test_sites_that_share_a_slot_do_not_share_their_beginning(make_crawler):
+    """A new site need not wait until the others of the slot have answered."""
+    crawler = make_crawler(CONCURRENT_REQUESTS=64, CONCURRENT_REQUESTS_PER_DOMAIN=64)
+    scheduler = open_scheduler(crawler)
+    for name in "abc":
+        fill(
+            scheduler,
+            *(f"https://{name}.example/{n}" for n in range(20)),
+            meta={"download_slot": "one"},
+        )
+    assert len(hand_out_all(crawler, scheduler)) == 3 * 16
+
+
+@ensureDeferred
+async def test_without_recovery_a_site_is_asked_as_fast_as_settings_let_it_from_the_beginning(
+    make_crawler,
+):
+    """As in stock Scrapy."""
+    crawler = make_crawler(
+        CONCURRENT_REQUESTS=64,
+        CONCURRENT_REQUESTS_PER_DOMAIN=64,
+        MANDELBOT_PAUSE_OPTIONS={"recovery": False},
+    )
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, *(f"https://a.example/{n}" for n in range(60)))
+    assert len(hand_out_all(crawler, scheduler)) == 60
+
+
+@ensureDeferred
+async def test_no_site_waits_for_what_was_swallowed_of_others(make_crawler, clock):
+    """A middleware that drops requests without a word does not shut out the sites that are new."""
+    crawler = make_crawler(CONCURRENT_REQUESTS=4)
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, *(f"https://new{n}.example/" for n in range(8)))
+    assert len(hand_out_all(crawler, scheduler)) == 4
+    crawler.engine.downloader.active.clear()
+    clock.turn(10)
+    assert len(hand_out_all(crawler, scheduler)) == 2, "as many as if these had hung"
 
 
 @ensureDeferred

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import scrapy
 
-from scrapy_mandelbot.sitemap_crawl.cross_submits import pages_by_site
-from scrapy_mandelbot.sitemap_crawl.sitemap_reading import SitemapSelection
+from scrapy_mandelbot.sitemap_crawl.citations import pages_by_site
+from scrapy_mandelbot.sitemap_crawl.entry_files import SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 SITE = "https://example.com"

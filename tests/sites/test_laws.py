@@ -40,7 +40,7 @@ BOUNDS = {
     "22 dead, flat": Bound(30, 40, 90),
     "111 dead, path": Bound(10, 15, 6),
     "111 dead, by turns": Bound(10, 15, 6),
-    "111 dead, flat": Bound(230, 260, 50),
+    "111 dead, flat": Bound(115, 130, 60),
     "30 dead first": Bound(10, 15, 6),
     "dead behind 30/s": Bound(20, 30, 16),
     "dead and 5 % chance": Bound(30, 90, 8),
@@ -58,6 +58,8 @@ BOUNDS = {
     "30/5, 20 ms": Bound(600 / 22, 600 / 12.5, 2),
     "200/5, busy": Bound(2000 / 135, 2000 / 110, 1),
     "5/5, 1 ms": Bound(12.5, 14, 6),
+    "200/0, 1 ms": Bound(2000 / 85, 2000 / 70, 0.5),
+    "200/0, held up": Bound(2000 / 45, 2000 / 38, 1),
     "100 per 60 s, named": Bound(260, 280, 6),
     "30 to 15 a second": Bound(50, 55, 4),
     # Slow limits: what the limit makes of it, and a twentieth; half as much more without a burst.
@@ -68,7 +70,7 @@ BOUNDS = {
     "6/min, burst 5": Bound(1.1 * 940, 1.15 * 940, 22),
     "1/min, burst 5": Bound(1.1 * 4440, 1.15 * 4440, 32),
     "1,000/h, burst 50": Bound(1.05 * 716, 1.1 * 716, 9),
-    "30/min with 5 dead": Bound(1.24 * 278, 1.35 * 278, 75),
+    "30/min with 5 dead": Bound(1.24 * 278, 1.38 * 278, 85),
     "30/min, section of 30 dead": Bound(1.2 * 228, 1.3 * 228, 40),
     # Servers that the law was not tuned on.
     "45/min, burst 3": Bound(1.1 * 155, 1.15 * 155, 16),
@@ -172,6 +174,7 @@ NEEDED_BY = [
     (recovery, "_PLATEAU", 0.0, "30/5, 1 ms"),
     (recovery, "_IS_LIMIT", 1e9, "30/5, 1 ms"),
     (recovery, "_TOLD", 0, "down, names the time"),
+    (recovery, "_TIGHT", 0.0, "200/0, held up"),
     (recovery, "_TRUST", 1e9, "30 to 60 a second"),
     (recovery, "_EXPLAINED", 2.0, "chance 15 %"),
     (recovery, "_UNSEEN", 1.0, "chance 15 %"),
@@ -182,7 +185,7 @@ NEEDED_BY = [
     (pause, "_REMEMBERED", 0.0, "ban that doubles"),
     (pause, "_GROWTH", 2.0, "ban that doubles"),
     (probe, "_LOOKED_THROUGH", 1, "22 dead, path"),
-    (probe, "_ASKED_AGAIN", -1, "111 dead, flat"),
+    (probe, "_ASKED_AGAIN", -1, "300 dead, flat"),
     (probe, "_GOLDEN", 0.0, "111 dead, flat"),
 ]
 

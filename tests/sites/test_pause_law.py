@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from scrapy_mandelbot.sites.pause import LeftPause, Pause, PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause import JITTER, LeftPause, Pause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
 
 LAW = PauseLaw(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
@@ -388,11 +388,14 @@ def test_it_is_told_when_a_site_is_given_up(pause):
     assert law.of_a_part.in_all() == 364
     slow = Pause(law)
     slow.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
-    assert slow.gives_up_at == 6880
+    told = [slow.gives_up_at]
     for _ in range(law.tries - 1):
         slow.take(Fact.SENT, slow.until)
         slow.take(Fact.PROBE_REFUSED, slow.until, Refusal(slow.until, "503"))
-        assert slow.gives_up_at == 6880
+        told.append(slow.gives_up_at)
+    assert told[0] == pytest.approx(1 + 6879 * (1 + JITTER)), "each may be that much longer"
+    assert told == sorted(told, reverse=True), "it may be sooner, and never later"
+    assert told[-1] == 6880
     slow.take(Fact.SENT, 6880)
     news = slow.take(Fact.PROBE_REFUSED, 6880, Refusal(6880, "503"), has_served=True)
     assert news is News.ASKS_ONCE_EACH

@@ -130,7 +130,7 @@ def test_paused_one_request_asks_whether_it_is_over(site):
     assert site.admit(late, 100) is PAUSED
     assert site.admit(late, 101) is PAUSED, "it goes back to the queue"
     probe = hand_out(site, 101)
-    assert site.routes.is_probe(probe)
+    assert probe in site.routes.probes()
     assert site.due(10**9) == inf
     other = flight_to(site)
     assert site.admit(other, 10**9) is PAUSED
@@ -146,7 +146,7 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
     flight = flight_to(site)
     assert site.admit(flight, 100.5) is PAUSED
     assert site.admit(flight, 101) is GO
-    assert site.routes.is_probe(flight)
+    assert flight in site.routes.probes()
     assert site.admit(flight, 101) is GO, "it has its turn"
 
 
@@ -156,7 +156,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
     flight = flight_to(site)
     flight.keeps_pauses = False
     assert site.admit(flight, 100) is GO
-    assert not site.routes.is_probe(flight)
+    assert flight not in site.routes.probes()
     assert site.due(101) == 101
     site.keep_to(Pace(5.0), inf, 101)
     assert site.due(101) == 105, "its last answer was at 100"
@@ -249,7 +249,7 @@ def test_the_scout_of_a_paused_site_is_its_probe(site):
     """One request tells both; it takes no turn before the rules are known."""
     refuse(site, 100)
     scout = hand_out(site, 101, scout=True)
-    assert site.routes.is_probe(scout)
+    assert scout in site.routes.probes()
     assert set(site.awaited()) == {scout}
     assert site.ended(scout, 102)
     assert site.due(102) == 102, "another probe may go at once"

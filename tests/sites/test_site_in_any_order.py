@@ -46,7 +46,7 @@ class AnyOrder(RuleBasedStateMachine):
         """Note that a flight was let pass, perhaps as the probe of its route."""
         if before in {PauseState.PAUSED, PauseState.ONCE_EACH}:
             self.probes[flight.route].add(flight)
-            assert self.site.routes.is_probe(flight)
+            assert flight in self.site.routes.probes()
 
     def has_ended(self, flight: Flight) -> None:
         self.site.ended(flight, self.now)

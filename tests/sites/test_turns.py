@@ -114,3 +114,13 @@ def test_a_site_without_a_pace_has_no_turns_to_wait_for():
     assert turns.keep_to(Pace(), inf, 150)
     assert not turns.is_on
     assert before == (repr(NO_METRONOME), NO_METRONOME.due(0))
+
+
+def test_a_window_of_a_quota_ends_as_its_first_answer_says():
+    """Seconds are told as whole ones, rounded up: later answers tell of a time that is too late."""
+    turns = Turns()
+    for number in range(3):
+        turns.hear_quota(flight(), 2 - number, 4.0, 10 + 0.3 * number)
+    assert turns.due(10.7) == 14
+    turns.hear_quota(flight(), 0, 9.0, 10.8)
+    assert turns.due(11) == 19.8, "that is another window"

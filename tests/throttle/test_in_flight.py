@@ -30,7 +30,7 @@ class World:
         downloader = SimpleNamespace(active=set(), slots={}, domain_concurrency=2)
         crawler = SimpleNamespace(
             engine=SimpleNamespace(downloader=downloader),
-            settings=SimpleNamespace(getdict=lambda _: {}),
+            settings=SimpleNamespace(getdict=lambda _: {}, getint=lambda _: 16),
         )
         self.active: set[Request] = downloader.active
         self.changed: list[tuple[str, int]] = []

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from queueing import fill, open_scheduler, queue_crawler, refuse
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
 
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware
 from scrapy_mandelbot.sites.pause import PauseLaw
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, REFUSAL_LIMIT, CrawledSite, Refusals
@@ -53,3 +57,24 @@ def test_large_error_pages_of_many_sites_cost_little():
     kept = [answer.body for answer in answers if answer is not None]
     assert {len(body) for body in kept} == {REFUSAL_LIMIT}
     assert sum(map(len, kept)) <= 16 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [(ConnectionRefusedError(), True), (IgnoreRequest(), False), (RuntimeError("a bug"), False)],
+)
+def test_a_probe_fails_by_what_its_site_says_alone(clock, error, is_told):
+    """Another component drops it, or raises: the site has said nothing, and is asked again."""
+    crawler = queue_crawler(clock, MANDELBOT_STORE="memory")
+    middleware, scheduler = PauseMiddleware.from_crawler(crawler), open_scheduler(crawler)
+    refuse(crawler, "https://a.example/", 10)
+    clock.turn(11)
+    fill(scheduler, "https://a.example/probe")
+    probe = scheduler.next_request()
+    with pytest.raises(StopIteration) as done:
+        middleware.process_exception(probe, error).send(None)
+    assert (done.value.value is probe) is is_told
+    pause = Crawl.of(crawler).throttle.site_of(probe).routes.pause()
+    assert pause.failed_probes == is_told
+    scheduler.close("shutdown")
+    Crawl.of(crawler).throttle.close()
