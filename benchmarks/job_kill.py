@@ -54,7 +54,7 @@ SETTINGS = {
     "LOG_LEVEL": "WARNING",
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
-    "MANDELBOT_PRIVATE_HOSTS": True,
+    "MANDELBOT_LIMITS": {"private_hosts": True},
     "JOBDIR": "job",
     "FEEDS": {"items.jsonl": {"format": "jsonlines"}},
 }

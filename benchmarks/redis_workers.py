@@ -15,6 +15,8 @@ stop     SIGSTOP for one of them, for longer than its lease, then SIGCONT
 restart  Redis is stopped for ten seconds in the middle, and started again (appendonly)
 all      kill, stop and restart, one after the other
 brief    kill and stop, for the tests
+one      nothing happens to them, and each callback takes half a second: what a second worker is
+         worth to a crawl of one site (``one 3 60 1``)
 
 Usage::
 
@@ -56,7 +58,7 @@ SETTINGS = {
     "LOG_LEVEL": "INFO",
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
-    "MANDELBOT_PRIVATE_HOSTS": True,
+    "MANDELBOT_LIMITS": {"private_hosts": True},
     "MANDELBOT_PACE": "obey",
 }
 
@@ -75,6 +77,7 @@ class Pages(scrapy.Spider):
     def parse(self, response):
         for link in response.css("a::attr(href)").getall():
             yield response.follow(link, self.parse)
+        time.sleep(self.settings.getfloat("PARSE_SECONDS"))
         os.write(self.ends, f"{response.url}\n".encode())
 
 
@@ -253,11 +256,13 @@ def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: fl
 
 def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
     """Crawl, and print what came of it."""
+    from redis import Redis  # noqa: PLC0415 -- of who starts the workers
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
     chance = random.Random(1)
     kinds = {"none": [], "all": ["kill", "stop", "kill", "restart", "kill"]}
     kinds["brief"] = ["kill", "stop"]
+    kinds["one"] = []
     plan = kinds.get(what, [what] * (1 if what in {"stop", "restart"} else times))
     with tempfile.TemporaryDirectory(prefix="redis-workers-") as name:
         folder = Path(name)
@@ -273,6 +278,8 @@ def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int
                 "MANDELBOT_JOB_LEASE": lease,
                 "MANDELBOT_STORE": redis.url,
             }
+            if what == "one":
+                settings["PARSE_SECONDS"] = 0.5
             crowd = Workers(folder, f"http://127.0.0.1:{port}/", settings)
             began = time.monotonic()
             for _ in range(workers):
@@ -284,6 +291,9 @@ def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int
                 disturb(kind, crowd, redis, chance, lease)
             said = crowd.wait()
             seconds = time.monotonic() - began
+            with Redis(port=redis.port) as asked:
+                trips = asked.info("stats")["total_reads_processed"]
+            print(f"round trips to Redis a page: {trips / len(urls):.2f}")
             return report(what, crowd, urls, said, len(plan), seconds)
 
 

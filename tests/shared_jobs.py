@@ -21,7 +21,11 @@ class Worker(SharedJob):
     """A worker, and what its last exchange was answered."""
 
     def __init__(self, url, name="job", *, lease=LEASE, version="a", project="", limit=3) -> None:
+        from redis import Redis
+
         self.server = JobServer(url, name, lease, (version, limit), project)
+        self.redis = Redis.from_url(url)
+        """What the test asks of the server, and does to it, beside the worker."""
         self.time = 1_000.0
         self.answer: Reply | None = None
         self.lost = None
@@ -45,6 +49,7 @@ class Worker(SharedJob):
     def close(self) -> None:
         """Let go of the connection, as a process does that dies."""
         self.server.close()
+        self.redis.close()
 
     def leave(self) -> None:
         """Be a worker no longer."""
@@ -73,11 +78,10 @@ class OneWorker(Worker):
         """Return how many requests of each line wait, here and there."""
         self.commit()
         lengths = super().lengths()
-        redis = self.server._redis
-        for site in redis.zrange(f"{self.server.key}:due", 0, -1) + [
+        for site in self.redis.zrange(f"{self.server.key}:due", 0, -1) + [
             site.encode("utf-8", "surrogatepass") for site in self.sites
         ]:
-            for member in redis.zrange(self.server._of_site("q", site), 0, -1):
+            for member in self.redis.zrange(f"{self.server.key}:q:".encode() + site, 0, -1):
                 length, _, rest = member[17:].partition(b" ")[2].partition(b":")
                 line = (site + rest[: int(length)]).decode("utf-8", "surrogatepass")
                 lengths[line] = lengths.get(line, 0) + 1

@@ -32,13 +32,10 @@ class Exchange(NamedTuple):
     words: tuple[Word, ...]
 
     def arguments(self, lease: int, reader: tuple[str, int], *, was_away: bool) -> list[Any]:
-        """Return them as the script takes them.
+        """Return them as the script takes them; the lease in milliseconds.
 
-        Args:
-            lease: milliseconds.
-            reader: the version of the worker's spider, and after how many deaths it has a request
-                set aside.
-            was_away: whether the exchange before did not reach the server.
+        `reader`: the version of the worker's spider, and after how many deaths it has a request set
+        aside. `was_away`: the exchange before did not reach the server.
         """
         who = (self.worker, self.token, self.number, self.last)
         head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)

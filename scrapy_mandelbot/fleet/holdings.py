@@ -62,8 +62,7 @@ class Lost(NamedTuple):
 class SaidAlone:
     """The last exchanges, as far as no request gave what was said in them.
 
-    Args:
-        forgotten: the number of an exchange of which something was, and is known no more.
+    `forgotten`: the number of an exchange of which something was, and is known no more.
     """
 
     def __init__(self, forgotten: int) -> None:

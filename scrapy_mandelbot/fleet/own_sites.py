@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.site_states import NOTHING_LEFT, is_calm, left_of, read_left
@@ -11,13 +11,13 @@ from scrapy_mandelbot.job.site_states import NOTHING_LEFT, is_calm, left_of, rea
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.fleet.server import LeftSite
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
+    from scrapy_mandelbot.queue.site_queue import SiteQueue
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 HELD_WHILE_PAUSED = 10.0
@@ -26,29 +26,8 @@ _MOST_GIVEN = 4  # sites at a time, to workers that have room for more
 _LOOKED_AT = 100  # sites, for those
 
 
-class SiteHolder(Protocol):
-    """What is told of sites that come and go."""
-
-    def rouse(self, name: str) -> None:
-        """Have a line take part to which requests have come by themselves."""
-
-    def delayed_of(self, site: CrawledSite) -> int:
-        """Return how many requests of a site wait for a time of their own."""
-
-    def leave(self, site: CrawledSite) -> tuple[list[str], list[Request]]:
-        """Forget what waits of a site; return its lines, and the requests that were delayed."""
-
-
 class OwnSites:
-    """Takes sites and gives them back.
-
-    Args:
-        crawler: the worker.
-        crawl: what is known of it.
-        job: what it holds, and has to say.
-        storage: its requests.
-        queue: where they wait.
-    """
+    """Takes sites and gives them back."""
 
     def __init__(
         self,
@@ -56,7 +35,7 @@ class OwnSites:
         crawl: Crawl,
         job: SharedJob,
         storage: SharedStorage,
-        queue: SiteHolder,
+        queue: SiteQueue,
     ) -> None:
         self._crawler = crawler
         self._crawl = crawl

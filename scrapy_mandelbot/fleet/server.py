@@ -33,11 +33,8 @@ LONGEST_SILENCE = 600.0
 class Link:
     """One call after the other, each answered in the crawl's own thread.
 
-    Args:
-        renew: a call that renews the lease, called in the thread.
-        every: seconds of silence after which it is.
-        in_loop: has something called in the crawl's own thread.
-        now: returns seconds, by a clock that only goes forward.
+    After `every` seconds of silence the lease is renewed, by a call in the thread. `in_loop` has
+    something called in the crawl's own thread.
     """
 
     def __init__(
@@ -55,8 +52,8 @@ class Link:
         self.renewed_at = now()
         """When the last call began that succeeded."""
         self._asked_at = now()
-        self._thread = threading.Thread(target=self._run, name="mandelbot-job", daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._run, name="mandelbot-job", daemon=True)
+        self.thread.start()
 
     def call(self, call: Callable[[], Any], answered: Answered) -> None:
         """Call something in the thread; its result or CannotKeepError is the answer."""
@@ -123,6 +120,11 @@ class Link:
 
 VERSION = 1
 """Of the form in which a job is kept."""
+_KEYS = (
+    *("asked", "deaths", "due", "ended", "exchanges", "hungry", "idle", "last", "meta", "none"),
+    *("owner", "refused", "rest", "states", "was", "why", "workers"),
+)
+"""Those that scripts come by whatever is said; those of a site or worker are found out in them."""
 
 LeftSite = tuple[str, bytes, str]
 """A site, how it is to be asked, and milliseconds for which it is left alone, or ``inf``."""
@@ -145,7 +147,7 @@ class Joined(NamedTuple):
 
 
 class JobServer:
-    """A job on a Redis.
+    """A job on a Redis. What asks the server raises CannotKeepError where it cannot be reached.
 
     Args:
         url: of the server, as MANDELBOT_JOB has it.
@@ -175,6 +177,7 @@ class JobServer:
         self.url = shown_address(url)
         self._redis: Redis = connect(url)
         self.key = f"mandelbot:{{{job}}}"
+        self._keys = [self.key, *(f"{self.key}:{one}" for one in _KEYS)]
         self._lease = int(lease * 1000)
         self._reader = reader
         self._project = project
@@ -225,11 +228,7 @@ class JobServer:
         return read_answer(said)
 
     def sends(self, worker: int, numbers: Iterable[int]) -> None:
-        """Tell which requests a worker has sent: should it die, it may be of one of them.
-
-        Raises:
-            CannotKeepError: the server cannot be reached; so it is with all that follow.
-        """
+        """Tell which requests a worker has sent: should it die, it may be of one of them."""
         with self._asking() as redis:
             redis.sadd(f"{self.key}:out:{worker}", *numbers)
 
@@ -240,9 +239,6 @@ class JobServer:
             worker: its number.
             token: that it was given with that.
             left: what is to be known of sites that it held, if nobody else has them by now.
-
-        Raises:
-            CannotKeepError: the server cannot be reached; it is so when the lease has ended.
         """
         sites = [one for name, *rest in left for one in (key(name), *rest)]
         self._call(self._leave, [worker, token, *sites])
@@ -296,11 +292,6 @@ class JobServer:
                 reasons[why.decode()] = reasons.get(why.decode(), 0) + count
         return found
 
-    def marked(self) -> int:
-        """Return with how many requests workers have died that are neither settled nor aside."""
-        with self._asking() as redis:
-            return int(redis.hlen(f"{self.key}:deaths"))
-
     def requests(self) -> Iterator[Claimed]:
         """Yield all requests: what waits, what is claimed and what is set aside, as they come."""
         with self._asking() as redis:
@@ -335,7 +326,7 @@ class JobServer:
     def _call(self, script: Any, arguments: list[Any]) -> list[Any]:
         try:
             with self._asking():
-                told: list[Any] = script(keys=[self.key], args=arguments)
+                told: list[Any] = script(keys=self._keys, args=arguments)
         except CannotKeepError:
             self._redis.connection_pool.disconnect()  # the name may be another machine's by now
             raise

@@ -51,11 +51,6 @@ class SharedJob:
     What is done is said in the next exchange, in the order in which it was done: so what a callback
     gave is kept before its own request is done with. An exchange that was not answered is the next
     one again, whatever was done meanwhile.
-
-    Args:
-        joined: as which worker.
-        site_of: returns the site of a line.
-        now: returns seconds, by a clock that only goes forward.
     """
 
     def __init__(
@@ -202,10 +197,7 @@ class SharedJob:
     def rest(self, name: str, state: bytes, milliseconds: str) -> None:
         """Say what the next owner of a site has to know, and for how long it is left alone.
 
-        Args:
-            name: of the site.
-            state: how it is to be asked; empty: nothing is to be known.
-            milliseconds: from now on; ``inf``: until a next run.
+        No state: nothing is to be known. ``inf`` milliseconds: until a next run.
         """
         site = self.sites[name]
         if site.said != (state, milliseconds) or milliseconds not in {"0", "inf"}:  # from now on
@@ -236,10 +228,7 @@ class SharedJob:
     def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
         """Return what is to be said next; the same again, until it is answered.
 
-        Args:
-            take: how many sites more to ask for.
-            idle: as :class:`~scrapy_mandelbot.fleet.changes.Exchange` has it.
-            out: numbers of the requests that are sent.
+        `take`: how many sites more to ask for. `out`: numbers of the requests that are sent.
         """
         if self._sent is None:
             words, self._words = self._words[:MOST_WORDS], self._words[MOST_WORDS:]
@@ -323,10 +312,8 @@ class SharedJob:
         """Drop all that was held and said under a lease that is lost.
 
         What gave it comes back, to whoever has it now. What no request gave is kept, as what
-        ``start()`` gives, and is said by the next lease, where Redis has not kept it.
-
-        Args:
-            last: the number of the last exchange that Redis has kept.
+        ``start()`` gives, and is said by the next lease, where Redis has not kept it. `last` is the
+        number of the last exchange that it has kept.
         """
         is_kept = self._sent is not None and self._sent.number <= last
         words = [*(() if is_kept else self._sent_words), *self._words]

@@ -14,22 +14,14 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.fleet.shared_job import SharedJob
-    from scrapy_mandelbot.job.job_storage import StorageWarnings, Unacked
+    from scrapy_mandelbot.job.job import RunningJob
+    from scrapy_mandelbot.job.job_storage import Unacked
     from scrapy_mandelbot.job.job_store import KeptRequest
     from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 
 
 class SharedStorage(JobStorage):
-    """Requests by line, of the sites that are this worker's. What is new goes to Redis first.
-
-    Args:
-        job: what the worker holds.
-        form: writes requests down.
-        order: their order within a line.
-        fingerprint: returns what tells a request from others, as octets.
-        complaints: told what cannot be kept.
-        site_of: returns the site of a line.
-    """
+    """Requests by line, of the sites that are this worker's. What is new goes to Redis first."""
 
     def __init__(  # noqa: PLR0913, PLR0917 -- those of JobStorage, and one more
         self,
@@ -37,7 +29,7 @@ class SharedStorage(JobStorage):
         form: RequestForm,
         order: LineOrder,
         fingerprint: Callable[[Request], bytes],
-        complaints: StorageWarnings,
+        complaints: RunningJob,
         site_of: Callable[[str], str],
     ) -> None:
         super().__init__(job, form, order, fingerprint, complaints)
@@ -217,11 +209,7 @@ class SharedStorage(JobStorage):
 
 
 class _BySite:
-    """Requests with their lines, counted by site.
-
-    Args:
-        site_of: returns the site of a line.
-    """
+    """Requests with their lines, counted by site."""
 
     def __init__(self, site_of: Callable[[str], str]) -> None:
         self._site_of = site_of

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.fleet.changes import Exchange, Reply
-    from scrapy_mandelbot.fleet.own_sites import SiteHolder
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_storage import Unacked
+    from scrapy_mandelbot.queue.site_queue import SiteQueue
     from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 
@@ -70,7 +70,7 @@ class JobWorker(RunningJob):
         name = config.job_name or str(spider.name)
         project = "" if config.job_name else project_of(spider)
         reader = version_of(spider), config.job_deliveries
-        self._server = JobServer(config.job, name, self._lease, reader, project)
+        self.server = JobServer(config.job, name, self._lease, reader, project)
         self._feeds: Feeds | None = None
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._timer = Soonest(self.clock, self._ask)
@@ -86,11 +86,11 @@ class JobWorker(RunningJob):
         self._asks_not_before = 0.0
         self._next_due: float | None = None
         self._is_serving = False
-        self._link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
+        self.link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
         try:
-            joined = self._link.call_and_wait(self._server.join, _WAIT_AT_END)
+            joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
         except BaseException:
-            self._link.close()
+            self.link.close()
             raise
         self.job = SharedJob(joined, site_of_line, self.clock.now)
         self._tell_joined(joined)
@@ -128,7 +128,7 @@ class JobWorker(RunningJob):
         connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         return self.storage
 
-    def serve(self, queue: SiteHolder) -> None:
+    def serve(self, queue: SiteQueue) -> None:
         """Have requests come to a queue, from now on."""
         self._own = OwnSites(self._crawler, self._crawl, self.job, self.storage, queue)
         self._is_serving = True
@@ -150,7 +150,7 @@ class JobWorker(RunningJob):
             return
         worker, numbers = self.job.worker, self.storage.in_flight()
         try:
-            self._link.call_and_wait(lambda: self._server.sends(worker, numbers), _WAIT_BEFORE)
+            self.link.call_and_wait(lambda: self.server.sends(worker, numbers), _WAIT_BEFORE)
         except CannotKeepError:
             self._asks_not_before = self.clock.now() + _NOT_FOR
         else:
@@ -161,7 +161,7 @@ class JobWorker(RunningJob):
     @property
     def may_send(self) -> bool:
         """Whether the sites that it has are certain to be its own still."""
-        return self.clock.now() < self._link.renewed_at + _SAFE * self._lease
+        return self.clock.now() < self.link.renewed_at + _SAFE * self._lease
 
     @property
     def has_something_to_say(self) -> bool:
@@ -227,7 +227,7 @@ class JobWorker(RunningJob):
             return
         self._is_asking = True
         self._changes = 0
-        self._link.call(lambda: self._server.exchange(exchange), self._answered)
+        self.link.call(lambda: self.server.exchange(exchange), self._answered)
 
     def _next_exchange(self) -> Exchange:
         self._own.look()
@@ -305,7 +305,7 @@ class JobWorker(RunningJob):
         self._error = error
         self._look_how_much_waits()
         # A server that is full takes no more than this.
-        self._link.call(self._renew, lambda _: None)
+        self.link.call(self._renew, lambda _: None)
         self._set_timer(_TRY_AGAIN)
 
     def _look_how_much_waits(self) -> None:
@@ -317,11 +317,7 @@ class JobWorker(RunningJob):
             engine.close_spider(self._crawler, "job_not_saved")
 
     def _join_again(self, last: int) -> None:
-        """Begin anew: others have what was held, or Redis knows less than this worker.
-
-        Args:
-            last: the number of the last exchange that Redis has kept.
-        """
+        """Begin anew: others have what was held, or Redis knows less than this worker."""
         job = self.job
         is_older = last < job.last
         self._tell(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
@@ -334,10 +330,10 @@ class JobWorker(RunningJob):
         worker, token = job.worker, job.token
 
         def leave_and_join() -> Joined:
-            self._server.leave(worker, token, [*lost.left, *held])
-            return self._server.join()
+            self.server.leave(worker, token, [*lost.left, *held])
+            return self.server.join()
 
-        self._link.call(leave_and_join, self._joined_again)
+        self.link.call(leave_and_join, self._joined_again)
 
     def _forgotten(self) -> None:
         self._tell(events.JOB_FORGOTTEN)
@@ -386,7 +382,7 @@ class JobWorker(RunningJob):
             exchange = self.job.next_exchange(0, "")
             left = max(0.1, ends_at - self.clock.now())
             try:
-                answer = self._link.call_and_wait(lambda: self._server.exchange(exchange), left)  # noqa: B023 -- it is waited for
+                answer = self.link.call_and_wait(lambda: self.server.exchange(exchange), left)  # noqa: B023 -- it is waited for
             except CannotKeepError as error:
                 return error
             if answer.is_lost:
@@ -397,10 +393,10 @@ class JobWorker(RunningJob):
     def _leave(self) -> None:
         worker, token = self.job.worker, self.job.token
         try:
-            self._link.call_and_wait(lambda: self._server.leave(worker, token), _WAIT_AT_END)
+            self.link.call_and_wait(lambda: self.server.leave(worker, token), _WAIT_AT_END)
         except CannotKeepError as error:
             logger.debug("What this worker had is others' when its lease has ended: %s", error)
-        self._link.close(self._server.close)
+        self.link.close(self.server.close)
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:
         """Leave a request that cannot be made again to a worker that can."""
@@ -414,7 +410,7 @@ class JobWorker(RunningJob):
         self._set_timer(0.0)
 
     def _renew(self) -> object:
-        return self._server.exchange(self.job.only_renewing())
+        return self.server.exchange(self.job.only_renewing())
 
     def _spider_opened(self) -> None:
         # They are not cut where a run died: other workers may have written to them.
@@ -438,7 +434,7 @@ class JobWorker(RunningJob):
             worker=joined.worker,
             unassigned=joined.waiting,
             others=joined.others,
-            where=f"{self._server.key} on {self._server.url}",
+            where=f"{self.server.key} on {self.server.url}",
         )
 
     def _set_timer(self, seconds: float) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import pickle
-from typing import TYPE_CHECKING, Any, Protocol
+import sys
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.clock import Soonest
 from scrapy_mandelbot.job.job_file import CorruptError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from scrapy_mandelbot.clock import Clock
+    from scrapy_mandelbot.job.job import Job
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 logger = logging.getLogger(__name__)
@@ -88,26 +90,6 @@ _GROUP = 0.1  # seconds, where each commit waits for the disk
 _TRY_AGAIN = 10.0  # seconds
 
 
-class Committed(Protocol):
-    """What is asked and told of commits."""
-
-    def prepare(self) -> None:
-        """Have in the store what else a commit is to keep.
-
-        Raises:
-            OSError: that cannot be had, and nothing is to be committed.
-        """
-
-    def not_saved(self, error: Exception) -> None:
-        """Tell that a commit has failed, after one that did not."""
-
-    def saved_again(self) -> None:
-        """Tell that one has succeeded, after one that failed."""
-
-    def gave_up(self, error: Exception) -> None:
-        """Tell, once, that too much is held in memory, or that the file is broken."""
-
-
 class Commits:
     """Commits a job: at the end of the turn of the loop in which something was settled.
 
@@ -117,11 +99,11 @@ class Commits:
     Args:
         store: what is committed.
         clock: of the crawl.
-        job: asked and told of commits.
+        job: asked to prepare a commit, and told of those that fail.
         is_synced: whether a commit waits for the disk: then many pages share one.
     """
 
-    def __init__(self, store: SqliteJob, clock: Clock, job: Committed, *, is_synced: bool) -> None:
+    def __init__(self, store: SqliteJob, clock: Clock, job: Job, *, is_synced: bool) -> None:
         self._store = store
         self._clock = clock
         self._job = job
@@ -200,7 +182,8 @@ CLAIMED = "claimed"
 DEATHS = "deaths"
 """In the job's state: by number, in how many deaths a request was in flight."""
 ASIDE = "aside"
-"""In the job's state: by number, why a request is set aside."""
+"""In the job's state: why requests are set aside, and their numbers."""
+_MORE = 1.1  # times as many are set aside, when that is written again
 FEW = 8
 """As many go out at a time that were in flight at a death."""
 
@@ -221,7 +204,7 @@ class Deliveries:
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
         self._store = store
         self._limit = limit
-        deaths = read_numbers(store.get_state(DEATHS))
+        deaths = _read_deaths(store.get_state(DEATHS))
         if has_died:
             for number in json.loads(store.get_state(CLAIMED) or b"[]"):
                 deaths[number] = deaths.get(number, 0) + 1
@@ -247,7 +230,7 @@ class Deliveries:
         self.in_flight: set[int] = set()
         """Those that the last commit has as in flight."""
         store.put_state(DEATHS, _written(self._deaths))
-        store.put_state(ASIDE, _written(self.aside))
+        self.write_aside()
 
     def __len__(self) -> int:
         return len(self.waiting)
@@ -262,23 +245,46 @@ class Deliveries:
 
     def set_aside(self, number: int, why: str) -> None:
         """Have a request that was claimed be set aside, as long as this run goes on."""
-        self.aside[number] = why
-        self._store.put_state(ASIDE, _written(self.aside))
+        self.aside[number] = sys.intern(why)
 
     def keep(self, in_flight: set[int]) -> None:
         """Have the next commit hold the numbers of what is in flight."""
         self.in_flight = in_flight
         self._store.put_state(CLAIMED, json.dumps(list(in_flight)).encode())
+        if len(self.aside) > _MORE * self._aside_written:  # there may be a million
+            self.write_aside()
+
+    def write_aside(self) -> None:
+        """Have the next commit hold the numbers of what is set aside."""
+        self._aside_written = len(self.aside)
+        self._store.put_state(ASIDE, _by_reason(self.aside))
 
 
-def read_numbers(kept: bytes | None) -> dict[int, Any]:
-    """Return what is kept of requests by number."""
-    return {int(number): value for number, value in json.loads(kept or b"{}").items()}
+def read_aside(kept: bytes | None) -> dict[int, str]:
+    """Return why requests are set aside, by number."""
+    aside: dict[int, str] = {}
+    for name, value in json.loads(kept or b"{}").items():
+        if isinstance(value, str):  # a former version had them by number
+            aside[int(name)] = value
+        else:
+            aside.update(dict.fromkeys(value, name))
+    return aside
+
+
+def _by_reason(aside: Mapping[int, str]) -> bytes | None:
+    reasons: dict[str, list[int]] = {}
+    for number, why in aside.items():
+        reasons.setdefault(why, []).append(number)
+    return _written(reasons)
+
+
+def _read_deaths(kept: bytes | None) -> dict[int, int]:
+    return {int(number): times for number, times in json.loads(kept or b"{}").items()}
 
 
 def bring_back(store: SqliteJob, is_wanted: Callable[[str], bool]) -> list[str]:
     """Have the next run hand out requests that are set aside, of some lines; return their lines."""
-    deaths, aside = (read_numbers(store.get_state(one)) for one in (DEATHS, ASIDE))
+    deaths, aside = _read_deaths(store.get_state(DEATHS)), read_aside(store.get_state(ASIDE))
     lines = []
     for number in list(aside):
         line = store.line_of(number)
@@ -287,9 +293,9 @@ def bring_back(store: SqliteJob, is_wanted: Callable[[str], bool]) -> list[str]:
             del aside[number]
             lines += [] if line is None else [line]
     store.put_state(DEATHS, _written(deaths))
-    store.put_state(ASIDE, _written(aside))
+    store.put_state(ASIDE, _by_reason(aside))
     return lines
 
 
-def _written(values: Mapping[int, object]) -> bytes | None:
+def _written(values: Mapping[Any, object]) -> bytes | None:
     return json.dumps(values).encode() if values else None

@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import re
-import shutil
 from hashlib import blake2b
 from operator import mod
 from pathlib import Path
@@ -34,6 +33,9 @@ from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage, StdoutFe
 from scrapy.extensions.postprocessing import PostProcessingManager
 from twisted.internet.defer import Deferred
 
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.robots.shown import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -46,6 +48,7 @@ _WHOLE = JsonItemExporter, XmlItemExporter
 """Those that write something at the end."""
 _END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")
 """What they write there."""
+_PIECE, _PIECES = 65_536, 4  # bytes of a spool that are copied at once, and how often in a turn
 _KNOWN = (
     *_WHOLE,
     CsvItemExporter,
@@ -75,6 +78,7 @@ class Feeds:
         goes_on: bool = False,
     ) -> None:
         self._crawler = crawler
+        self.clock = Crawl.of(crawler).clock
         self._is_synced = is_synced
         self._folder = folder
         self._goes_on = goes_on
@@ -90,8 +94,7 @@ class Feeds:
     def begin(self, kept: bytes | None = None) -> None:
         """Have each file be gone on with, and note how long it is before anything is written.
 
-        Args:
-            kept: how many items each file has, as :meth:`counts` has told it.
+        `kept`: how many items each file has, as :meth:`counts` has told it.
         """
         extensions = self._crawler.extensions.middlewares
         self._exporter = next((one for one in extensions if isinstance(one, FeedExporter)), None)
@@ -217,13 +220,7 @@ def _in_batches(slot: FeedSlot) -> bool:
 
 
 class Spool:
-    """Stands for the storage of a feed: its items are in JOBDIR until all of them are stored.
-
-    Args:
-        slot: of the feed; its storage is the one behind.
-        path: of the file in JOBDIR.
-        feeds: told of the end of the job.
-    """
+    """Stands for the storage of a feed: its items are in JOBDIR until all of them are stored."""
 
     def __init__(self, slot: FeedSlot, path: Path, feeds: Feeds) -> None:
         self.path = path
@@ -236,8 +233,8 @@ class Spool:
         """Return the file in which its items are."""
         return self.path.open("ab")
 
-    def store(self, file: IO[bytes] | None) -> Deferred[None] | None:
-        """Have all of them in the feed, as if one run had given them."""
+    def store(self, file: IO[bytes] | None) -> Deferred[None]:
+        """Have all of them in the feed, as if one run had given them; the loop has turns within."""
         if file is not None:
             file.close()
         storage = self._storage
@@ -246,15 +243,28 @@ class Spool:
         target = storage.open(self._feed.spider)
         plugins = self._options.get("postprocessing")
         into = PostProcessingManager(plugins, target, self._options) if plugins else target
-        with self.path.open("rb") as spool:
-            shutil.copyfileobj(spool, into)
+        copied: Deferred[None] = Deferred()
+        self._copy(self.path.open("rb"), into, copied)
         if plugins:
-            into.close()
-        stored: Deferred[None] | None = storage.store(target)
-        if isinstance(stored, Deferred):
-            return stored.addCallback(self._is_stored)
-        self._is_stored(None)
-        return stored
+            copied.addCallback(lambda _: into.close())
+        return copied.addCallback(lambda _: storage.store(target)).addCallback(self._is_stored)
+
+    def _copy(self, spool: IO[bytes], into: Any, copied: Deferred[None]) -> None:
+        try:
+            for _ in range(_PIECES):
+                piece = spool.read(_PIECE)
+                into.write(piece)
+                if len(piece) < _PIECE:
+                    spool.close()
+                    break
+        except Exception:  # noqa: BLE001 -- who has the feed stored hears of it
+            spool.close()
+            copied.errback()
+            return
+        if spool.closed:
+            copied.callback(None)
+        else:
+            self._feeds.clock.call_later(0, self._copy, spool, into, copied)
 
     def _is_stored(self, _: object) -> None:
         if self._options.get("batch_item_count"):
@@ -315,9 +325,7 @@ def _why_not(slot: FeedSlot) -> str | None:
 def _going_on(form: Any, *, is_known: bool) -> Any:
     """Return a class of exporters that write no head where the file has one.
 
-    Args:
-        form: the class of the feed.
-        is_known: whether the file was written by the job, and its end is cut.
+    `is_known`: the file was written by the job, and its end is cut.
     """
 
     class GoingOn(form):  # type: ignore[misc]
@@ -374,9 +382,9 @@ def _cut(file: Path, offset: int, kept: Path, *, has_died: bool) -> None:
             rest_of_it.write(rest)
         feed.truncate(offset)
     logger.info(
-        "Cut %d bytes from %s, which the last run wrote after its last commit: its pages are"
+        "Cut %s from %s, which the last run wrote after its last commit: its pages are"
         " asked for again. They are in %s.",
-        len(rest),
+        counted(len(rest), "byte"),
         file,
         kept,
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from scrapy.exceptions import CloseSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
@@ -22,8 +22,10 @@ from scrapy_mandelbot.job.job_storage import JobStorage, Unacked
 from scrapy_mandelbot.job.job_store import START, CannotKeepError
 from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.site_states import KeptSites
-from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.job.takeover import take_over
+from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
+from scrapy_mandelbot.job.takeover import FILE, open_job, set_aside, take_over
+from scrapy_mandelbot.robots.shown import counted
+from scrapy_mandelbot.store.sqlite_file import network_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NAMED = 10  # requests that cannot be written down
+_SET_ASIDE = "job_set_aside"
+"""The reason with which a run ends that has done all but what is set aside."""
 
 
 class RunningJob:
@@ -110,7 +114,7 @@ class RunningJob:
         """Tell how many requests could not be kept, and how many not be read."""
         left = self.storage.left_in_memory()
         if left:
-            self._tell(events.JOB_LEFT_IN_MEMORY, count=left)
+            self._tell(events.JOB_LEFT_IN_MEMORY, waiting=left)
         if self._unread > 1:
             logger.warning("%d requests of the job could not be made again", self._unread)
 
@@ -122,9 +126,7 @@ class RunningJob:
             engine.close_spider(self._crawler, "job_unreadable")
 
 
-FILE, LOCK = "job.sqlite", "job.lock"
-CLEAN = "clean"
-"""In the job's state: that a run was closed."""
+LOCK = "job.lock"
 _OFFSETS, _COUNTS = "feeds", "feeds.items"  # how long each file of items was, and what it had
 _FINISHED = "finished"  # that the last run has finished
 _ATTRIBUTE = "_scrapy_mandelbot_job"
@@ -148,10 +150,17 @@ class Job(RunningJob):
         self._is_synced = self._crawl.config.job_sync == "full"
         self._lock = JobLock(folder / LOCK)
         self.store = _open(folder, self._lock, is_synced=self._is_synced)
+        if (disk := network_disk(folder)) is not None:
+            logger.warning(
+                "JOBDIR is on a disk of the network (%s): SQLite's locks may not hold there, and a"
+                " job may be lost. Use a disk of this machine, or MANDELBOT_JOB = 'redis://…'",
+                disk,
+            )
         self._was_closed = bool(self.store.get_state(CLEAN))
         limit = self._crawl.config.job_deliveries
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
-        goes_on = bool(self.store.get_state(_OFFSETS)) and not self.store.get_state(_FINISHED)
+        has_run = self.store.has_run or bool(self.store.get_state(_OFFSETS))
+        goes_on = has_run and not self.store.get_state(_FINISHED)
         self._feeds = Feeds(crawler, is_synced=self._is_synced, folder=folder, goes_on=goes_on)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
         self._before_commits: list[Callable[[], None]] = []
@@ -195,10 +204,12 @@ class Job(RunningJob):
             ) from error
         self.store.put_state(CLEAN, None)
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
+        self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         waiting = len(self.storage) + len(self.deliveries)
         if waiting:
             how = "was closed" if self._was_closed else "died"
-            lines = len({*self.storage, *self.deliveries.lines.values()})
+            named = len({*self.storage, *self.deliveries.lines.values()})
+            lines = counted(named, "site or section", "sites or sections")
             self._tell(events.JOB_RESUMED, waiting=waiting, lines=lines, how=how)
         for number, why in self.deliveries.aside.items():
             otherwise = f"<request {number} of {self.deliveries.lines[number]}>"
@@ -264,18 +275,20 @@ class Job(RunningJob):
         """Commit what is left, and let go of the file."""
         self.commits.close()
         self.tell_what_is_left()
-        self._feeds.has_finished = reason == "finished" and not self.store.lengths()
-        if self._feeds.has_finished:
+        is_done = reason in {"finished", _SET_ASIDE} and not self.store.lengths()
+        if is_done:  # start() is asked again by the next run
             self.store.forget_children(START)
+        self._feeds.has_finished = is_done and reason != _SET_ASIDE
         self.store.put_state(_FINISHED, b"1" if self._feeds.has_finished else None)
         self.store.put_state(CLEAN, b"1")
+        self.deliveries.write_aside()
         self._state.save(is_last=True)
         error = self.commits.now()
         if error is not None and not isinstance(error, CorruptError):
             self._tell(events.JOB_LOST, error=error)
         self.store.close()
         if isinstance(error or self._broken, CorruptError):
-            _set_aside(self.folder)
+            set_aside(self.folder)
         self._lock.release()
 
     def let_go(self) -> None:
@@ -341,6 +354,11 @@ class Job(RunningJob):
         if self.deliveries.waiting and not self.storage.unacked:
             engine.wake(self._crawler)
 
+    def _spider_idle(self) -> None:
+        """Have the run not end as finished where requests are set aside."""
+        if self.deliveries.aside and not self.store.lengths():
+            raise CloseSpider(_SET_ASIDE)
+
     def _spider_opened(self) -> None:
         if not self._was_closed:
             try:
@@ -359,36 +377,11 @@ def _open(folder: Path, lock: JobLock, *, is_synced: bool) -> SqliteJob:
         raise JobError(f"{error}: two runs cannot share a JOBDIR") from None
     except OSError as error:
         raise JobError(f"JOBDIR cannot be written: {error}") from error
-    path = folder / FILE
     try:
-        _warn_of_set_aside(path)
-        return SqliteJob(path, is_synced=is_synced)
+        return open_job(folder, is_synced=is_synced)
     except CorruptError as error:
-        aside = _set_aside(folder)
         lock.release()
-        raise JobError(
-            f"{path} is broken ({error}) and is set aside as {aside}. A run that is started now"
-            " begins from nothing."
-        ) from error
-    except CannotKeepError as error:
+        raise JobError(f"{error}. A run that is started now begins from nothing.") from error
+    except (CannotKeepError, OSError) as error:
         lock.release()
-        raise JobError(f"{path} cannot be opened: {error}") from error
-
-
-def _set_aside(folder: Path) -> Path:
-    """Put a broken file where no run takes it for its own; return where."""
-    aside = folder / f"{FILE}.corrupt-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
-    for suffix in ("", "-wal", "-shm"):
-        part = folder / f"{FILE}{suffix}"
-        if part.exists():
-            part.rename(f"{aside}{suffix}")
-    logger.error("%s is broken, and is set aside as %s", folder / FILE, aside)
-    return aside
-
-
-def _warn_of_set_aside(path: Path) -> None:
-    aside = sorted(path.parent.glob(f"{FILE}.corrupt-*"))
-    if aside and not path.exists():
-        logger.warning(
-            "The job begins from nothing, as its file was broken: %s", ", ".join(map(str, aside))
-        )
+        raise JobError(f"{folder / FILE} cannot be opened: {error}") from error

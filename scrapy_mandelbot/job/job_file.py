@@ -9,7 +9,8 @@ import sqlite3
 import sys
 import time
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeGuard
+from zlib import crc32
 
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
@@ -126,10 +127,11 @@ UPGRADES = (
     CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
     """,
     "ALTER TABLE requests ADD COLUMN checksum INTEGER",
+    "ALTER TABLE state ADD COLUMN checksum INTEGER",
 )
 """What takes a file from each version of its format to the next. The first is version 0: empty."""
 
-_PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
+PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
 _BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
 
 
@@ -155,7 +157,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
             lambda database: _version(database, path),
             busy=_BUSY,
             is_synced=is_synced,
-            page_size=_PAGE,
+            page_size=PAGE,
         )
 
 
@@ -182,11 +184,28 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     return database
 
 
-def read_states(database: sqlite3.Connection, prefix: str) -> dict[str, bytes]:
-    """Return what is kept under names that begin so, by name."""
-    query = "SELECT name, value FROM state WHERE name BETWEEN ? AND ?"
-    rows = database.execute(query, (prefix, prefix + _LAST_CHARACTER))
-    return {name: bytes(value) for name, value in rows}
+def read_states(
+    database: sqlite3.Connection, prefix: str, last: str = _LAST_CHARACTER
+) -> dict[str, bytes]:
+    """Return what is kept under names that begin so, by name; nothing that was damaged."""
+    query = "SELECT name, value, checksum FROM state WHERE name BETWEEN ? AND ?"
+    rows = database.execute(query, (prefix, prefix + last))
+    return {name: value for name, value, crc in rows if is_as_written(value, crc, name_seed(name))}
+
+
+def read_state(database: sqlite3.Connection, name: str) -> bytes | None:
+    """Return what is kept under a name; None: nothing, or it was damaged."""
+    return read_states(database, name, "").get(name)
+
+
+def name_seed(name: str) -> int:
+    """Return what the checksum of a value begins with; that of a body begins with its number."""
+    return crc32(name.encode("utf-8", "backslashreplace"))
+
+
+def is_as_written(body: object, checksum: object, seed: int) -> TypeGuard[bytes]:
+    """Return whether a body or value is as it was written; one of an older format always is."""
+    return isinstance(body, bytes) and checksum in {None, crc32(body, seed)}
 
 
 def _version(database: sqlite3.Connection, path: Path) -> int:

@@ -6,7 +6,7 @@ What it holds of a request that waits is its number in a line.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.job.job_store import START, CannotKeepError, ChildrenLeft
 from scrapy_mandelbot.job.requests import CannotWriteError, fingerprint_number
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
+    from scrapy_mandelbot.job.job import RunningJob
     from scrapy_mandelbot.job.job_store import JobStore, KeptRequest, Place
     from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 
@@ -68,12 +69,7 @@ class Unacked:
         return self.number == START
 
     def gave_before(self, fingerprint: int, find: Callable[[int], ChildrenLeft]) -> bool:
-        """Return whether a former run was given the request, and count it off.
-
-        Args:
-            fingerprint: of the request.
-            find: returns what is left of a row's children.
-        """
+        """Return whether a former run was given the request, and count it off."""
         if self._left is None:
             self._left = ChildrenLeft() if self.number is None else find(self.number)
         return self._left.take(fingerprint)
@@ -83,29 +79,8 @@ class Unacked:
         self._left = ChildrenLeft()
 
 
-class StorageWarnings(Protocol):
-    """What is told of requests that cannot be kept as they should."""
-
-    def unwritable(self, request: Request, error: Exception) -> None:
-        """Tell of a request that is in memory only."""
-
-    def unreadable(self, line: str, number: int, error: Exception) -> None:
-        """Tell of a request that was kept, and cannot be made again."""
-
-    def failed(self, error: CannotKeepError) -> None:
-        """Tell that the job cannot be read."""
-
-
 class JobStorage(RequestStorage):
-    """Requests of a job by line.
-
-    Args:
-        store: keeps them.
-        form: writes them down.
-        order: their order within a line.
-        fingerprint: returns what tells a request from others, as octets.
-        complaints: told what cannot be kept.
-    """
+    """Requests of a job by line."""
 
     def __init__(
         self,
@@ -113,7 +88,7 @@ class JobStorage(RequestStorage):
         form: RequestForm,
         order: LineOrder,
         fingerprint: Callable[[Request], bytes],
-        complaints: StorageWarnings,
+        complaints: RunningJob,
     ) -> None:
         super().__init__()
         self._store = store

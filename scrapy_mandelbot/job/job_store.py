@@ -30,7 +30,7 @@ class ChildrenLeft:
         self._left = 0
         for fingerprint, times in counted:
             self._fingerprints.append(fingerprint)
-            self._times.append(min(times, 0xFFFF))
+            self._times.append(max(0, min(times, 0xFFFF)))
             self._left += self._times[-1]
 
     def __len__(self) -> int:
@@ -79,7 +79,8 @@ class KeptRequest(NamedTuple):
 class JobStore(Protocol):
     """Requests in lines, fingerprints seen, and what start() and cut callbacks gave.
 
-    Nothing raises but where it is said. Fingerprints are whole numbers of 64 bits, with a sign.
+    To claim, and to ask whether a fingerprint was seen, may raise CannotKeepError. Fingerprints
+    are whole numbers of 64 bits, with a sign.
     """
 
     def lengths(self) -> dict[str, int]:
@@ -99,11 +100,7 @@ class JobStore(Protocol):
         """Add a request that no fingerprint stops when its parent gives it again, and count it."""
 
     def claim(self, line: str) -> KeptRequest | None:
-        """Take the next request of a line; it stays in the job until it is acknowledged.
-
-        Raises:
-            CannotKeepError: the line cannot be read.
-        """
+        """Take the next request of a line; it stays in the job until it is acknowledged."""
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         """Have a request that was claimed wait again, as the newest of its line."""
@@ -112,11 +109,7 @@ class JobStore(Protocol):
         """Forget a request that was claimed, and what was counted of its children."""
 
     def has_seen(self, fingerprint: int) -> bool:
-        """Return whether the fingerprint was seen.
-
-        Raises:
-            CannotKeepError: it cannot be found out.
-        """
+        """Return whether the fingerprint was seen."""
 
     def see(self, fingerprint: int) -> None:
         """Note a fingerprint as seen; it was not."""

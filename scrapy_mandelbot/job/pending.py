@@ -11,9 +11,19 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
+from scrapy_mandelbot.job.job_file import name_seed
+
 if TYPE_CHECKING:
     import sqlite3
 
+_FIRST = (
+    "SELECT priority, band, position, number FROM requests WHERE line = ?"
+    " ORDER BY priority, band, position LIMIT ?"
+)
+_NEXT = (
+    "SELECT priority, band, position, number FROM requests WHERE line = ?"
+    " AND (priority, band, position) > (?, ?, ?) ORDER BY priority, band, position"
+)
 MOST_HIDDEN = 64
 """Claimed rows that a claim steps over; when there are more they are moved out of its way."""
 
@@ -21,7 +31,7 @@ MOST_HIDDEN = 64
 class LineIndex:
     """A line: what of it is in the file and may be claimed, and what is not written yet."""
 
-    __slots__ = ("_fresh", "hidden", "in_file", "name", "number", "rows", "waiting")
+    __slots__ = ("_fresh", "_passed", "hidden", "in_file", "name", "number", "rows", "waiting")
 
     def __init__(self, number: int, name: str, in_file: int = 0) -> None:
         self.number = number
@@ -36,6 +46,8 @@ class LineIndex:
         """Numbers of rows in the file that stand here, and may not be claimed."""
         self._fresh: list[tuple[tuple[int, int, int], int]] = []
         """A heap of rows that are not written: place and number."""
+        self._passed: tuple[int, int, int] | None = None
+        """Up to where rows in the file are claimed, as long as it is not written; None: look."""
 
     def __repr__(self) -> str:
         return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
@@ -49,6 +61,7 @@ class LineIndex:
     def written(self) -> None:
         """Note that what was not written is."""
         self._fresh.clear()
+        self._passed = None
 
     def first_fresh(self) -> tuple[tuple[int, int, int], int] | None:
         """Return place and number of the next row that is not written, and leave it."""
@@ -65,14 +78,15 @@ class LineIndex:
         """Return place and number of the next row in the file, and leave it."""
         if not self.in_file:
             return None
-        rows = database.execute(
-            "SELECT priority, band, position, number FROM requests WHERE line = ?"
-            " ORDER BY priority, band, position LIMIT ?",
-            (self.number, len(self.hidden) + 1),
-        )
+        if self._passed is None:
+            rows = database.execute(_FIRST, (self.number, len(self.hidden) + 1))
+        else:
+            rows = database.execute(_NEXT, (self.number, *self._passed))
         for priority, band, position, number in rows:
             if number not in self.hidden:
                 return (priority, band, position), number
+            if len(self.hidden) > MOST_HIDDEN:
+                self._passed = priority, band, position
         self.waiting -= self.in_file  # what the file has is believed
         self.rows -= self.in_file
         self.in_file = 0
@@ -174,4 +188,5 @@ class Pending:
             if value is None:
                 database.execute("DELETE FROM state WHERE name = ?", (name,))
             else:
-                database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
+                values = name, value, crc32(value, name_seed(name))
+                database.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", values)

@@ -121,12 +121,10 @@ def outline(body: bytes) -> dict[str, Any] | None:
 
 
 class RequestForm:
-    """Writes down requests, and reads them.
+    """Writes down requests whose callbacks are methods of a spider, and reads them.
 
-    Args:
-        spider: whose methods their callbacks are.
-        pickles: whether what is not plain is written and read, too: objects of any class. Who can
-            write to where they are kept, can then run code.
+    `pickles`: what is not plain is written and read, too: objects of any class. Who can write to
+    where they are kept, can then run code.
     """
 
     def __init__(self, spider: Spider | None, *, pickles: bool = True) -> None:
@@ -239,10 +237,8 @@ def are_scrapys_queues(settings: BaseSettings) -> bool:
 class LineOrder:
     """In which order a line is asked for, as the settings choose Scrapy's queues.
 
-    Args:
-        is_last_first: whether a line is asked for from its end, as SCHEDULER_DISK_QUEUE has it.
-        start_is_last_first: the same of start requests, as SCHEDULER_START_DISK_QUEUE has it;
-            None: they have no line of their own.
+    From its end, as SCHEDULER_DISK_QUEUE has it, and start requests as SCHEDULER_START_DISK_QUEUE
+    does; None: they have no line of their own.
     """
 
     def __init__(self, *, is_last_first: bool, start_is_last_first: bool | None) -> None:

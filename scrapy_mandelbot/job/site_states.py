@@ -45,13 +45,9 @@ def is_calm(site: SiteState) -> bool:
 
 
 def left_of(site: SiteState, now: float, server_time: float, least: float) -> SiteHandover:
-    """Return what the next owner of a site has to know.
+    """Return what the next owner of a site has to know, which is left alone for `least` seconds.
 
-    Args:
-        site: which one.
-        now: seconds.
-        server_time: how far the server's clock is ahead of that, in seconds.
-        least: seconds for which the site is left alone in any case.
+    `server_time`: how far the server's clock is ahead of ours, in seconds.
     """
     if site.is_plain and not least:
         return NOTHING_LEFT
@@ -116,13 +112,7 @@ _CHANGES = {
 
 
 class KeptSites:
-    """Keeps it of those sites that change.
-
-    Args:
-        job: keeps it.
-        crawl: what is known of sites.
-        save_soon: has the job committed at the end of this turn of the loop.
-    """
+    """Keeps it of those sites that change; `save_soon` has the job committed as the turn ends."""
 
     def __init__(self, job: KeptJob, crawl: Crawl, save_soon: Callable[[], None]) -> None:
         self._job = job
@@ -135,9 +125,8 @@ class KeptSites:
     def restore(self, lines: Iterable[str]) -> None:
         """Go on with what the last run has left.
 
-        Args:
-            lines: names of those in which requests wait. Of other sites only pauses go on that are
-                not over: nothing would end them.
+        `lines`: names of those in which requests wait. Of other sites only pauses go on that are
+        not over: nothing would end them.
         """
         now, waiting = self._crawl.now(), set(map(site_of_line, lines))
         try:

@@ -10,10 +10,17 @@ from __future__ import annotations
 import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from scrapy_mandelbot.job.fingerprints import Fingerprints
-from scrapy_mandelbot.job.job_file import CorruptError, as_ours, connect, our_error, read_states
+from scrapy_mandelbot.job.job_file import (
+    CorruptError,
+    as_ours,
+    connect,
+    is_as_written,
+    our_error,
+    read_state,
+    read_states,
+)
 from scrapy_mandelbot.job.job_store import ChildrenLeft, KeptRequest
 from scrapy_mandelbot.job.pending import MOST_HIDDEN, LineIndex, Pending, RequestRow
 from scrapy_mandelbot.store.sqlite_file import transaction
@@ -24,12 +31,16 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.job.job_store import Place
 
+CLEAN = "clean"
+"""In the job's state: that a run was closed."""
 _COUNT = "count"  # in the table of state: the last number that was given to a request or a position
 _LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite's numbers have
 
 
 class SqliteJob:
     """A :class:`~scrapy_mandelbot.job.job_store.JobStore` in a file.
+
+    What it reads raises CannotKeepError where the file cannot be read.
 
     Args:
         path: of the file, which need not exist.
@@ -68,6 +79,11 @@ class SqliteJob:
         return {line.name: line.waiting for line in self.lines.values() if line.waiting}
 
     @property
+    def has_run(self) -> bool:
+        """Whether a former run has had any request."""
+        return bool(self._last_of_former_run)
+
+    @property
     def uncommitted(self) -> int:
         """How many operations the next commit will keep."""
         return len(self._pending) + self._seen.uncommitted
@@ -103,11 +119,7 @@ class SqliteJob:
         return self.push(line, place, body)
 
     def claim(self, line: str) -> KeptRequest | None:
-        """Take the next request of a line.
-
-        Raises:
-            CannotKeepError: the file cannot be read.
-        """
+        """Take the next request of a line."""
         its = self.lines.get(line)
         if its is None or not its.waiting:
             return None
@@ -127,29 +139,19 @@ class SqliteJob:
         its.take_in_file(number)
         self._claimed[number] = self._out[number] = its
         if len(its.hidden) > MOST_HIDDEN:
-            self._pending.aside.update(its.hidden & self._claimed.keys())
+            self._pending.aside.add(number)
         return KeptRequest(number, body)
 
     def read(self, number: int) -> bytes:
-        """Return the body of a row in the file; none, where it is not as it was written.
-
-        Raises:
-            CannotKeepError: the file cannot be read.
-        """
+        """Return the body of a row in the file; none, where it is not as it was written."""
         query = "SELECT body, checksum FROM requests WHERE number = ?"
         with as_ours():
             row = self.database.execute(query, (number,)).fetchone()
-        body, expected = row or (None, None)  # an index may name one that is not there
-        if not isinstance(body, bytes) or expected not in {None, crc32(body, number)}:
-            return b""
-        return body
+        body, checksum = row or (None, None)  # an index may name one that is not there
+        return body if is_as_written(body, checksum, number) else b""
 
     def line_of(self, number: int) -> str | None:
-        """Return the line of a row in the file; None: there is no such row.
-
-        Raises:
-            CannotKeepError: the file cannot be read.
-        """
+        """Return the line of a row in the file; None: there is no such row."""
         query = (
             "SELECT name FROM requests JOIN lines ON lines.line = requests.line WHERE number = ?"
         )
@@ -158,18 +160,15 @@ class SqliteJob:
         return None if row is None else str(row[0])
 
     def withhold(self, number: int) -> str | None:
-        """Claim a certain row of the file, just opened; return its line, as :meth:`line_of` does.
-
-        Raises:
-            CannotKeepError: the file cannot be read.
-        """
+        """Claim a certain row of the file, just opened; return its line."""
         line = self.line_of(number)
-        if line is not None:
-            its = self.lines[line]
-            its.take_in_file(number)
-            self._claimed[number] = self._out[number] = its
-            if len(its.hidden) > MOST_HIDDEN:
-                self._pending.aside.update(its.hidden)
+        its = self.lines.get(line or "")
+        if its is None:
+            return None
+        its.take_in_file(number)
+        self._claimed[number] = self._out[number] = its
+        if len(its.hidden) > MOST_HIDDEN:
+            self._pending.aside.add(number)
         return line
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
@@ -187,11 +186,7 @@ class SqliteJob:
         self.forget_children(number)
 
     def has_seen(self, fingerprint: int) -> bool:
-        """Return whether the fingerprint was seen.
-
-        Raises:
-            CannotKeepError: the file cannot be read.
-        """
+        """Return whether the fingerprint was seen."""
         try:  # it is asked for each link: a context manager would cost as much as the answer
             return fingerprint in self._seen
         except sqlite3.Error as error:
@@ -211,11 +206,7 @@ class SqliteJob:
             self._seen.write_all(fingerprints)
 
     def children_left(self, parent: int) -> ChildrenLeft:
-        """Return the children that a former run has counted of a parent.
-
-        Raises:
-            CannotKeepError: the file cannot be read.
-        """
+        """Return the children that a former run has counted of a parent."""
         if parent > self._last_of_former_run or parent in self._pending.parents_gone:
             return ChildrenLeft()
         query = "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY fingerprint"
@@ -230,24 +221,14 @@ class SqliteJob:
             self._pending.parents_gone.add(parent)
 
     def get_state(self, name: str) -> bytes | None:
-        """Return what was kept under a name.
-
-        Raises:
-            CannotKeepError: the file cannot be read.
-        """
+        """Return what was kept under a name."""
         if name in self._pending.state:
             return self._pending.state[name]
         with as_ours():
-            query = "SELECT value FROM state WHERE name = ?"
-            row = self.database.execute(query, (name,)).fetchone()
-        return None if row is None else bytes(row[0])
+            return read_state(self.database, name)
 
     def get_states(self, prefix: str) -> dict[str, bytes]:
-        """Return all that was kept under names that begin so, by name.
-
-        Raises:
-            CannotKeepError: the file cannot be read.
-        """
+        """Return all that was kept under names that begin so, by name."""
         with as_ours():
             kept = read_states(self.database, prefix)
         for name, value in self._pending.state.items():
@@ -297,7 +278,7 @@ class SqliteJob:
                 database.execute("UPDATE requests SET line = -line WHERE line < 0")
         names = dict(database.execute("SELECT line, name FROM lines"))
         for number, count in database.execute("SELECT line, count(*) FROM requests GROUP BY line"):
-            if number not in names:
+            if not isinstance(names.get(number), str):
                 raise CorruptError(f"{self.path}: {count} requests are in no line")
             name = names.pop(number)
             self.lines[name] = LineIndex(number, name, count)

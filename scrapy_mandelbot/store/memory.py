@@ -8,12 +8,13 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.rows import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.store.contract import Copy, KeptPause
+    from scrapy_mandelbot.store.contract import KeptPause
 
 Value = TypeVar("Value")
 
@@ -48,9 +49,9 @@ class Recent(Generic[Value]):
 
     def put(self, key: str, value: Value, size: int) -> None:
         """Hold the value in place of an older one. One that alone exceeds the limit is not held."""
-        self.discard(key)
+        before = self._values.pop(key, None)
         self._values[key] = (value, size)
-        self.size += size
+        self.size += size if before is None else size - before[1]
         while self.size > self._limit:
             _, (_, dropped) = self._values.popitem(last=False)
             self.size -= dropped
@@ -94,8 +95,10 @@ class MemoryStore:
 
     def put_copy(self, site: str, copy: Copy) -> None:
         """Keep the site's copy in place of an older one."""
-        packed = replace(copy, body=pack(copy.body))
-        self._copies.put(site, packed, len(packed.body) + _OVERHEAD)
+        body = pack(copy.body)
+        validators = copy.etag, copy.last_modified
+        packed = Copy(body, copy.status, copy.fetched_at, copy.url, *validators)
+        self._copies.put(site, packed, len(body) + _OVERHEAD)
 
     def copies(self) -> Iterator[tuple[str, Copy]]:
         """Iterate over all sites and their copies, however old, in the order of the sites."""

@@ -10,6 +10,7 @@ import zlib
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy_mandelbot.robots.shown import counted
 from scrapy_mandelbot.store.contract import Copy, KeptPause
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _PLAIN = b"\x00"
 _DEFLATED = b"\x01"
 LONGEST_BODY = 16 * 1024 * 1024  # bytes; what is longer no crawl has put there
-_WORTHWHILE = 100  # bytes; below, what deflating saves is not worth its time
+_WORTHWHILE = 750  # bytes; below, what deflating saves is not worth its time
 
 
 def pack(body: bytes) -> bytes:
@@ -74,7 +75,7 @@ def read_rows(rows: Iterable[Row], read: Callable[[Row], Entry], path: Path) -> 
         except NO_ROW_OF_OURS:  # noqa: PERF203 - each row by itself
             odd += 1
     if odd:
-        logger.warning("%d rows of %s cannot be read: they are passed over", odd, path)
+        logger.warning("Passed over %s of %s that cannot be read", counted(odd, "row"), path)
 
 
 def as_copy(row: Row) -> Copy:

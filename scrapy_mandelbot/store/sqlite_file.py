@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 _LASTING_FAULTS = ("malformed", "not a database", "no such table", "no such column")
 
@@ -80,7 +80,86 @@ def _upgrade(
         database.execute(f"PRAGMA user_version = {len(upgrades)}")
 
 
+_FUSE = tuple(f"fuse.{one}" for one in ("sshfs", "s3fs", "gcsfuse", "glusterfs", "ceph", "rclone"))
+_OF_NETWORKS = ("nfs", "cifs", "smb", "9p", "ceph", "glusterfs", "lustre", "afs", "vboxsf", *_FUSE)
+
+
+def network_disk(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """Return the type of the network's file system that a path is on; None: none that is known.
+
+    Locks, and the memory that SQLite's connections share, may not hold there.
+    """
+    found, of = 0, ""
+    with suppress(OSError, ValueError):
+        wanted = path.resolve()
+        for line in mounts.read_text("utf-8", "replace").splitlines():
+            about, _, rest = line.partition(" - ")
+            if not rest:
+                continue
+            point = about.split()[4].replace("\\040", " ")
+            if wanted.is_relative_to(point) and len(point) >= found:
+                found, of = len(point), rest.split()[0]
+    return of if of.startswith(_OF_NETWORKS) else None
+
+
 def may_pass(error: sqlite3.Error) -> bool:
     """Return whether time may mend what is wrong: the file is locked, full, read-only."""
     is_lasting = any(fault in str(error) for fault in _LASTING_FAULTS)
     return isinstance(error, sqlite3.OperationalError) and not is_lasting
+
+
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+
+
+def readable_rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a broken file, and step over those that cannot be read.
+
+    Args:
+        database: the file.
+        query: one of rows from a key on, a whole number, in the order of these keys.
+    """
+    at: int | None = _LEAST
+    while at is not None:
+        try:
+            for row in database.execute(query, (at,)):
+                if isinstance(row[0], int):
+                    yield row
+                    at = min(max(at, row[0] + 1), _GREATEST)
+        except sqlite3.DatabaseError:  # noqa: PERF203 -- each goes on behind what is broken
+            at = _next_readable(database, query, at)
+        else:
+            return
+
+
+def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int | None:
+    """Return the least key above one from which a query cannot be read, from which it can."""
+
+    def can(key: int) -> bool:
+        with suppress(sqlite3.DatabaseError):
+            database.execute(query, (key,)).fetchone()
+            return True
+        return False
+
+    step = 1
+    while broken + step <= _GREATEST and not can(broken + step):
+        step *= 2
+    if broken + step > _GREATEST:
+        return None
+    low, high = broken + step // 2, broken + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if can(middle) else (middle, high)
+    return high
+
+
+def rows_from_both_ends(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a broken file from the begin and, where that breaks off, from the end.
+
+    Args:
+        database: the file.
+        query: with ``{0}`` for the direction.
+    """
+    for direction in ("ASC", "DESC"):
+        with suppress(sqlite3.DatabaseError):
+            yield from database.execute(query.format(direction))
+            return

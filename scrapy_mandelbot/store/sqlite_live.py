@@ -69,12 +69,9 @@ class Timer(Protocol):
 
 
 class ChangeFeed:
-    """Reads what other crawls have told since it was read last.
+    """Reads what other crawls have told since it was read last, and has a listener hear of it.
 
-    Args:
-        listener: who hears of it.
-        reader: the name by which this crawl tells.
-        read_all: returns all pauses and turns that there are.
+    `reader`: the name by which this crawl tells. `read_all` returns all pauses and turns there are.
     """
 
     def __init__(

@@ -126,7 +126,7 @@ def test_a_worker_that_leaves_has_not_died(worker):
     assert takes(first) == [b"page", b"next"]
     first.leave()
     assert takes(second) == [b"page", b"next"]
-    assert not second.server.marked()
+    assert not second.redis.hlen(f"{second.server.key}:deaths")
 
 
 def test_what_is_settled_has_no_deaths(worker):
@@ -136,9 +136,9 @@ def test_what_is_settled_has_no_deaths(worker):
     takes(first)
     dies(first)
     assert takes(second) == [b"page"]
-    assert second.server.marked()
+    assert second.redis.hlen(f"{second.server.key}:deaths")
     settles(second)
-    assert not second.server.marked()
+    assert not second.redis.hlen(f"{second.server.key}:deaths")
 
 
 def test_what_one_version_cannot_read_goes_to_another(worker):

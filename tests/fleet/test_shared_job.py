@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
+
 import pytest
 from redis import Redis
 from redis_server import NEEDS_REDIS, RedisServer
@@ -18,7 +21,7 @@ SITE, OTHER = "https://example.com", "https://example.org"
 
 def dies(worker: Worker) -> None:
     """Have the lease of a worker be over, as if it had said nothing for as long."""
-    redis = worker.server._redis
+    redis = worker.redis
     redis.zadd(f"{worker.server.key}:workers", {worker.worker: 1})
 
 
@@ -31,7 +34,7 @@ def drain(worker: Worker, line: str = SITE) -> list[bytes]:
 
 def keys(worker: Worker) -> set[str]:
     prefix = f"{worker.server.key}:"
-    names = (key.decode().removeprefix(prefix) for key in worker.server._redis.keys("*"))
+    names = (key.decode().removeprefix(prefix) for key in worker.redis.keys("*"))
     return {name for name in names if not name.startswith("seen")}
 
 
@@ -323,6 +326,21 @@ def test_a_site_can_be_asked_for(worker):
     assert second.exchange().give_back == []
 
 
+def test_a_site_of_which_nothing_waits_is_told(worker):
+    """Once nothing came of what was asked for; not as long as anything waits here."""
+    one = worker()
+    one.push(SITE, LIFO, b"1")
+    one.exchange(take=1)
+    assert one.arrived.dry == []
+    one.poll_dry([SITE])
+    one.exchange()
+    assert one.arrived.dry == []
+    drain(one)
+    one.poll_dry([SITE])
+    one.exchange()
+    assert one.arrived.dry == [SITE]
+
+
 def test_requests_come_in_batches_as_they_are_used(worker):
     """Few at first, more where they go fast, and few again where they go slowly."""
     one = worker()
@@ -333,7 +351,7 @@ def test_requests_come_in_batches_as_they_are_used(worker):
     for _ in range(6):
         drain(one)
         one.exchange()
-        most.append(len(one._lines.lengths()) and one._lines.lengths()[SITE])
+        most.append(one.lengths().get(SITE, 0))
     assert most == [8, 16, 32, 32, 32, 32]
     for _ in range(6):
         drain(one)
@@ -393,7 +411,8 @@ def test_what_is_committed_outlasts_a_kill_of_the_server(tmp_path):
 def test_a_job_of_another_form_is_left_alone(redis_server):
     """As one that a later version wrote."""
     server = JobServer(redis_server.url, "job", LEASE)
-    server._redis.hset(f"{server.key}:meta", "version", "99")
+    with Redis.from_url(redis_server.url) as redis:
+        redis.hset(f"{server.key}:meta", "version", "99")
     with pytest.raises(CannotKeepError, match=r"another version \(format 99\)"):
         server.join()
     server.close()
@@ -418,3 +437,19 @@ def test_it_is_kept_by_another_name_for_each_job(worker):
     assert not second.sites
     assert first.server.lengths() == {SITE: (1, 0)}
     assert second.server.lengths() == {}
+
+
+def test_what_scripts_come_by_in_any_case_is_declared(worker):
+    """Each name in them that has no site, worker or request behind it, as the server was told."""
+    one = worker()
+    with one.redis.monitor() as monitor:
+        one.exchange()
+        said = [each["command"].split() for each in (monitor.next_command() for _ in range(3))]
+    told = next(each for each in said if each[0] == "EVALSHA")
+    declared = {key.rpartition(":")[2] for key in told[4 : 3 + int(told[2])]}
+    folder = resources.files("scrapy_mandelbot.fleet") / "lua"
+    text = "".join(path.read_text("utf-8") for path in folder.iterdir())
+    named = {*re.findall(r"key\('(\w+)'\)", text)}
+    for names in re.findall(r"ipairs\(\{('\w+'(?:, '\w+')*)\}\)", text):
+        named |= set(re.findall(r"\w+", names))
+    assert declared == named

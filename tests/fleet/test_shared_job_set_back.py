@@ -22,7 +22,7 @@ SITE, OTHER = "https://example.com", "https://example.org"
 @pytest.fixture
 def now(worker):
     """Return the state that the server has."""
-    redis = worker(name="another").server._redis
+    redis = worker(name="another").redis
     return lambda: Past(redis)
 
 
@@ -163,7 +163,7 @@ def test_what_had_come_there_before_a_lease_was_lost_is_not_said_again(worker):
     one, other = worker(), worker()
     one.push(SITE, LIFO, b"page")
     one.server.exchange(one.next_exchange(1, ""))  # and the answer does not arrive
-    one.server._redis.zadd(f"{one.server.key}:workers", {one.worker: 1})
+    one.redis.zadd(f"{one.server.key}:workers", {one.worker: 1})
     other.exchange()
     answer = one.exchange()
     assert (answer.is_lost, answer.last) == (True, 1)
@@ -277,7 +277,7 @@ def test_what_is_gone_for_good_is_told(worker, now, monkeypatch):
 
 def test_of_dead_workers_no_more_than_a_thousand_are_known(worker):
     """However many come and go."""
-    redis, key = worker().server._redis, "mandelbot:{job}"
+    redis, key = worker().redis, "mandelbot:{job}"
     redis.hset(f"{key}:meta", "workers", 990)
     for _ in range(30):
         worker().leave()

@@ -33,8 +33,8 @@ def link():
     yield make
     for one in made:
         one.close()
-        one._thread.join(PATIENCE)
-        assert not one._thread.is_alive()
+        one.thread.join(PATIENCE)
+        assert not one.thread.is_alive()
 
 
 def test_a_call_is_answered_in_the_crawls_thread(link):

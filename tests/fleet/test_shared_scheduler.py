@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
@@ -12,10 +13,12 @@ from scrapy.utils.request import RequestFingerprinter
 from shared_jobs import Past, Worker
 
 from scrapy_mandelbot import SharedJobScheduler, engine
+from scrapy_mandelbot import clock as clock_module
+from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
-from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.job_store import CannotKeepError, Place
 
 pytestmark = NEEDS_REDIS
 
@@ -42,7 +45,7 @@ def scheduler(crawler):
 def answer(crawler, clock, seconds: float = 0.0) -> None:
     """Let time pass, and what was asked of Redis be answered."""
     clock.turn(seconds)
-    link = JobWorker.of(crawler)._link
+    link = JobWorker.of(crawler).link
     link.call_and_wait(lambda: None, 10)
     clock.call_from_threads()
 
@@ -64,11 +67,95 @@ def test_nothing_is_sent_when_a_lease_may_be_over(crawler, scheduler, clock):
     job = JobWorker.of(crawler)
     clock.turn(0.01)
     job._set_timer(1000)
-    clock._now += 28  # as in a process that was stopped: no timer has rung
+    clock.shift(28)  # as in a process that was stopped: no timer has rung
     assert scheduler.next_request() is None
     assert scheduler.has_pending_requests()
     until(crawler, clock, lambda: job.may_send)
     assert scheduler.next_request() is not None
+
+
+def asked(crawler, clock, seconds: float) -> int:
+    """Return how many exchanges a worker makes in so many seconds, each answered."""
+    server, calls = JobWorker.of(crawler).server, []
+    exchange = server.exchange
+    server.exchange = lambda one: (calls.append(one), exchange(one))[1]
+    for _ in range(int(seconds / 0.05)):
+        answer(crawler, clock, 0.05)
+    server.exchange = exchange
+    return len(calls)
+
+
+def test_a_worker_that_is_given_nothing_asks_less_and_less(crawler, scheduler, clock):
+    """After 0.05 s at first, twice that each time, and each second in the end."""
+    scheduler.next_request()
+    assert 8 <= asked(crawler, clock, 6) <= 12
+    scheduler.next_request()
+    assert 3 <= asked(crawler, clock, 4) <= 5
+
+
+def test_a_worker_that_has_enough_renews_its_lease_and_asks_for_nothing(crawler, scheduler, clock):
+    """Four times in the lease of thirty seconds."""
+    for number in range(10):
+        scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
+    until(crawler, clock, lambda: len(scheduler))
+    assert scheduler.next_request() is not None
+    answer(crawler, clock, 0.2)
+    assert asked(crawler, clock, 7) <= 2
+
+
+def test_redis_knows_what_is_sent_before_its_callback_runs(crawler, scheduler, clock):
+    """Once for each request; what is not in the job is not told."""
+    scheduler.enqueue_request(Request(PAGE))
+    until(crawler, clock, lambda: len(scheduler))
+    request, job = scheduler.next_request(), JobWorker.of(crawler)
+    told = []
+    sends = job.server.sends
+    job.server.sends = lambda worker, numbers: (told.append({*numbers}), sends(worker, numbers))
+    job.begins(Request(PAGE))
+    job.begins(None)
+    assert told == []
+    job.begins(request)
+    job.begins(request)
+    (number,) = told.pop()
+    assert told == []
+    other = Worker(f"{job.server.url}", "queue")
+    out = other.redis.smembers(f"{job.server.key}:out:{job.job.worker}")
+    other.leave()
+    assert out == {str(number).encode()}
+
+
+def test_a_redis_that_is_slow_before_a_callback_is_not_asked_for_a_while(
+    crawler, scheduler, clock, monkeypatch
+):
+    """The callback runs all the same; after ten seconds it is asked again."""
+    for number in range(3):
+        scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
+    until(crawler, clock, lambda: len(scheduler))
+    job, told = JobWorker.of(crawler), []
+
+    def fails(*_):
+        told.append(clock.now())
+        raise CannotKeepError("slow")
+
+    monkeypatch.setattr(job.server, "sends", fails)
+    requests = [scheduler.next_request() for _ in range(3)]
+    job.begins(requests[0])
+    job.begins(requests[1])
+    assert len(told) == 1
+    clock.shift(10)
+    job.begins(requests[1])
+    assert len(told) == 2
+
+
+def test_a_clock_goes_on_while_the_machine_is_suspended(monkeypatch):
+    """So that a worker that slept for longer than its lease asks before it sends."""
+    assert clock_module.elapsed() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=1)
+    awake = Clock()
+    before = awake.now()
+    assert before == pytest.approx(time.time(), abs=60)
+    slept = time.clock_gettime(time.CLOCK_BOOTTIME) + 3_600
+    monkeypatch.setattr(clock_module, "elapsed", lambda: slept)
+    assert awake.now() >= before + 3_599
 
 
 def test_too_much_that_cannot_be_said_ends_the_crawl(crawler, scheduler, clock, monkeypatch):
@@ -77,7 +164,7 @@ def test_too_much_that_cannot_be_said_ends_the_crawl(crawler, scheduler, clock, 
     monkeypatch.setattr(worker.engine, "close_spider", lambda _, reason: closed.append(reason))
     monkeypatch.setattr(worker, "MOST_OPERATIONS", 10)
     job = JobWorker.of(crawler)
-    server = job._server
+    server = job.server
 
     def fails(*_):
         raise worker.CannotKeepError("gone")
@@ -136,7 +223,7 @@ def answered_in(seconds: int, crawler, scheduler, clock) -> list[Request]:
 def lose_lease(crawler) -> None:
     """Have the worker's sites be others', as if it had been stopped for long."""
     job = JobWorker.of(crawler)
-    job._server.leave(job.job.worker, job.job.token)
+    job.server.leave(job.job.worker, job.job.token)
 
 
 @pytest.mark.parametrize("others", [0, 3])
@@ -205,7 +292,7 @@ def test_a_redis_that_was_set_back_is_told_of_pauses(crawler, scheduler, clock, 
     scheduler.enqueue_request(Request(PAGE))
     request = next_of(crawler, scheduler, clock)
     other = Worker(redis_server.url, "queue")
-    past = Past(other.server._redis)
+    past = Past(other.redis)
     scheduler.enqueue_request(sent_back(crawler, request, 600.0))
     scheduler.finish_request(request)
     answer(crawler, clock, 1.0)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import pickle
+import sqlite3
+from contextlib import closing
 
 import pytest
 from engine_slot import EngineSlot
 from scrapy import FormRequest, Request
+from scrapy.settings import Settings
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm
+from scrapy_mandelbot.job.job import Job
+from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.requests import CannotWriteError, LineOrder, RequestForm
 
 PAGE = "https://example.com/page"
 
@@ -60,6 +65,65 @@ def test_a_new_request_like_one_that_was_refused_has_its_turn(crawler, scheduler
             scheduler.finish_request(request)
     assert sorted(urls) == ["https://example.com/other", PAGE]
     assert not scheduler.has_pending_requests()
+
+
+def test_a_request_like_one_before_is_dropped_and_counted(crawler, scheduler):
+    """As Scrapy's own filter does."""
+    crawler.spider.crawler = crawler
+    assert scheduler.enqueue_request(Request(PAGE))
+    assert not scheduler.enqueue_request(Request(PAGE))
+    assert crawler.stats.get_value("dupefilter/filtered") == 1
+    assert scheduler.next_request().url == PAGE
+    assert crawler.stats.get_value("scheduler/enqueued") == 1
+    assert crawler.stats.get_value("scheduler/enqueued/disk") == 1
+    assert crawler.stats.get_value("scheduler/dequeued/disk") == 1
+
+
+def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
+    """The line of these ends, and the crawl; the first is an error, the others are a number."""
+    job = Job.of(crawler)
+    for number in range(30):
+        scheduler.enqueue_request(Request(f"{PAGE}/{number}", callback=crawler.spider.parse))
+    job.commits.now()
+    with closing(sqlite3.connect(job.store.path, isolation_level=None)) as database:
+        database.execute("UPDATE requests SET body = CAST('x' AS BLOB)")
+    assert len(scheduler) == 30
+    assert scheduler.next_request() is None
+    assert len(scheduler) == 0
+    assert not scheduler.has_pending_requests()
+    assert crawler.stats.get_value("mandelbot/job/unreadable") == 30
+    assert caplog.text.count("cannot be made again, and is set aside") == 1
+    assert len(job.deliveries.aside) == 30
+
+
+def test_more_than_are_stepped_over_can_be_claimed_between_two_commits(crawler, scheduler):
+    """Each once, in their order, also where newer ones are written meanwhile."""
+    job = Job.of(crawler)
+    for number in range(300):
+        scheduler.enqueue_request(Request(f"{PAGE}/{number}", priority=-number))
+    job.commits.now()
+    store, line = job.store, next(iter(job.store.lengths()))
+    first = [store.claim(line).number for _ in range(150)]
+    scheduler.enqueue_request(Request(f"{PAGE}/urgent", priority=5))
+    job.commits.now()
+    urgent = store.claim(line).number
+    rest = [store.claim(line).number for _ in range(150)]
+    assert store.claim(line) is None
+    assert first + rest == sorted(first + rest)
+    assert urgent == 301
+    assert len({*first, *rest}) == 300
+
+
+def test_start_requests_have_a_line_of_their_own_where_the_settings_give_them_one():
+    """Behind the others, in an order of its own."""
+    start = Request(PAGE, meta={"is_start_request": True}, priority=2)
+    settings = {"SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleLifoDiskQueue"}
+    fifo = {"SCHEDULER_START_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
+    order = LineOrder.of(Settings({**settings, **fifo}))
+    assert order.place(start) == Place(-2, 1, is_last_first=False)
+    assert order.place(Request(PAGE)) == Place(0, 0, is_last_first=True)
+    order = LineOrder.of(Settings({**settings, "SCHEDULER_START_DISK_QUEUE": None}))
+    assert order.place(start) == Place(-2, 0, is_last_first=True)
 
 
 class Named:

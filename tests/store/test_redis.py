@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 
 import pytest
 from live_stores import SITE, Events, Listener, claim, find
@@ -13,6 +14,7 @@ from redis_server import NEEDS_REDIS, USER, RedisServer, add_user
 from store_logs import Log
 
 from scrapy_mandelbot.store.contract import Copy, KeptPause, Lease
+from scrapy_mandelbot.store.rows import LONGEST_BODY
 
 pytestmark = NEEDS_REDIS
 
@@ -192,7 +194,7 @@ def test_a_server_that_never_was_there_costs_one_warning(open_store, server, log
     assert store.get_pauses() == {SITE: PAUSE}
     store.close()
     assert log.warnings[0].startswith("What is known of sites is kept in the memory of this run")
-    assert log.warnings[1:] == [f"1 values could not be kept in {server.url}"]
+    assert log.warnings[1:] == [f"Could not keep 1 value in {server.url}"]
 
 
 def test_a_server_that_hangs_is_waited_for_by_nobody(open_store, server, log, quick):
@@ -301,6 +303,7 @@ ODD = [
     b'[1, "x", 1.0, "", null, null]\n\x00',
     b'[1, 200, 1.0, "", null, null]\n\x09',
     b"[" * 9_000,
+    b'[1, 200, 1.0, "", null, null]\n\x01' + zlib.compress(bytes(LONGEST_BODY + 1)),
 ]
 
 

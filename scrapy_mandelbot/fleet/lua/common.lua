@@ -34,8 +34,8 @@
 --   why      hash: WHO:SITE -> why the last of them is set aside
 --   was      hash: number of a request that is claimed -> its WHO before
 --
--- Which sites a script comes by is found out in it, so that their keys cannot be in KEYS:
--- Dragonfly is to allow that, all others do.
+-- KEYS has the keys above that are of no site, worker or request. Which of those a script comes by is found
+-- out in it, so that their keys cannot be there: Dragonfly is to allow that, all others do.
 --!df flags=allow-undeclared-keys
 
 local job = KEYS[1]

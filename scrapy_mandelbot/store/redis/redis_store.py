@@ -15,6 +15,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.shown import counted
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.redis import scripts
@@ -310,7 +311,9 @@ class RedisStore(LiveStore):
             self._hearing.close()
         self._memory.close()
         if left:
-            logger.warning("%d values could not be kept in %s", left, shown_address(self._url))
+            logger.warning(
+                "Could not keep %s in %s", counted(left, "value"), shown_address(self._url)
+            )
 
     def _hear(self, message: bytes) -> None:
         """Take a message, in the thread that hears it."""

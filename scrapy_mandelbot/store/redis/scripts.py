@@ -47,12 +47,7 @@ def name_of(site: str) -> bytes:
 
 
 def copy_value(copy: Copy, ahead: float) -> bytes:
-    """Return a copy as it is written.
-
-    Args:
-        copy: by the worker's clock.
-        ahead: seconds by which the server's clock is ahead of it.
-    """
+    """Return a copy as it is written; the server's clock is so many seconds ahead of ours."""
     head = [FORM, copy.status, copy.fetched_at + ahead, copy.url, copy.etag, copy.last_modified]
     return json.dumps(head).encode() + b"\n" + pack(copy.body)
 

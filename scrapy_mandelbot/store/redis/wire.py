@@ -39,11 +39,8 @@ _LISTEN_AGAIN_AFTER = 1.0  # seconds
 class Hearing:
     """Hears a channel, from the start of its thread on.
 
-    Args:
-        connect: returns a client.
-        channel: what it hears.
-        began: called in the thread when it hears from now on, and may have missed what was before.
-        heard: called in the thread with each message.
+    `began` is called in the thread when it hears from now on, and may have missed what was before;
+    `heard` with each message.
     """
 
     def __init__(

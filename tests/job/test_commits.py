@@ -1,0 +1,200 @@
+"""When a job is committed, and what is done where that fails; by a clock that the test turns."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from scrapy_mandelbot.job import commits as commits_module
+from scrapy_mandelbot.job.commits import AT_ONCE, Commits, SpiderState, read_aside
+from scrapy_mandelbot.job.job_file import CorruptError
+from scrapy_mandelbot.job.job_store import CannotKeepError
+
+
+class Told:
+    """A job, and the store of it: what is asked of them, and told."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.error: Exception | None = None
+        self.uncommitted = self.uncommitted_bytes = 0
+        self.state: dict[str, bytes] = {}
+
+    def prepare(self) -> None:
+        self.said.append("prepare")
+
+    def commit(self) -> None:
+        if self.error is not None:
+            raise self.error
+        self.said.append("commit")
+
+    def not_saved(self, error: Exception) -> None:
+        self.said.append(f"not saved: {error}")
+
+    def saved_again(self) -> None:
+        self.said.append("saved again")
+
+    def gave_up(self, error: Exception) -> None:
+        self.said.append(f"gave up: {error}")
+
+    def put_state(self, name: str, value: bytes) -> None:
+        self.state[name] = value
+
+    def get_state(self, name: str) -> bytes | None:
+        return self.state.get(name)
+
+    def count(self, what: str) -> int:
+        return self.said.count(what)
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def commits(told, clock):
+    one = Commits(told, clock, told, is_synced=False)
+    yield one
+    one.close()
+
+
+def test_what_is_settled_is_committed_at_the_end_of_the_turn(commits, told, clock):
+    """Once, however much is; what was only changed waits for a second, or for a thousand others."""
+    commits.settled()
+    commits.settled()
+    assert told.said == []
+    clock.turn(0)
+    assert told.said == ["prepare", "commit"]
+    commits.changed()
+    clock.turn(0.9)
+    assert told.count("commit") == 1
+    clock.turn(0.1)
+    assert told.count("commit") == 2
+    for _ in range(AT_ONCE - 1):
+        commits.changed()
+    assert told.count("commit") == 2
+    commits.changed()
+    assert told.count("commit") == 3
+    for _ in range(AT_ONCE - 1):  # it begins to count anew
+        commits.changed()
+    assert told.count("commit") == 3
+
+
+def test_pages_share_a_commit_that_waits_for_the_disk(told, clock):
+    """For a tenth of a second."""
+    commits = Commits(told, clock, told, is_synced=True)
+    commits.settled()
+    clock.turn(0.09)
+    assert told.said == []
+    clock.turn(0.01)
+    assert told.count("commit") == 1
+
+
+def test_a_commit_that_fails_is_told_once_and_tried_again(commits, told, clock):
+    """Each ten seconds, whatever is settled meanwhile."""
+    told.error = CannotKeepError("full")
+    commits.settled()
+    clock.turn(0)
+    commits.settled()
+    commits.at_once()
+    clock.turn(9)
+    assert told.said == ["prepare", "not saved: full"]
+    clock.turn(1)
+    assert told.said == ["prepare", "not saved: full", "prepare"]
+    told.error = None
+    clock.turn(10)
+    assert told.said[-2:] == ["commit", "saved again"]
+    commits.at_once()
+    assert told.count("commit") == 2
+
+
+@pytest.mark.parametrize("much", ["uncommitted", "uncommitted_bytes"])
+def test_it_is_given_up_where_too_much_is_in_memory(commits, told, monkeypatch, much):
+    """Once; also where the file is broken, at once."""
+    monkeypatch.setattr(commits_module, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr(commits_module, "MOST_BYTES", 10)
+    told.error = CannotKeepError("full")
+    commits.now()
+    setattr(told, much, 10)
+    commits.changed()
+    assert "gave up: full" not in told.said
+    setattr(told, much, 11)
+    commits.changed()
+    commits.changed()
+    assert told.count("gave up: full") == 1
+
+
+def test_a_broken_file_is_given_up_at_once(commits, told):
+    """Time does not mend it."""
+    told.error = CorruptError("malformed")
+    assert commits.now() is told.error
+    commits.now()
+    assert told.count("gave up: malformed") == 1
+    assert "not saved: malformed" not in told.said
+
+
+def test_after_its_close_nothing_is_committed_but_when_asked(commits, told, clock):
+    """As at the end of a crawl."""
+    commits.settled()
+    commits.close()
+    clock.turn(5)
+    commits.settled()
+    commits.changed()
+    clock.turn(5)
+    assert told.said == []
+    assert commits.now() is None
+    assert told.said == ["prepare", "commit"]
+
+
+def test_the_state_of_a_spider_is_kept_where_it_changed(told):
+    """What took long to write is not written again before twenty times as long has passed."""
+    seconds = [0.0]
+    spider = SimpleNamespace(state={})
+
+    def now() -> float:
+        seconds[0] += 0.5  # each look at the clock: so a pickling takes half a second
+        return seconds[0]
+
+    state = SpiderState(spider, told, now)
+    state.save()
+    assert told.state == {}
+    spider.state["pages"] = 1
+    state.save()
+    first = told.state["spider.state"]
+    spider.state["pages"] = 2
+    state.save()
+    assert told.state["spider.state"] == first
+    seconds[0] += 10
+    state.save()
+    assert told.state["spider.state"] != first
+    spider.state["pages"] = 3
+    state.save(is_last=True)
+    again = SimpleNamespace(state={"pages": 0})
+    SpiderState(again, told, now).restore()
+    assert again.state == {"pages": 3}
+
+
+def test_a_state_that_cannot_be_read_or_written_is_told(told, caplog):
+    """Once, where it is asked for at each commit; the crawl goes on with what it has."""
+    spider = SimpleNamespace(state={"callback": lambda: None})
+    state = SpiderState(spider, told, lambda: 0.0)
+    state.save()
+    state.save()
+    assert caplog.text.count("is not kept over a crash") == 1
+    told.state["spider.state"] = b"no pickle"
+    spider.state = {"pages": 7}
+    state.restore()
+    assert spider.state == {"pages": 7}
+    assert "of the last run cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [b'{"3": "deaths", "7": "deaths"}', b'{"deaths": [3, 7]}', b'{"3": "deaths", "deaths": [7]}'],
+)
+def test_what_is_set_aside_is_read_as_this_version_or_a_former_one_has_kept_it(kept):
+    """Or what killed whoever read it comes back with the next version."""
+    assert read_aside(kept) == {3: "deaths", 7: "deaths"}
+    assert read_aside(None) == {}

@@ -1,0 +1,195 @@
+"""A file of a job in which bits have flipped: what can be read of it is kept as it was."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from scrapy_mandelbot.job.job_file import CorruptError
+from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
+from scrapy_mandelbot.job.takeover import FILE, open_job
+
+PAGES, SITES, SEEN = 600, 12, 900
+PLACE = Place(0, 0, is_last_first=False)
+
+
+def url_of(n: int) -> str:
+    return f"https://site{n % SITES}.example/page/{n}"
+
+
+def body_of(n: int) -> bytes:
+    return pickle.dumps({"url": url_of(n), "meta": {"depth": 1, "text": "x" * (n % 200)}})
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory) -> Path:
+    """What a kill leaves: a file, and its last commits in a log beside it."""
+    folder = tmp_path_factory.mktemp("left")
+    job = SqliteJob(folder / "first.sqlite")
+    for n in range(PAGES):
+        site = f"https://site{n % SITES}.example"
+        job.push_new(site, PLACE, body_of(n), n * 1_000_003, None)
+        job.push_child(site, PLACE, body_of(PAGES + n), n, 0)
+        if n == PAGES // 2:
+            job.commit()
+            job.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for n in range(PAGES, SEEN):
+        job.see(n * 1_000_003)
+    for number in [job.claim("https://site0.example").number for _ in range(40)]:
+        job.acknowledge(number)
+    job.put_state("feeds", b"{}")
+    job.put_state("site/https://site3.example", b"paused")
+    job.commit()
+    for suffix in ("", "-wal"):
+        shutil.copy(folder / f"first.sqlite{suffix}", folder / f"{FILE}{suffix}")
+    job.close()
+    return folder
+
+
+@pytest.fixture
+def damaged(left, tmp_path):
+    """Return a copy in which something was done to the octets of the file, or of its log."""
+
+    def damage(change, suffix: str = "") -> Path:
+        for part in ("", "-wal"):
+            shutil.copy(left / f"{FILE}{part}", tmp_path / f"{FILE}{part}")
+        path = tmp_path / f"{FILE}{suffix}"
+        octets = bytearray(path.read_bytes())
+        change(octets)
+        path.write_bytes(bytes(octets))
+        return tmp_path
+
+    return damage
+
+
+def read_all(folder: Path) -> tuple[dict[int, bytes], set[str]]:
+    """Return the bodies by number that a run is given, and the lines that they come from."""
+    job = open_job(folder)
+    bodies, lines = {}, set()
+    for line in list(job.lengths()):
+        while (kept := job.claim(line)) is not None:
+            bodies[kept.number] = kept.body
+            lines.add(line)
+    job.close()
+    return bodies, lines
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+@pytest.mark.parametrize("seed", range(14))
+def test_what_can_be_read_is_kept_when_ten_bits_have_flipped(damaged, seed, suffix):
+    """Nothing raises, each request is one of those that were kept, and few are missing."""
+    chance = random.Random(f"{seed}{suffix}")
+
+    def flip(octets):
+        for _ in range(10):
+            octets[chance.randrange(len(octets))] ^= 1 << chance.randrange(8)
+
+    bodies, lines = read_all(damaged(flip, suffix))
+    known = {body_of(n) for n in range(2 * PAGES)}
+    whole = [body for body in bodies.values() if body]
+    assert {*whole} <= known
+    assert lines <= {f"https://site{n}.example" for n in range(SITES)}
+    if suffix == "":
+        assert len(whole) >= 0.98 * (2 * PAGES - 40)
+    else:  # commits behind the first octet that flipped are as if they had not been made
+        assert len(whole) >= PAGES
+
+
+def test_a_first_page_that_is_gone_loses_nothing(damaged, caplog):
+    """It says where the tables begin, and they begin at the same pages in each file."""
+
+    def overwrite(octets):
+        octets[:2048] = b"\xff" * 2048
+
+    folder = damaged(overwrite)
+    Path(folder / f"{FILE}-wal").unlink()
+    with caplog.at_level(logging.ERROR):
+        bodies, lines = read_all(folder)
+    assert len(bodies) == PAGES + 2
+    assert len(lines) == SITES
+    assert "602 requests that wait" in caplog.text
+    assert "at least 0 requests" in caplog.text
+    assert not list(folder.glob("*.corrupt-*"))
+    assert len(list(folder.glob("*.salvaged-*"))) == 1
+    assert {one.name for one in folder.glob("job.*")} == {
+        FILE,
+        *(one.name for one in folder.glob("*.salvaged-*")),
+    }
+
+
+def test_fingerprints_alone_are_worth_reading(tmp_path):
+    """A finished job has no more; the run that goes on with them is told that the last one died."""
+    job = SqliteJob(tmp_path / FILE)
+    for n in range(10):
+        job.see(n)
+    job.put_state(CLEAN, b"1")
+    job.put_state("feeds", b"{}")
+    job.commit()
+    job.close()
+    octets = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(b"\xff" * 2048 + octets[2048:])
+    job = open_job(tmp_path)
+    assert all(map(job.has_seen, range(10)))
+    assert (job.get_state(CLEAN), job.get_state("feeds")) == (None, b"{}")
+    job.close()
+
+
+def test_a_page_that_is_broken_costs_what_is_on_it(damaged, caplog):
+    """The number of those that are lost is told; fingerprints, children and state are kept."""
+
+    def overwrite(octets):
+        at = octets.index(body_of(100)) // 2048 * 2048
+        octets[at : at + 2048] = b"\xff" * 2048
+
+    folder = damaged(overwrite)
+    (folder / f"{FILE}-wal").unlink()
+    with caplog.at_level(logging.ERROR):
+        job = open_job(folder)
+    lost = PAGES + 2 - sum(job.lengths().values())
+    assert 1 <= lost <= 16
+    assert f"Lost are at least {lost} requests" in caplog.text
+    assert all(job.has_seen(n * 1_000_003) for n in range(PAGES // 2))
+    assert len(job.children_left(0)) == PAGES // 2 + 1
+    job.close()
+
+
+def test_what_a_run_has_set_aside_the_next_one_reads(damaged):
+    """As where a page that is broken is found in the middle of a run."""
+    folder = damaged(lambda _: None)
+    for suffix in ("", "-wal"):
+        (folder / f"{FILE}{suffix}").rename(folder / f"{FILE}.corrupt-20260101-000000{suffix}")
+    assert len(read_all(folder)[0]) == 2 * PAGES - 40
+    assert (folder / f"{FILE}.salvaged-20260101-000000").exists()
+    (folder / FILE).unlink()  # the project's own wish to begin anew
+    assert read_all(folder) == ({}, set())
+
+
+def test_a_file_of_which_nothing_is_left_is_an_error_once(tmp_path, caplog):
+    """The next run begins from nothing, and says so."""
+    (tmp_path / FILE).write_bytes(b"\xff" * 9000)
+    with pytest.raises(CorruptError, match="is set aside as"):
+        open_job(tmp_path)
+    assert not (tmp_path / FILE).exists()
+    assert read_all(tmp_path) == ({}, set())
+    assert "begins from nothing" in caplog.text
+
+
+def test_a_value_that_was_changed_is_none(tmp_path):
+    """Where feeds were cut at it, they would be cut at the wrong place."""
+    job = SqliteJob(tmp_path / FILE)
+    job.put_state("feeds", b'{"items": 812}')
+    job.put_state("site/a", b"1")
+    job.commit()
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as database:
+        database.execute("UPDATE state SET value = CAST('{\"items\": 112}' AS BLOB)")
+    assert job.get_state("feeds") is None
+    assert job.get_states("site/") == {}
+    job.close()
