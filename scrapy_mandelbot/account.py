@@ -183,4 +183,5 @@ def _end_of(exception: Exception) -> End:
 
 def _in_words(ends: dict[End, int]) -> str:
     """Return so many requests by their ends, as ``1,102 pages, 1 forbidden by robots.txt``."""
-    return ", ".join(counted(count, *_ONE_AND_MORE[end]) for end, count in ends.items())
+    names = _ONE_AND_MORE
+    return ", ".join(counted(n, names[end][0], names[end][-1]) for end, n in ends.items())

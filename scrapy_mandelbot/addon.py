@@ -150,7 +150,10 @@ def put_site_queue(settings: BaseSettings) -> None:
     queue_class: Any = load_object(settings[name])
     if not _is_scheduler(scheduler_class):
         return
-    if not _is_scrapys(scheduler_class):
+    if _is_kind_of(scheduler_class, "scrapy_mandelbot.ParkingScheduler"):
+        if is_class_of(queue_class, "scrapy_mandelbot.SiteQueue"):  # it has one: two count twice
+            settings.set(name, DownloaderAwarePriorityQueue, settings.getpriority(name) or 0)
+    elif not _is_scrapys(scheduler_class):
         settings.set("MANDELBOT_INNER_SCHEDULER", scheduler_class, "addon")
         priority = settings.getpriority("SCHEDULER") or 0
         settings.set("SCHEDULER", "scrapy_mandelbot.ParkingScheduler", priority)
@@ -191,7 +194,7 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
     )
 
     if not are_scrapys_queues(settings):
-        logger.info(
+        logger.warning(
             "JOBDIR has Scrapy's form and does not survive a crash, as DUPEFILTER_CLASS or a disk"
             " queue is the project's own."
         )
@@ -208,7 +211,8 @@ def _warn_of_other_job(settings: BaseSettings) -> None:
     """Say so where JOBDIR holds a job that this run does not go on with."""
     if not settings["JOBDIR"]:
         return
-    from scrapy_mandelbot.job.job import FILE, keeps_job  # noqa: PLC0415 -- only where there is one
+    from scrapy_mandelbot.job.job import keeps_job  # noqa: PLC0415 -- only where there is one
+    from scrapy_mandelbot.job.takeover import FILE  # noqa: PLC0415
 
     file = Path(settings["JOBDIR"], FILE)
     if file.exists() and not keeps_job(settings):
@@ -266,9 +270,12 @@ def _is_scheduler(scheduler_class: Any) -> bool:
 
 def _is_scrapys(scheduler_class: type) -> bool:
     """Return whether the scheduler is Scrapy's own, or a subclass: one with our queue in it."""
-    # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
-    ours = ("scrapy_mandelbot.ParkingScheduler", "scrapy_mandelbot.JobScheduler", _SHARED)
-    return any(
-        one is Scheduler or any(is_class_of(one, path) for path in ours)
-        for one in scheduler_class.__mro__
+    ours = ("scrapy_mandelbot.JobScheduler", _SHARED)
+    return Scheduler in scheduler_class.__mro__ or any(
+        _is_kind_of(scheduler_class, path) for path in ours
     )
+
+
+def _is_kind_of(scheduler_class: type, path: str) -> bool:
+    # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
+    return any(is_class_of(one, path) for one in scheduler_class.__mro__)

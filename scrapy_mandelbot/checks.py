@@ -41,8 +41,8 @@ _PREFIX = "MANDELBOT_"
 class Mistake(NamedTuple):
     """A line for the log."""
 
-    level: int
     text: str
+    level: int = logging.WARNING
 
 
 class Project(NamedTuple):
@@ -83,46 +83,40 @@ class _ComponentPart(NamedTuple):
     is_needed: Callable[[Project], bool]
 
 
+_DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
 _PARTS = (
     _ComponentPart(
-        "DOWNLOADER_MIDDLEWARES",
-        "scrapy_mandelbot.RobotsTxtMiddleware",
+        *(_DOWNLOADS, "scrapy_mandelbot.RobotsTxtMiddleware"),
         "robots.txt is not asked for",
         lambda project: project.config.obey,
     ),
     _ComponentPart(
-        "DOWNLOADER_MIDDLEWARES",
-        "scrapy_mandelbot.PauseMiddleware",
+        *(_DOWNLOADS, "scrapy_mandelbot.PauseMiddleware"),
         "a site that answers 503 is not paused",
         lambda _: True,
     ),
     _ComponentPart(
-        "SPIDER_MIDDLEWARES",
-        "scrapy_mandelbot.RobotTagsMiddleware",
+        *(_SPIDERS, "scrapy_mandelbot.RobotTagsMiddleware"),
         "robot tags of pages are not read",
         lambda project: project.config.robot_tags != "off" or project.config.nofollow_links,
     ),
     _ComponentPart(
-        "SPIDER_MIDDLEWARES",
-        "scrapy_mandelbot.JobMiddleware",
+        *(_SPIDERS, "scrapy_mandelbot.JobMiddleware"),
         "what a page yields is not kept in one step with that it is done",
         lambda project: _is_a(project.settings["SCHEDULER"], "scrapy_mandelbot.JobScheduler"),
     ),
     _ComponentPart(
-        "DOWNLOADER_MIDDLEWARES",
-        "scrapy_mandelbot.purposes.UsageMiddleware",
+        *(_DOWNLOADS, "scrapy_mandelbot.purposes.UsageMiddleware"),
         "what owners say of MANDELBOT_PURPOSE is not read",
         lambda project: bool(project.config.purposes) and project.config.usage != "off",
     ),
     _ComponentPart(
-        "EXTENSIONS",
-        "scrapy_mandelbot.SitemapFollower",
+        *(_EXTENSIONS, "scrapy_mandelbot.SitemapFollower"),
         "MANDELBOT_SITEMAPS = 'follow' does nothing",
         lambda project: project.config.sitemaps == "follow",
     ),
     _ComponentPart(
-        "EXTENSIONS",
-        "scrapy_mandelbot.SpiderHooks",
+        *(_EXTENSIONS, "scrapy_mandelbot.SpiderHooks"),
         "the spider's hook methods are not called",
         lambda project: any(
             callable(getattr(project.spider, name, None))
@@ -165,7 +159,7 @@ def _no_settings(project: Project) -> Iterator[Mistake]:
         if f"{head}_" != _PREFIX and near != [rest]:
             continue  # somebody else's, whose name is like ours
         meant = f": is {_PREFIX}{near[0]} meant?" if near else ", and none has a name like it."
-        yield Mistake(logging.WARNING, f"{name} is no setting of scrapy-mandelbot{meant}")
+        yield Mistake(f"{name} is no setting of scrapy-mandelbot{meant}")
 
 
 def _unasked_robots(project: Project) -> Iterator[Mistake]:
@@ -185,11 +179,11 @@ def _unasked_robots(project: Project) -> Iterator[Mistake]:
     off = "ROBOTSTXT_OBEY is off: robots.txt is not asked for"
     if vain:
         do = "do" if len(vain) > 1 else "does"
-        yield Mistake(logging.WARNING, f"{off}, so that {' and '.join(vain)} {do} nothing.")
+        yield Mistake(f"{off}, so that {' and '.join(vain)} {do} nothing.")
     elif not project.sets("ROBOTSTXT_OBEY"):  # Scrapy's default, as no add-on turned it on
-        yield Mistake(logging.WARNING, f"{off}. Without the add-on it has to be set to True.")
+        yield Mistake(f"{off}. Without the add-on it has to be set to True.")
     else:
-        yield Mistake(logging.INFO, f"{off}, pauses are kept.")
+        yield Mistake(f"{off}, pauses are kept.", logging.INFO)
 
 
 def _other_parser(project: Project) -> Iterator[Mistake]:
@@ -200,9 +194,9 @@ def _other_parser(project: Project) -> Iterator[Mistake]:
     decides = f"ROBOTSTXT_PARSER is {_name(path)}, which decides what is allowed"
     if project.sets("MANDELBOT_DIALECT"):
         text = f"{decides}: MANDELBOT_DIALECT = {project.settings['MANDELBOT_DIALECT']!r} does not."
-        yield Mistake(logging.WARNING, text)
+        yield Mistake(text)
     elif not project.sets("ROBOTSTXT_PARSER"):
-        yield Mistake(logging.WARNING, f"{decides}. Without the add-on it has to be set to {ours}.")
+        yield Mistake(f"{decides}. Without the add-on it has to be set to {ours}.")
 
 
 def _missing_parts(project: Project) -> Iterator[Mistake]:
@@ -212,12 +206,10 @@ def _missing_parts(project: Project) -> Iterator[Mistake]:
             continue
         if any(_is_a(one, part.path) for one in project.orders(part.setting)):
             continue
-        if project.switches_off(part.setting, part.path):
-            text = f"{part.path} is switched off in {part.setting}: {part.lack}."
-            yield Mistake(logging.INFO, text)
-        else:
-            text = f"{part.path} is missing in {part.setting}: {part.lack}."
-            yield Mistake(logging.WARNING, text)
+        is_meant = project.switches_off(part.setting, part.path)
+        how = "switched off" if is_meant else "missing"
+        text = f"{part.path} is {how} in {part.setting}: {part.lack}."
+        yield Mistake(text, logging.INFO if is_meant else logging.WARNING)
 
 
 def _other_queue(project: Project) -> Iterator[Mistake]:
@@ -226,14 +218,17 @@ def _other_queue(project: Project) -> Iterator[Mistake]:
     scheduler = load_object(project.settings["SCHEDULER"])
     cost = "requests of a paused site hold places of the downloader, and slow other sites."
     if _is_a(scheduler, "scrapy_mandelbot.ParkingScheduler"):
+        if _is_a(project.settings[name], ours):
+            text = f"{name} is {ours} within a ParkingScheduler, which has one: leave it as it is"
+            yield Mistake(f"{text} in Scrapy, or requests are counted twice.")
         return
     if scrapy.core.scheduler.Scheduler not in scheduler.__mro__ and not _is_a(
         scheduler, "scrapy_mandelbot.JobScheduler"
     ):
         text = f"SCHEDULER is {_name(scheduler)}, and no add-on puts a ParkingScheduler around it"
-        yield Mistake(logging.WARNING, f"{text}: {cost}")
+        yield Mistake(f"{text}: {cost}")
     elif not _is_a(project.settings[name], ours) and not project.sets(name):
-        yield Mistake(logging.WARNING, f"{name} is not {ours}: {cost}")
+        yield Mistake(f"{name} is not {ours}: {cost}")
 
 
 def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
@@ -248,7 +243,7 @@ def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
         is_robots |= "robotstxt" in _name(one).lower().replace("_", "")
         if one is not ours and is_robots:
             text = f"{_name(one)} stands beside {path} in {setting}: each asks for robots.txt and"
-            yield Mistake(logging.WARNING, f"{text} forbids by itself. Set one of them to None.")
+            yield Mistake(f"{text} forbids by itself. Set one of them to None.")
 
 
 class _ComponentOrder(NamedTuple):
@@ -310,22 +305,21 @@ def _wrong_orders(project: Project) -> Iterator[Mistake]:
             side = "behind" if row.is_before else "before"
             named = ", ".join(f"{_name(one)} ({orders[one]})" for one in others)
             text = f"{where} stands {side} {named}: {row.harm}. Its place is {row.place}."
-            yield Mistake(logging.WARNING, text)
+            yield Mistake(text)
 
 
 def _no_purpose(project: Project) -> Iterator[Mistake]:
     if project.settings.get("MANDELBOT_USAGE") == "obey" and not project.config.purposes:
         yield Mistake(
-            logging.WARNING,
             "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
-            " nothing is dropped.",
+            " nothing is dropped."
         )
 
 
 def _unsigned(project: Project) -> Iterator[Mistake]:
     if project.config.sign is None and project.config.sign_key is not None:
         text = "MANDELBOT_SIGN_KEY is set, and MANDELBOT_SIGN is not: no request is signed."
-        yield Mistake(logging.WARNING, text)
+        yield Mistake(text)
 
 
 _CONTACT = re.compile(r"https?://[^\s;)]+\.|[^\s;(@]+@[^\s;)@]+\.")
@@ -354,9 +348,8 @@ def _no_identity(project: Project) -> Iterator[Mistake]:
     else:
         return
     yield Mistake(
-        logging.WARNING,
         f"USER_AGENT {lack}: {shown(agent)!r}. Set one such as 'Examplebot/1.0"
-        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS to False if it is meant.",
+        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS to False if it is meant."
     )
 
 
@@ -374,15 +367,14 @@ def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
     config = project.config
     if config.closes_when_paused and not (config.shares_job or project.settings["JOBDIR"]):
         yield Mistake(
-            logging.WARNING,
             'MANDELBOT_PAUSE_IDLE is "close", and there is no JOBDIR to keep what waits for the'
-            " next run: paused sites are waited for.",
+            " next run: paused sites are waited for."
         )
 
 
 def tell_mistakes(project: Project) -> None:
     """Log what is wrong, a line each."""
-    for level, text in mistakes_in(project):
+    for text, level in mistakes_in(project):
         logger.log(level, "%s", text)
 
 

@@ -5,12 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def _elapsed() -> Callable[[], float]:
+    """Return what only goes forward: where it can be had, while the machine is suspended too."""
+    try:
+        time.clock_gettime(time.CLOCK_BOOTTIME)
+    except (AttributeError, OSError):  # not Linux
+        return time.monotonic
+    return partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+
+
+elapsed = _elapsed()
 
 
 class Call(Protocol):
@@ -24,11 +37,11 @@ class Clock:
     """Seconds since the epoch that only go forward, and calls at a later time."""
 
     def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
+        self._offset = time.time() - elapsed()
 
     def now(self) -> float:
         """Return seconds since the epoch, by a clock that is not set during the crawl."""
-        return self._offset + time.monotonic()
+        return self._offset + elapsed()
 
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> Call:
         """Have something called after so many seconds, on whichever loop or reactor Scrapy runs."""
@@ -46,9 +59,7 @@ class Clock:
 class Soonest:
     """One call at a later time, which comes at the soonest of the times that it is asked for.
 
-    Args:
-        clock: by which.
-        call: what is called; then it can be asked for again.
+    When it has come it can be asked for again.
     """
 
     def __init__(self, clock: Clock, call: Callable[[], object]) -> None:

@@ -37,7 +37,7 @@ class Deprecated(NamedTuple):
     """What to do."""
 
 
-def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name
+def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name; it reads none of them
     name: str,
     read: Callable[[str, object], object],
     default: object = None,
@@ -58,17 +58,7 @@ def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name
         takes_none: whether None, set by the project, is a value and not the default.
         within: the option that it is now, where ``name`` is an old one: ``GROUP["key"]``.
     """
-    return field(
-        metadata={
-            "name": name,
-            "read": read,
-            "default": default,
-            "loads": loads,
-            "told": told,
-            "takes_none": takes_none,
-            "within": within,
-        }
-    )
+    return field(metadata=locals())
 
 
 def _option(place: str, old: str, *described: Any, **more: Any) -> Any:
@@ -87,19 +77,19 @@ class Config:
     agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", v.agent)
     dialect: Dialect = _setting("MANDELBOT_DIALECT", v.dialect, "mandelbot")
     store: str = _setting("MANDELBOT_STORE", v.store, "sqlite")
-    cache_ttl: float | None = _option("CACHE.ttl", "CACHE_TTL", v.seconds_or_none)
+    cache_ttl: float | None = _option("CACHE.ttl", "CACHE_TTL", v.or_none(v.seconds))
     cache_stale: float = _option("CACHE.stale", "CACHE_STALE", v.seconds, 2_592_000)
     robots_timeout: float = _option("LIMITS.robots_timeout", "ROBOTS_TIMEOUT", v.seconds, 10)
     robots_max_bytes: int = _option("LIMITS.robots_bytes", "ROBOTS_MAX_BYTES", v.count(1), 512_000)
     robots_max_redirects: int = _option(
         "LIMITS.robots_redirects", "ROBOTS_MAX_REDIRECTS", v.count(0), 10
     )
-    private_hosts: bool = _setting("MANDELBOT_PRIVATE_HOSTS", v.flag, default=False)
+    private_hosts: bool = _option("LIMITS.private_hosts", "PRIVATE_HOSTS", v.flag, default=False)
     pause_statuses: frozenset[int] = _setting(
         "MANDELBOT_PAUSE_HTTP_CODES", v.statuses, list(PAUSE_STATUSES)
     )
     pause_first: float = _option("PAUSE_OPTIONS.first", "PAUSE_FIRST", v.seconds, 1)
-    pause_base: float | None = _setting("MANDELBOT_PAUSE_BASE", v.seconds_or_none, told=False)
+    pause_base: float | None = _setting("MANDELBOT_PAUSE_BASE", v.or_none(v.seconds), told=False)
     """Deprecated: of a pause after a failed probe, which doubles then."""
     pause_longest: float = _option("PAUSE_OPTIONS.longest", "PAUSE_MAX", v.seconds, 3_600)
     retry_after_longest: float = _option(
@@ -107,7 +97,7 @@ class Config:
     )
     pause_tries: int = _option("PAUSE_OPTIONS.tries", "PAUSE_TRIES", v.count(1), 9)
     pause_wait: float = _option("PAUSE_OPTIONS.wait", "PAUSE_WAIT", v.seconds, 60)
-    pause_total: float | None = _option("PAUSE_OPTIONS.total", "PAUSE_TOTAL", v.seconds_or_none)
+    pause_total: float | None = _option("PAUSE_OPTIONS.total", "PAUSE_TOTAL", v.or_none(v.seconds))
     pause_idle: str | float = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
     pause_close: bool = _setting("MANDELBOT_PAUSE_CLOSE", v.flag, default=False, told=False)
     """The old name of ``MANDELBOT_PAUSE_IDLE = "close"``."""
@@ -119,14 +109,12 @@ class Config:
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
     pace_longest: float = _option("PACE_OPTIONS.longest", "PACE_MAX_DELAY", v.seconds, 60)
     pace_crawl_delay: str = _option(
-        "PACE_OPTIONS.crawl_delay",
-        "PACE_CRAWL_DELAY",
-        v.one_of(*v.DELAY_READINGS),
-        "interval",
+        "PACE_OPTIONS.crawl_delay", "PACE_CRAWL_DELAY", v.one_of(*v.DELAY_READINGS), "interval"
     )
     pace_fetch_time: bool = _option(
         "PACE_OPTIONS.fetch_time", "PACE_FETCH_TIME", v.flag, default=False
     )
+    together: str | None = _setting("MANDELBOT_TOGETHER", v.together)
     inner_queue: type[ScrapyPriorityQueue] = _setting(
         "MANDELBOT_INNER_PRIORITY_QUEUE",
         v.queue_class,
@@ -135,7 +123,7 @@ class Config:
         told=False,
     )
     inner_scheduler: type | None = _setting(
-        "MANDELBOT_INNER_SCHEDULER", v.scheduler_class, loads=True, told=False
+        "MANDELBOT_INNER_SCHEDULER", v.or_none(v.scheduler_class), loads=True, told=False
     )
     sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
     sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
@@ -145,7 +133,7 @@ class Config:
     sitemap_max_entries: int | None = _option(
         "LIMITS.sitemap_entries",
         "SITEMAP_MAX_ENTRIES",
-        v.count_or_none,
+        v.or_none(v.count(1)),
         50_000,
         takes_none=True,
     )
@@ -153,19 +141,21 @@ class Config:
     nofollow_links: bool = _setting("MANDELBOT_NOFOLLOW_LINKS", v.flag, default=False)
     job: str = _setting("MANDELBOT_JOB", v.job, v.DURABLE)
     job_sync: str = _option("JOB_OPTIONS.sync", "JOB_SYNC", v.one_of(*v.JOB_SYNCS), "normal")
-    job_name: str | None = _option("JOB_OPTIONS.name", "JOB_NAME", v.name_or_none)
+    job_name: str | None = _option("JOB_OPTIONS.name", "JOB_NAME", v.or_none(v.key_name))
     job_deliveries: int = _option("JOB_OPTIONS.deliveries", "JOB_DELIVERIES", v.count(1), 3)
     job_pickles: bool = _option("JOB_OPTIONS.pickle", "JOB_PICKLE", v.flag, default=True)
     job_lease: float = _option("JOB_OPTIONS.lease", "JOB_LEASE", v.lease, 30)
-    job_idle: float | None = _option("JOB_OPTIONS.idle", "JOB_IDLE", v.seconds_or_none)
+    job_idle: float | None = _option("JOB_OPTIONS.idle", "JOB_IDLE", v.or_none(v.seconds))
     purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)
     usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "obey")
     usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")
-    ledger: str | None = _setting("MANDELBOT_LEDGER", v.path_or_none)
+    ledger: str | None = _setting("MANDELBOT_LEDGER", v.or_none(v.path))
     ledger_required: bool = _setting("MANDELBOT_LEDGER_REQUIRED", v.flag, default=False)
     sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.one_of(*v.SIGN_MODES)))
-    sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.sign_key_place)
-    sign_agent: str | None = _option("SIGN_OPTIONS.agent", "SIGN_AGENT", v.sign_agent_url)
+    sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.or_none(v.sign_key_place))
+    sign_agent: str | None = _option(
+        "SIGN_OPTIONS.agent", "SIGN_AGENT", v.or_none(v.sign_agent_url)
+    )
     sign_form: str = _option(
         "SIGN_OPTIONS.form", "SIGN_FORM", v.one_of(*v.SIGN_FORMS), "dictionary"
     )
@@ -173,7 +163,7 @@ class Config:
     identity_warnings: bool = _setting("MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
-    report: str | None = _setting("MANDELBOT_REPORT", v.report_path)
+    report: str | None = _setting("MANDELBOT_REPORT", v.or_none(v.report_path))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:

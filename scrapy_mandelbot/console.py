@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from math import isnan
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.survey import status, why_idle
-from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.robots.origins import site_named
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -42,7 +41,7 @@ def pause_site(crawler: Crawler, url: str, seconds: float, reason: str = _REASON
     if isnan(seconds) or seconds < 0:
         raise ValueError(f"seconds = {seconds!r}: a pause takes a number, 0 or more")
     crawl = Crawl.of(crawler)
-    crawl.operator.hold(_site(url), crawl.now() + seconds, reason)
+    crawl.operator.hold(site_named(url), crawl.now() + seconds, reason)
 
 
 def resume_site(crawler: Crawler, url: str) -> bool:
@@ -60,7 +59,7 @@ def resume_site(crawler: Crawler, url: str) -> bool:
     Raises:
         ValueError: the URL has no site.
     """
-    return Crawl.of(crawler).operator.end_hold(_site(url))
+    return Crawl.of(crawler).operator.end_hold(site_named(url))
 
 
 def paused_sites(crawler: Crawler) -> dict[str, str]:
@@ -122,10 +121,3 @@ class PauseConsole:
     def resume(self, url: str) -> bool:
         """End the pause of a site; return whether it was paused."""
         return resume_site(self._crawler, url)
-
-
-def _site(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(f"{url!r} names no site: a site is as https://example.com")
-    return site_of(parts)

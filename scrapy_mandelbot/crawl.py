@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from http import HTTPStatus
+from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.job import job_dir
@@ -33,7 +36,6 @@ from scrapy_mandelbot.sites.probe import SAFE_METHODS
 from scrapy_mandelbot.sites.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
-from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.telling import Events
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 from scrapy_mandelbot.throttle.operator import Operator, Patience
@@ -229,7 +231,7 @@ class Crawl:
         """Whether this is a crawl, and not one of Scrapy's commands that ask for single pages."""
         return not self._is_a_command and not engine.stays_open(self._crawler)
 
-    @property
+    @cached_property
     def _is_a_command(self) -> bool:
         """Whether one of Scrapy's commands that ask for single pages runs this.
 
@@ -294,6 +296,23 @@ def may_repeat(crawler: Crawler, flight: RequestInFlight, refusal: int | Excepti
     return may_be
 
 
+async def keep_cookies(crawler: Crawler, request: Request, response: Response) -> None:
+    """Have the jar of a request know the cookies of a response that is sent back.
+
+    CookiesMiddleware does not see it, unless it stands nearer the downloader: then it has them
+    already.
+    """
+    cookies: Any = crawler.get_downloader_middleware(CookiesMiddleware)
+    if cookies is None:
+        return
+    try:
+        kept = cookies.process_response(request, response)
+        if isawaitable(kept):
+            await kept
+    except Exception:
+        logger.exception("The cookies of %s cannot be kept", response)
+
+
 def is_turned_away(crawl: Crawl, flight: RequestInFlight, response: Response) -> bool:
     """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
 
@@ -334,8 +353,8 @@ def hear_quota(crawl: Crawl, flight: RequestInFlight, response: Response) -> Non
 
 
 def tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:
-    """Tell once of each site that it names a time which cannot be read, if it does."""
-    if value and flight.site.is_news("retry-after"):
+    """Tell once of each site that it names a time which cannot be read."""
+    if flight.site.is_news("retry-after"):
         crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
 
 
@@ -363,6 +382,8 @@ def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:
     path = store_path(settings, config.store)
     if path is None:
         return MemoryStore()
+    from scrapy_mandelbot.store.sqlite import SqliteStore  # noqa: PLC0415 -- only where it is used
+
     return SqliteStore(path, clock.call_later, clock.now() - longest, clock.now)
 
 

@@ -23,6 +23,7 @@ from scrapy_mandelbot.crawl import (
     fate_of,
     hear_quota,
     is_turned_away,
+    keep_cookies,
     may_repeat,
     refusal_for,
     tell_unreadable,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.rules.fetcher import SiteRules
     from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 
-_OK, _NOT_ALL_OK = 200, 300  # not HTTPStatus: they are compared for each page
+_OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # as Scrapy keeps headers
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
 _NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
 _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
@@ -65,8 +66,7 @@ _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 class RobotsTxtMiddleware:
     """Obeys every site's robots.txt. Order 100, where Scrapy's own stands.
 
-    Unlike Scrapy's own, it asks what the answer to /robots.txt means before it reads it as rules,
-    and leaves a site alone whose answer is that it cannot say now.
+    Unlike Scrapy's own, it leaves a site alone whose answer to /robots.txt says nothing of rules.
     """
 
     DOWNLOAD_PRIORITY: int = 1000
@@ -148,19 +148,24 @@ class RobotsTxtMiddleware:
         Raises:
             Exception: the site has never answered, and its requests fail with what was raised.
         """
-        outcome = rules.outcome
+        outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
+        throttle.in_flight.unheard.fail(flight, outcome.failure)
         if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
-            flight.is_noticed = True  # it says of the site what is known
+            site.routes.forget(flight.route)  # no request waits
+            site.end_scout(flight)
+            throttle.update(site)
+            flight.is_noticed = True
             raise rules.error.with_traceback(None)
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.response is not None:
             asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
-            tell_unreadable(self._crawl, flight, asked.unreadable)
+            if asked.unreadable:
+                tell_unreadable(self._crawl, flight, asked.unreadable)
         # Of a host that never answered it is told once, where that is known.
         level = None if outcome.wait is None else logging.DEBUG
-        self._crawl.throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
+        throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
         return True
 
     def _judge_sent(self, request: Request) -> None:
@@ -168,7 +173,7 @@ class RobotsTxtMiddleware:
         if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
             raise IgnoreRequest(
                 f"{shown(request.url)} is on this machine or in its network"
-                " (MANDELBOT_PRIVATE_HOSTS)"
+                ' (MANDELBOT_LIMITS["private_hosts"])'
             )
 
     def _judge_listed(self, request: Request, rules: SiteRules) -> None:
@@ -197,8 +202,7 @@ class RobotsTxtMiddleware:
     def _robots_txt(self, site: str, request: Request) -> Response | None:
         """Return the site's copy for a spider's own request for it, as SitemapSpider sends.
 
-        Who wants to see what the site says now asks with ``dont_obey_robotstxt``, or with one of
-        Scrapy's commands.
+        To see the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's commands.
         """
         if request.method != "GET":
             return None
@@ -238,6 +242,8 @@ class PauseMiddleware:
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # who handles them wants them
         self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
         self._hears_of_responses = False
+        self._limits = self._crawl.fetcher.limits
+        self._limits.is_told = True
         self._stats_missed: DownloaderStats | None = None
         if crawler.settings.getbool("DOWNLOADER_STATS"):
             self._stats_missed = DownloaderStats(crawler.stats)
@@ -253,9 +259,8 @@ class PauseMiddleware:
     def hear_of_responses(self) -> None:
         """Hear of responses one turn of the loop sooner than their middlewares do.
 
-        That is needed where download slots hold requests: they send the next one then. The queue
-        hands out no more than a slot transfers at once, so none do but with a delay, or where
-        requests come from elsewhere than the queue.
+        Slots that hold requests send the next one then: those with a delay, and those of requests
+        that are not from the queue, which hands out no more than a slot transfers at once.
         """
         if not self._hears_of_responses:
             self._hears_of_responses = True
@@ -280,15 +285,14 @@ class PauseMiddleware:
                 self._answered(flight, response)
             return
         asked = wait_asked_for(response.headers.get, self._crawl.now())
-        reason = f"{response.status} for {request}"
-        if asked.said:
-            reason += f", {asked.said}"
-        tell_unreadable(self._crawl, flight, asked.unreadable)
+        reason = f"{response.status} for {request}" + (f", {asked.said}" if asked.said else "")
+        if asked.unreadable:
+            tell_unreadable(self._crawl, flight, asked.unreadable)
         self._throttle.refused(flight, reason, asked.seconds, response)
 
     def _answered(self, flight: RequestInFlight, response: Response) -> None:
         """Tell that a site answered; and what it says is left of a quota, if it does."""
-        if "RateLimit" in response.headers or "RateLimit-Remaining" in response.headers:
+        if not _OF_QUOTAS.isdisjoint(response.headers):
             hear_quota(self._crawl, flight, response)
         is_page = response.status < HTTPStatus.BAD_REQUEST and flight.request.method == "GET"
         self._throttle.answered(flight, is_page=is_page)
@@ -348,22 +352,21 @@ class PauseMiddleware:
                 self._notice(flight, response)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
         if is_taken and not is_refused and (is_good or not heeds_pauses):
-            is_page = _OK <= status < _NOT_ALL_OK
+            is_page = 200 <= status < 300  # noqa: PLR2004 -- for each page
             tally.cached += is_cached
             tally.pages += is_page and not is_cached
             tally.others += not is_page and not is_cached
-        if not heeds_pauses:
-            throttle.let_go(flight)
-            return response
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
-            tally.others += is_taken and not is_good
+            tally.others += heeds_pauses and is_taken and not is_good
+            if is_own:
+                self._limits.response_downloaded(response, request)
             throttle.let_go(flight)
             return response
         if flight.is_refused_alone or not may_repeat(self.crawler, flight, status):
             return self._hand_on(flight, response)
         if "Set-Cookie" in response.headers:
-            await engine.keep_cookies(self.crawler, request, response)
+            await keep_cookies(self.crawler, request, response)
         if throttle.can_go_back(flight):
             self._count(request, response)
             return throttle.send_back(flight)
@@ -391,7 +394,7 @@ class PauseMiddleware:
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
             is_down = failure in _NO_ANSWER and throttle.is_silent(flight, failure)
-            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.routes.is_probe(flight)
+            is_told = failure not in _NO_WORD_OF_THE_SITE and flight in flight.site.routes.probes()
             if not is_down and not is_told:
                 throttle.let_go(flight)
                 return None

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from contextlib import suppress
-from inspect import isawaitable
+from contextlib import contextmanager, suppress
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,14 +18,13 @@ import scrapy.pqueues
 import scrapy.signals
 from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
-from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -160,6 +158,23 @@ def take_place(crawler: Crawler, request: Request) -> None:
     active = cast("Any", crawler.engine).downloader.active
     if isinstance(active, set):
         active.add(request)
+
+
+@contextmanager
+def one_place(crawler: Crawler, request: Request) -> Iterator[None]:
+    """Have a request and the one that is sent for it, for which it waits, hold one place.
+
+    Without the number of places: each holds one.
+    """
+    downloader: Any = cast("Any", crawler.engine).downloader
+    more = bool(getattr(downloader, "total_concurrency", 0)) and is_under_way(crawler, request)
+    if more:
+        downloader.total_concurrency += 1
+    try:
+        yield
+    finally:
+        if more:
+            downloader.total_concurrency -= 1
 
 
 def room(crawler: Crawler) -> float:
@@ -370,23 +385,6 @@ def close_spider(crawler: Crawler, reason: str) -> None:
     schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))
 
 
-async def keep_cookies(crawler: Crawler, request: Request, response: Response) -> None:
-    """Have the jar of a request know the cookies of a response that is sent back.
-
-    CookiesMiddleware does not see it, unless it stands nearer the downloader: then it has them
-    already.
-    """
-    cookies: Any = crawler.get_downloader_middleware(CookiesMiddleware)
-    if cookies is None:
-        return
-    try:
-        kept = cookies.process_response(request, response)
-        if isawaitable(kept):
-            await kept
-    except Exception:
-        logger.exception("The cookies of %s cannot be kept", response)
-
-
 def has_delays(crawler: Crawler) -> bool:
     """Return whether download slots hold requests for a while before they send them."""
     settings = crawler.settings
@@ -429,10 +427,7 @@ def _scheduler(crawler: Crawler) -> BaseScheduler | None:
 def _concurrency_set(settings: BaseSettings, key: str, of_others: int | None) -> int:
     """Return how many requests the settings let a download slot transfer at once; 0: any number.
 
-    Args:
-        settings: the crawler's.
-        key: the slot.
-        of_others: what holds for a slot that the settings do not name; None: as they say.
+    `of_others`: what holds for a slot that the settings do not name; None: as they say.
     """
     for name in ("THROTTLING_SCOPES", "DOWNLOAD_SLOTS"):
         most: int | None = settings.getdict(name).get(key, {}).get("concurrency")

@@ -36,7 +36,7 @@ RESTORED = Event(
 )
 PROLONGED = Event(
     "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)s; given up at"
-    " %(end)s unless it answers or names a time)",
+    " about %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
 RETRY_AFTER_UNREADABLE = _warning(
@@ -53,7 +53,7 @@ SECTION_PAUSED = Event(
 )
 SECTION_PROLONGED = Event(
     "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
-    " at %(end)s unless it answers or names a time)",
+    " at about %(end)s unless it answers or names a time)",
 )
 REFUSES_ROBOTS = _warning(
     "%(where)s%(path)s %(reason)s (%(waiting)s queued). It is left alone until %(until)s, and asked"
@@ -73,8 +73,7 @@ ASKS_ONCE_EACH = _warning(
     stats=("mandelbot/pause/given_up",),
 )
 SECTION_GIVEN_UP = _warning(
-    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (each request that was"
-    " never sent is sent once)",
+    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (its requests: %(fate)s)",
     stats=("mandelbot/pause/sections_given_up",),
 )
 ASKED_AGAIN = Event(stats=("mandelbot/pause/asked_again",))
@@ -142,7 +141,7 @@ ROBOTS_CUT = _warning(
     stats=("mandelbot/robots/cut",),
 )
 ROBOTS_BROKEN_OFF = _warning(
-    "The robots.txt of %(site)s breaks off; %(size)d bytes of it are whole lines (%(reason)s)",
+    "The robots.txt of %(site)s breaks off after %(size)s of whole lines (%(reason)s)",
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
@@ -198,7 +197,7 @@ SITEMAP_DROPPED = _warning(
     stats=("mandelbot/sitemaps/dropped",),
 )
 SITEMAP_READ = Event(
-    "The sitemap %(url)s (%(kind)s) has %(entries)d entries, %(wanted)d of them wanted",
+    "The sitemap %(url)s (%(kind)s) has %(entries)s, %(wanted)d of them wanted",
     logging.DEBUG,
     stats=("mandelbot/sitemaps/read",),
     sums=(("mandelbot/sitemaps/entries", "entries"), ("mandelbot/sitemaps/older", "older")),
@@ -215,7 +214,7 @@ SITEMAP_PROBLEMS_UNTOLD = _warning(
 )
 SITEMAPS_INSIDE = _warning(
     "%(site)s cites sitemaps on this machine or in its network: they are not asked for"
-    " (MANDELBOT_PRIVATE_HOSTS)",
+    ' (MANDELBOT_LIMITS["private_hosts"])',
 )
 SITEMAPS_TOO_MANY = _warning(
     "%(site)s has more than %(most)d sitemaps: no more are read",
@@ -257,7 +256,7 @@ ITEM_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/items_dropped",))
 LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
 
 JOB_RESUMED = Event(
-    "Resuming the job: %(waiting)s queued for %(lines)s sites or sections; the last run %(how)s",
+    "Resuming the job: %(waiting)s queued for %(lines)s; the last run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
@@ -267,7 +266,7 @@ JOB_IN_MEMORY = _warning(
     stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
 )
 JOB_LEFT_IN_MEMORY = _warning(
-    "%(count)d requests were in memory only, and are lost; their pages are asked for again",
+    "Lost %(waiting)s that only memory held; such pages are asked for again",
 )
 JOB_REQUEST_UNREADABLE = _error(
     "A request of %(line)s cannot be made again, and is set aside in the job: %(error)s",
@@ -294,17 +293,18 @@ JOB_LOST = _error(
 )
 
 JOB_JOINED = Event(
-    "Worker %(worker)s of the job %(where)s: %(unassigned)s sites wait, %(others)s other workers"
+    "Worker %(worker)s of the job %(where)s: sites that wait: %(unassigned)s, other"
+    " workers: %(others)s"
 )
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = _warning(
-    "This worker said nothing for longer than its lease: others have its %(sites)s sites now",
+    "This worker said nothing for longer than its lease: others have its %(sites)s now",
     stats=("mandelbot/job/leases_lost",),
 )
 JOB_SET_BACK = _warning(
     "Redis has an older state of the job, as of a replica that was behind: what was done since is"
-    " done again, and the %(sites)s sites of this worker are free for all",
+    " done again, and this worker gives its %(sites)s back",
     stats=("mandelbot/job/set_back",),
 )
 JOB_FORGOTTEN = _error(
@@ -346,7 +346,7 @@ TERMS_STATED = Event(
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
 LEDGER_CLOSED = Event(
-    "The ledger %(path)s has %(lines)s lines; the hash of the last is %(head)s; %(missing)s missing"
+    "The ledger %(path)s has %(lines)s; the hash of the last is %(head)s; %(missing)s missing"
 )
 LEDGER_FAILED = _error(
     "The ledger lacks a line: %(error)s. Further such lines are only counted",

@@ -24,16 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HOOKS: dict[str, object] = {
-    "site_paused": signals.site_paused,
-    "site_resumed": signals.site_resumed,
-    "site_refuses_robots": signals.site_refuses_robots,
-    "sitemaps_discovered": signals.sitemaps_discovered,
-    "robots_fetched": signals.robots_fetched,
-    "request_forbidden": signals.request_forbidden,
-    "output_dropped": signals.output_dropped,
-    "usage_disallowed": signals.usage_disallowed,
-}
+HOOKS = {name: signal for name, signal in vars(signals).items() if not name.startswith("_")}
 """The methods that a spider may define, and the signals that they hear."""
 
 

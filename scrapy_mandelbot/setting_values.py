@@ -9,7 +9,7 @@ from datetime import date
 from http import HTTPStatus
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from scrapy.pqueues import ScrapyPriorityQueue
@@ -19,12 +19,14 @@ from w3lib.url import safe_url_string
 from scrapy_mandelbot.robots import html as pages
 from scrapy_mandelbot.robots.dates import read_date
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.preferences.vocabulary import CATEGORIES
+from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 from scrapy_mandelbot.robots.shown import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+Value = TypeVar("Value")
 
 STORES = ("memory", "sqlite")
 _SERVERS = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
@@ -33,6 +35,7 @@ SITEMAP_MODES = ("off", "signal", "follow")
 LAST_RUN = "last_run"
 ROBOT_TAG_MODES = ("off", "annotate", "obey")
 USAGE_MODES = ("off", "annotate", "obey")
+TOGETHER_MODES = ("domain", "address")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
 CLOSE = "close"
@@ -71,19 +74,15 @@ def seconds(name: str, value: object) -> float:
     return seconds
 
 
-def sign_key_place(name: str, value: object) -> str | None:
+def sign_key_place(name: str, value: object) -> str:
     """Return where the key is: a path, or ``env:`` and a name. The key itself is never shown."""
-    if value in (None, ""):
-        return None
     if not isinstance(value, (str, Path)) or "\n" in str(value) or "-----" in str(value):
         raise SettingsError(name, "..." if isinstance(value, str) else value, SIGN_KEY_TAKES)
     return str(value)
 
 
-def sign_agent_url(name: str, value: object) -> str | None:
+def sign_agent_url(name: str, value: object) -> str:
     """Return the URL as it is, if it can stand in a header; whether http will do is not said."""
-    if value in (None, ""):
-        return None
     takes = "the https URL of a key directory, such as 'https://bot.example'"
     try:
         url = urlsplit(str(value))
@@ -103,15 +102,20 @@ _DELAYS = (
 
 def crawl_delays(name: str, value: object) -> dict[str, float]:
     """Return seconds by site (``https://example.com``), host (``example.com``) and domain."""
-    read = value
-    if isinstance(value, str):  # on the command line
-        try:
-            read = json.loads(value or "{}")
-        except ValueError:
-            read = None
-    if not isinstance(read, Mapping) or any(isinstance(delay, bool) for delay in read.values()):
+    read = _as_mapping(value)
+    if read is None or any(isinstance(delay, bool) for delay in read.values()):
         raise SettingsError(name, value, _DELAYS)
     return {_place(name, key): seconds(name, delay) for key, delay in read.items()}
+
+
+def _as_mapping(value: object) -> Mapping[str, object] | None:
+    """Return a dict, or what JSON of one holds, as the command line has it; None: it is none."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value or "{}")
+        except ValueError:
+            return None
+    return value if isinstance(value, Mapping) else None
 
 
 def _place(name: str, key: object) -> str:
@@ -152,11 +156,6 @@ def flag(name: str, value: object) -> bool:
         return spellings[str(value).lower()]
     except KeyError:
         raise SettingsError(name, value, "True or False") from None
-
-
-def seconds_or_none(name: str, value: object) -> float | None:
-    """Return seconds, 0 or more, or None."""
-    return None if value in (None, "") else seconds(name, value)
 
 
 def idle(name: str, value: object) -> str | float:
@@ -236,11 +235,6 @@ def statuses(name: str, value: object) -> frozenset[int]:
     return statuses
 
 
-def count_or_none(name: str, value: object) -> int | None:
-    """Return a whole number, 1 or more, or None."""
-    return None if value in (None, "") else count(1)(name, value)
-
-
 def moment(name: str, value: object) -> float | str | None:
     """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
     if value in (None, "", LAST_RUN):
@@ -263,6 +257,15 @@ def one_of(*choices: str) -> Callable[[str, object], str]:
     return read
 
 
+def together(name: str, value: object) -> str | None:
+    """Return by what sites share concurrency and pace, or None."""
+    if value in (None, ""):
+        return None
+    if value not in TOGETHER_MODES:
+        raise SettingsError(name, value, f"None or {' or '.join(map(repr, TOGETHER_MODES))}")
+    return str(value)
+
+
 def dialect(name: str, value: object) -> Dialect:
     """Return the dialect, given it or its name."""
     if isinstance(value, Dialect):
@@ -281,16 +284,14 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, named)))
 
 
-def path_or_none(name: str, value: object) -> str | None:
-    """Return the path of a file, or None."""
-    if value in (None, ""):
-        return None
+def path(name: str, value: object) -> str:
+    """Return the path of a file."""
     if isinstance(value, (str, Path)) and Path(value).name:
         return str(value)
     raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
 
 
-def or_none(read: Callable[[str, object], str]) -> Callable[[str, object], str | None]:
+def or_none(read: Callable[[str, object], Value]) -> Callable[[str, object], Value | None]:
     """Return what reads a value as another does, or None."""
     return lambda name, value: None if value in (None, "") else read(name, value)
 
@@ -307,21 +308,15 @@ def metrics(name: str, value: object) -> str | None:
     raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
 
 
-def report_path(name: str, value: object) -> str | None:
+def report_path(name: str, value: object) -> str:
     """Return the path of a report: a page, or JSON."""
-    path = None if value in (None, "") else str(value)
-    if path is None:
-        return None
+    path = str(value)
     if "://" in path or Path(path).suffix not in {".html", ".json"}:
-        raise SettingsError(
-            name, value, "the path of a file such as 'report.html' or 'report.json'"
-        )
+        takes = "the path of a file such as 'report.html' or 'report.json'"
+        raise SettingsError(name, value, takes)
     if path.endswith(".html") and not pages.can_be_made():
-        raise SettingsError(
-            name,
-            value,
-            "'report.json', or Jinja2 for the page: pip install 'scrapy-mandelbot[html]' brings it",
-        )
+        takes = "Jinja2 for the page: pip install 'scrapy-mandelbot[html]' brings it"
+        raise SettingsError(name, value, f"'report.json', or {takes}")
     return path
 
 
@@ -339,26 +334,25 @@ def agent(name: str, value: object) -> str | tuple[str, ...] | None:
 def queue_class(name: str, value: object) -> type[ScrapyPriorityQueue]:
     """Return the class of a priority queue, given it or its import path."""
     takes = "scrapy.pqueues.ScrapyPriorityQueue or a subclass of it"
-    try:
-        queue_class = load_object(value)  # type: ignore[arg-type]  # whatever the project wrote
-    except (ImportError, NameError, TypeError, ValueError):
-        raise SettingsError(name, value, takes) from None
-    if not isinstance(queue_class, type) or not issubclass(queue_class, ScrapyPriorityQueue):
+    queue_class = _class(name, value, takes)
+    if not issubclass(queue_class, ScrapyPriorityQueue):
         raise SettingsError(name, value, takes)
     return queue_class
 
 
-def scheduler_class(name: str, value: object) -> type | None:
-    """Return the class of a scheduler, given it or its import path; or None."""
-    if value is None:
-        return None
+def scheduler_class(name: str, value: object) -> type:
+    """Return the class of a scheduler, given it or its import path."""
+    return _class(name, value, "a scheduler class")
+
+
+def _class(name: str, value: object, takes: str) -> type:
     try:
-        scheduler_class = load_object(value)  # type: ignore[arg-type]  # whatever it is
+        found = load_object(value)  # type: ignore[arg-type]  # whatever the project wrote
     except (ImportError, NameError, TypeError, ValueError):
-        raise SettingsError(name, value, "a scheduler class") from None
-    if not isinstance(scheduler_class, type):
-        raise SettingsError(name, value, "a scheduler class")
-    return scheduler_class
+        raise SettingsError(name, value, takes) from None
+    if not isinstance(found, type):
+        raise SettingsError(name, value, takes)
+    return found
 
 
 def job(name: str, value: object) -> str:
@@ -368,8 +362,7 @@ def job(name: str, value: object) -> str:
         return _server(name, text)
     if text in JOBS:
         return text
-    kinds = ", ".join(map(repr, JOBS))
-    takes = f"{kinds}, or a URL such as 'redis://localhost:6379/0'"
+    takes = f"{', '.join(map(repr, JOBS))}, or a URL such as 'redis://localhost:6379/0'"
     raise SettingsError(name, without_credentials(text), takes)
 
 
@@ -381,10 +374,8 @@ def lease(name: str, value: object) -> float:
     return lease
 
 
-def name_or_none(name: str, value: object) -> str | None:
-    """Return a name that can stand in keys on Redis, or None."""
-    if value in (None, ""):
-        return None
+def key_name(name: str, value: object) -> str:
+    """Return a name that can stand in keys on Redis."""
     if not isinstance(value, str) or set(value) & set("{}"):
         raise SettingsError(name, value, "a name, without braces")
     return value
@@ -392,14 +383,7 @@ def name_or_none(name: str, value: object) -> str | None:
 
 def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, object]:
     """Return a setting that is a dict, or JSON of one; what its values mean is read elsewhere."""
-    read = value
-    if isinstance(value, str):  # on the command line
-        try:
-            read = json.loads(value or "{}")
-        except ValueError:
-            read = value
-    if read is None:
-        return {}
-    if not isinstance(read, Mapping) or not set(read) <= set(keys):
+    read = _as_mapping({} if value is None else value)
+    if read is None or not set(read) <= set(keys):
         raise SettingsError(name, value, f"a dict with any of {', '.join(map(repr, keys))}")
     return read

@@ -98,10 +98,8 @@ class Signer:
     def sign(self, label: str, components: Mapping[str, str], parameters: str) -> tuple[str, str]:
         """Return the values of Signature-Input and Signature (RFC 9421, sections 2.5 and 3.1).
 
-        Args:
-            label: of the signature in both.
-            components: what is signed: values by serialized identifier, in order.
-            parameters: of the signature, serialized, each with its semicolon.
+        What is signed are values by serialized identifier, in order; the parameters are serialized,
+        each with its semicolon.
         """
         signed = f"({' '.join(components)}){parameters}"
         lines = [f"{name}: {value}" for name, value in components.items()]
@@ -132,12 +130,8 @@ def _base64url(octets: bytes) -> str:
 def read_signer(name: str, place: str | None) -> Signer:
     """Return what signs with the key of a file, or of an environment variable (``env:NAME``).
 
-    Args:
-        name: of the setting, for errors.
-        place: its value.
-
     Raises:
-        SettingsError: there is no such key.
+        SettingsError: there is no such key; with the name of the setting.
     """
     if place is None:
         raise SettingsError(name, None, f"{SIGN_KEY_TAKES}, to sign requests")
@@ -297,13 +291,12 @@ class SigningMiddleware:
                 return label, nonce if isinstance(nonce, str) else "", names
         return None
 
-    def _signs(self, request: Request) -> bool:
-        return self._signs_all or site_of_request(request) in self._asking
-
     def _sign(self, request: Request) -> None:
         """Sign a request that is about to leave."""
         url = urlparse_cached(request)
-        if url.scheme not in self._schemes or not self._signs(request):
+        if url.scheme not in self._schemes:
+            return
+        if not self._signs_all and site_of_request(request) not in self._asking:
             return
         if "Signature-Input" in request.headers:  # the project's own
             return

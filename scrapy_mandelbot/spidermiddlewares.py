@@ -15,14 +15,8 @@ from scrapy.utils.response import get_base_url
 from w3lib.html import strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
+from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import (
-    ITEM_DROPPED,
-    LINK_DROPPED,
-    REQUEST_DROPPED,
-    TAGGED,
-    TERMS_STATED,
-)
 from scrapy_mandelbot.robots.origins import site_of, without_user
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES, stated_terms
 from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
@@ -36,7 +30,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.telling import Event
 
-_HEADERS = (b"X-Robots-Tag", b"Robots-Tag")
+_HEADERS = (b"X-Robots-Tag", b"Robots-Tag")  # as Scrapy keeps them
+_ANY_HEADER = frozenset(_HEADERS)
 _TOLD_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites
 _TOLD_SIZE = 100  # bytes, beside the site's name
 _NOFOLLOW_LINK = RobotTag("link", "nofollow")
@@ -101,16 +96,15 @@ class RobotTagsMiddleware:
 
     def _tags(self, response: Response) -> RobotTags:
         headers: list[tuple[bytes, bytes]] = []
-        for name in _HEADERS:
-            if name in response.headers:
-                headers += [(name, value) for value in response.headers.getlist(name)]
+        if not _ANY_HEADER.isdisjoint(response.headers):
+            headers = [(name, one) for name in _HEADERS for one in response.headers.getlist(name)]
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
     def _count(self, tags: RobotTags, response: Response) -> None:
         is_over = tags.unavailable_after is not None and tags.is_unavailable(self._now())
         self._crawl.events.count(
-            TAGGED,
+            events.TAGGED,
             response=response,
             noindex=tags.noindex,
             nofollow=tags.nofollow,
@@ -141,7 +135,7 @@ class StatedTerms:
         tell = self._crawl.events.tell if self._told.get(site) is None else self._crawl.events.count
         self._told.put(site, value=True, size=_TOLD_SIZE + len(site))
         tell(
-            TERMS_STATED,
+            events.TERMS_STATED,
             site=site,
             status=response.status,
             terms=terms,
@@ -202,10 +196,10 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
 
 def _dropped(output: Any, tag: RobotTag) -> Event:
     if tag is _NOFOLLOW_LINK:
-        return LINK_DROPPED
+        return events.LINK_DROPPED
     if isinstance(output, Request):
-        return REQUEST_DROPPED
-    return ITEM_DROPPED
+        return events.REQUEST_DROPPED
+    return events.ITEM_DROPPED
 
 
 def _is_same_page(request: Request, response: Response) -> bool:

@@ -61,13 +61,7 @@ class Events:
             self._hearers.setdefault(event, []).append(call)
 
     def tell_error(self, event: Event, error: BaseException, **values: Any) -> None:
-        """Tell of an error with its traceback, once a run for each place that raises one.
-
-        Args:
-            event: that it happened.
-            error: what was raised.
-            values: of the event.
-        """
+        """Tell of an error with its traceback, once a run for each place that raises one."""
         place = _place_of(error)
         if place in self._places:
             self.count(event, **values)
@@ -78,14 +72,10 @@ class Events:
     def tell(
         self, event: Event, *, exc_info: Any = None, level: int | None = None, **values: Any
     ) -> None:
-        """Tell of an event.
+        """Tell of an event, at its own level if none is given.
 
-        Args:
-            event: which one.
-            exc_info: of an error that belongs to it, as ``logging`` takes it.
-            level: of the log, in place of the event's own.
-            values: its values by name; ``since``, ``until``, ``next`` and ``end`` are seconds
-                since the epoch.
+        `exc_info` is of an error that belongs to it, as ``logging`` takes it. Of its values
+        ``since``, ``until``, ``next`` and ``end`` are seconds since the epoch.
         """
         self.count(event, **values)
         told: dict[str, Any] = {}
@@ -96,10 +86,11 @@ class Events:
             extra = {"spider": self._crawler.spider}
             logger.log(level, event.text, *arguments, exc_info=exc_info, extra=extra)
         if event.signal is not None:
-            heard = {
-                name: told[name] if name == "reason" and told else _heard(name, values[name])
-                for name in event.heard
-            }
+            heard = {name: values[name] for name in event.heard}
+            if "reason" in heard:
+                heard["reason"] = told["reason"] if told else shown(heard["reason"])
+            if "until" in heard:
+                heard["until"] = moment(heard["until"])
             self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
 
     def count(self, event: Event, **values: Any) -> None:
@@ -138,7 +129,13 @@ def _place_of(error: BaseException) -> tuple[str, int]:
 
 
 _TIMES = frozenset({"since", "until", "next", "end"})
-_COUNTED = {"waiting": "request", "tries": "failed probe"}
+_COUNTED = {
+    "waiting": ("request",),
+    "tries": ("failed probe",),
+    "entries": ("entry", "entries"),
+    "size": ("byte",),
+    "sites": ("site",),
+}
 _WHOLE = frozenset({"request", "verdict"})
 """Of the crawl's own words, and what its operator searches for: they are not cut."""
 
@@ -147,13 +144,7 @@ def _loggable(name: str, value: Any) -> Any:
     if name in _TIMES:
         return clock_time(value)
     if name in _COUNTED:
-        return counted(value, _COUNTED[name])
+        return counted(value, *_COUNTED[name])
     if name in _WHOLE:
         return printable(str(value))
     return value if isinstance(value, (int, float)) else shown(str(value))
-
-
-def _heard(name: str, value: Any) -> Any:
-    if name == "until":
-        return moment(value)
-    return shown(value) if name == "reason" else value

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
+import logging
+import os
+import sys
+import tempfile
+
 import pytest
 from clocks import TurnedClock
 from hypothesis import HealthCheck, settings
@@ -14,6 +20,25 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+
+def pytest_configure(config):
+    """Have the list of public suffixes, by which Scrapy's cookies go, be the one that is installed.
+
+    Where none is kept tldextract fetches one, in the processes that tests start too.
+    """
+    if "TLDEXTRACT_CACHE" in os.environ:  # of the process that started this one
+        return
+    folder = tempfile.TemporaryDirectory()
+    config.add_cleanup(folder.cleanup)
+    os.environ["TLDEXTRACT_CACHE"] = folder.name  # before its first import
+    import requests
+    import tldextract
+
+    logging.getLogger("tldextract").setLevel(logging.CRITICAL)
+    session = requests.Session()
+    session.adapters.clear()  # it can fetch nothing, and what is installed serves, and is kept
+    tldextract.TLDExtract(include_psl_private_domains=True)("example.com", session=session)
 
 
 def pytest_make_parametrize_id(val):
@@ -44,6 +69,31 @@ def nothing_is_written_to_what_all_sites_share():
     from flights import assert_untouched
 
     assert_untouched()
+
+
+_SENT_OUT: set[str] = set()
+
+
+def _watch(event, arguments):
+    if event not in {"socket.connect", "socket.sendto", "socket.getaddrinfo"}:
+        return
+    address = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
+    host = address[0] if isinstance(address, tuple) else address
+    host = host.decode("latin-1") if isinstance(host, bytes) else str(host or "localhost")
+    try:
+        is_inside = ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:  # a name, or a socket's path
+        is_inside = host.startswith("/") or host.rpartition(".")[2] in {"localhost", "invalid"}
+    if not is_inside:
+        _SENT_OUT.add(f"{host} by {os.environ.get('PYTEST_CURRENT_TEST')}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_sent_but_to_loopback():
+    """Neither a request nor a question for an address, by a process's tests."""
+    sys.addaudithook(_watch)
+    yield
+    assert not _SENT_OUT
 
 
 @pytest.fixture

@@ -145,6 +145,20 @@ def test_another_scheduler_goes_within():
     assert settings_with_addon()["SCHEDULER"] == "scrapy.core.scheduler.Scheduler"
 
 
+@pytest.mark.parametrize("own", [{}, {"SCHEDULER_PRIORITY_QUEUE": SiteQueue}])
+def test_no_site_queue_goes_within_one_that_has_its_own(own):
+    """Where the project names our scheduler, or a kind of it, what is within has Scrapy's queue."""
+
+    class Parks(ParkingScheduler):
+        pass
+
+    for scheduler in (ParkingScheduler, Parks):
+        named = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
+        settings = settings_with_addon(SCHEDULER=scheduler, **named, **own)
+        assert settings["SCHEDULER"] is scheduler
+        assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is DownloaderAwarePriorityQueue
+
+
 def test_what_is_no_scheduler_is_scrapys_to_refuse():
     """The project's mistake stays as it is, and Scrapy's engine says what it is."""
     crawler = get_crawler(Spider, {**SETTINGS, "SCHEDULER": OtherQueue})

@@ -69,6 +69,7 @@ BAD = [
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", {"example.com": True}, "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
+    ("MANDELBOT_TOGETHER", "host", "None or 'domain' or 'address'"),
     ("MANDELBOT_PACE_MAX_DELAY", -1, "0 or more"),
     ("MANDELBOT_PACE_CRAWL_DELAY", "bing", "'interval' or 'window'"),
     ("MANDELBOT_PACE_FETCH_TIME", "twice", "True or False"),

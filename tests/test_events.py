@@ -44,6 +44,7 @@ VALUES: dict[str, object] = {
     "longest": 60.0,
     "most": 10,
     "size": 20,
+    "sites": 3,
     "entries": 7,
     "wanted": 5,
     "older": 2,
@@ -58,6 +59,9 @@ VALUES: dict[str, object] = {
     "status": 402,
 }
 """Those that are numbers; the others are text."""
+
+
+TIMES = {"since", "until", "next", "end"}
 
 
 class World:
@@ -106,7 +110,7 @@ def test_each_event_tells_log_stats_and_signal(world, caplog, name):
         assert record.levelno == event.level
         assert record.spider is SPIDER
         for value in re.findall(r"%\((\w+)\)s", event.text):
-            is_time = value in {"since", "until", "next", "end"}
+            is_time = value in TIMES
             expected = "2027-01-15 08:00:00 UTC" if is_time else str(values[value])
             assert expected in record.getMessage()
     counted = Counter(event.stats)
@@ -117,6 +121,18 @@ def test_each_event_tells_log_stats_and_signal(world, caplog, name):
     assert [signal for signal, _ in world.heard] == [event.signal] * (event.signal is not None)
     for _, heard in world.heard:
         assert set(heard) == {*event.heard, "spider"}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_of_one_thing_a_line_speaks_in_the_singular(world, caplog, name):
+    """One request is queued, and not 1 requests; of two it speaks in the plural."""
+    event = EVENTS[name]
+    are_numbers = {key for key, value in VALUES.items() if isinstance(value, (int, float))}
+    for number, wrong in ((1, r"\b1 \w+s\b(?! of)"), (2, r"\b2 (request|entry|byte|site|line)\b")):
+        values = values_of(event)
+        values.update(dict.fromkeys(are_numbers & values.keys() - TIMES - {"most"}, number))
+        world.tell(event, level=logging.ERROR, **values)
+        assert not any(re.search(wrong, line) for line in caplog.messages), caplog.messages
 
 
 def test_an_event_that_tells_nothing_is_none():

@@ -27,13 +27,13 @@ CLASSES = [
     if isinstance(one, ast.ClassDef)
 ]
 
-MOST_MODULES = 215
-MOST_LINES = 45_430
+MOST_MODULES = 201
+MOST_LINES = 45_070
 LINES_OF_A_MODULE = 450
 LONGER: dict[str, int] = {}
 METHODS_OF_A_CLASS = 25
 MORE: dict[str, int] = {}
-LINES_WITH_PRIVATE_ATTRIBUTES = 55
+LINES_WITH_PRIVATE_ATTRIBUTES = 38
 OVERRIDES: dict[str, set[str]] = {}
 
 

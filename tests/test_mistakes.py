@@ -91,7 +91,8 @@ def told(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[t
     """Return what a project with these settings is told, as the spider opens."""
     crawler = get_crawler(spider, {**SETTINGS, **settings})
     config = Config.from_settings(crawler.settings)
-    return list(mistakes_in(Project(crawler.settings, config, spider)))
+    found = mistakes_in(Project(crawler.settings, config, spider))
+    return [(one.level, one.text) for one in found]
 
 
 RIGHT = [
@@ -303,6 +304,13 @@ MISTAKES = [
             f"SCHEDULER is {__name__}.OtherScheduler, and no add-on puts a ParkingScheduler"
             " around it: requests of a paused site hold places of the downloader, and slow other"
             " sites."
+        ),
+    ),
+    (
+        by_hand() | {"SCHEDULER": "scrapy_mandelbot.ParkingScheduler"},
+        (
+            "SCHEDULER_PRIORITY_QUEUE is scrapy_mandelbot.SiteQueue within a ParkingScheduler,"
+            " which has one: leave it as it is in Scrapy, or requests are counted twice."
         ),
     ),
     (

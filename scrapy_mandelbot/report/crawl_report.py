@@ -14,13 +14,14 @@ from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.sites.flight import End
+from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
-    from scrapy_mandelbot.report.samples import Spread, UsageRecord
-    from scrapy_mandelbot.report.site_record import PauseRecord, RetryAfterRecord, SiteRecord
+    from scrapy_mandelbot.report.samples import Bucket, Spread, UsageRecord
+    from scrapy_mandelbot.report.site_record import PauseRecord, SiteRecord
 
 _MOST_RULES_OWNER = 3
 
@@ -35,7 +36,8 @@ def letter(site: dict[str, Any], agent: str, began: str | None, ended: str | Non
         ended: when the crawl ended.
     """
     head = (
-        f"{site['site']}: how our crawler ({agent}) asked it, {_time(began)} to {_time(ended)} UTC."
+        f"Requests of our crawler ({agent}) to {site['site']}, from {_time(began)} to"
+        f" {_time(ended)} UTC:"
     )
     return "\n".join([head, "", *(f"- {line}" for line in _lines(site))])
 
@@ -53,7 +55,7 @@ def _lines(site: dict[str, Any]) -> Iterator[str]:
             if rule["line"]
         )
         named = f" ({rules})" if rules else ""
-        yield f"Your rules forbade {counted(site['forbidden'], 'URL')}{named}: none was asked for."
+        yield f"Your rules forbade {counted(site['forbidden'], 'URL')}{named}: we requested none."
     yield from _rhythm(site)
     yield from _refusals(site)
     answers = site["answers"]
@@ -63,23 +65,25 @@ def _lines(site: dict[str, Any]) -> Iterator[str]:
         yield f"{answers['errors']:,} of {all_answers} had a status of 5xx; {first}."
     if answers["time"] is not None and answers["first_time"] is not None:
         yield (
-            f"The first byte came after {_seconds(answers['time'])} in the median; at first it was"
+            f"The first byte came after a median of {_seconds(answers['time'])}; at first, of"
             f" {_seconds(answers['first_time'])}."
         )
     if site["usage"] is not None:
         answers = counted(site["usage"]["pages"], "answer")
-        yield f"What you say of the use of your pages we have read in {answers}."
+        yield f"We read what you say about the use of your pages in {answers}."
 
 
 def _rhythm(site: dict[str, Any]) -> Iterator[str]:
     pace, gaps = site["pace"], site["gaps"]
     if pace is not None:
-        kept = "" if pace["is_obeyed"] else " This crawl was not set to keep to it."
+        kept = "" if pace["is_obeyed"] else " This crawl did not obey that."
         yield f"You ask for {pace['words']} ({pace['source']}).{kept}"
+    if site["limit"]:
+        yield f"We found a limit of about {rate_in_words(site['limit'])}, and stayed below it."
     if gaps is not None:
         yield (
-            f"Between two requests there were {_seconds(gaps['least'])} at least and"
-            f" {_seconds(gaps['median'])} in the median."
+            f"Our requests were at least {_seconds(gaps['least'])} apart, with a median of"
+            f" {_seconds(gaps['median'])}."
         )
 
 
@@ -87,7 +91,7 @@ def _refusals(site: dict[str, Any]) -> Iterator[str]:
     if not site["refused"]:
         return
     kinds = ", ".join(f"{one['name']}: {one['count']:,}" for one in site["refusals"])
-    given_up = ". We gave up then, and asked no more" if site["state"] == "given up" else ""
+    given_up = ". Then we gave up, and sent no more" if site["state"] == "given up" else ""
     yield (
         f"You refused {counted(site['refused'], 'time')} ({kinds}). We left you alone"
         f" {counted(site['pauses'], 'time')}, for {_seconds(site['paused_for'])} in all, and came"
@@ -95,11 +99,11 @@ def _refusals(site: dict[str, Any]) -> Iterator[str]:
     )
     asked = site["retry_after"]
     if asked is not None:
-        times = f"{counted(asked['asked'], 'refusal')} asked for a time"
+        times = f"{counted(asked['asked'], 'refusal')} asked us to wait"
         after, before = counted(asked["kept"], "time"), counted(asked["broken"], "time")
         yield (
-            f"{times}, up to {_seconds(asked['longest'])}: the next request came after it"
-            f" {after}, before it {before}."
+            f"{times}, for up to {_seconds(asked['longest'])}: our next request came after that"
+            f" {after}, and too early {before}."
         )
 
 
@@ -209,39 +213,15 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
         "paused_for": _rounded(one.paused_for(now)),
         "turns": one.turns,
         "turn_waits": _rounded(one.turn_waits),
-        "pace": None
-        if one.pace is None
-        else {
-            "asked": _rounded(one.pace.asked),
-            "kept_to": _rounded(one.pace.kept_to),
-            "words": one.pace.words,
-            "source": one.pace.source,
-            "is_obeyed": one.pace.is_obeyed,
-        },
+        "pace": _plain(one.pace),
+        "limit": _rounded(one.limit),
         "gaps": _spread(one.gaps),
-        "retry_after": None if one.retry_after is None else _asked_for(one.retry_after),
+        "retry_after": _plain(one.retry_after, ("asked", "longest", "kept", "broken", "soonest")),
         "answers": _answers(one),
         "robots": _counts(one.robots_seen),
-        "robots_answers": [
-            {
-                "at": moment(answer.at),
-                "case": answer.case,
-                "reason": answer.reason,
-                "seconds": _rounded(answer.seconds),
-            }
-            for answer in one.robots
-        ],
+        "robots_answers": [{**_fields(answer), "at": moment(answer.at)} for answer in one.robots],
         "pause_list": [_pause(pause, now) for pause in one.pauses],
-        "rules": [
-            {
-                "line": rule.line,
-                "text": rule.text,
-                "agent": rule.agent,
-                "count": rule.count,
-                "examples": rule.examples,
-            }
-            for rule in sorted(one.rules, key=lambda rule: -rule.count)
-        ],
+        "rules": list(map(_fields, sorted(one.rules, key=lambda rule: -rule.count))),
         "sitemaps": _plain(one.sitemaps),
         "tags": _plain(one.tags),
         "usage": _usage(one.usage),
@@ -252,27 +232,9 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
 
 
 def _pause(pause: PauseRecord, now: float) -> dict[str, Any]:
-    return {
-        "where": shown(pause.where),
-        "kind": pause.kind,
-        "since": moment(pause.since),
-        "until": moment(pause.until),
-        "ended": moment(pause.ended),
-        "seconds": _rounded(pause.seconds(now)),
-        "reason": pause.reason,
-        "failed_probes": pause.failed_probes,
-        "is_given_up": pause.is_given_up,
-    }
-
-
-def _asked_for(asked: RetryAfterRecord) -> dict[str, Any]:
-    return {
-        "asked": asked.asked,
-        "longest": _rounded(asked.longest),
-        "kept": asked.kept,
-        "broken": asked.broken,
-        "soonest": _rounded(asked.soonest),
-    }
+    times = {name: moment(getattr(pause, name)) for name in ("since", "until", "ended")}
+    seconds = _rounded(pause.seconds(now))
+    return {**_fields(pause), "where": shown(pause.where), **times, "seconds": seconds}
 
 
 def _answers(one: SiteRecord) -> dict[str, Any]:
@@ -302,20 +264,15 @@ def _spread(values: Spread | None) -> dict[str, Any] | None:
 def _times(timeline: Timeline) -> dict[str, Any]:
     return {
         "width": timeline.width,
-        "buckets": [
-            {
-                "at": _rounded(at - timeline.began),
-                "sent": bucket.sent,
-                "answers": bucket.answers,
-                "errors": bucket.errors,
-                "refusals": bucket.refusals,
-                "failures": bucket.failures,
-                "first_byte": _rounded(bucket.first_byte / bucket.timed) if bucket.timed else None,
-                "rate": _rounded(bucket.rate) or None,
-            }
-            for at, bucket in timeline
-        ],
+        "buckets": [_bucket(at - timeline.began, bucket) for at, bucket in timeline],
     }
+
+
+def _bucket(at: float, bucket: Bucket) -> dict[str, Any]:
+    data = {"at": _rounded(at), **_fields(bucket, bucket._fields)}
+    timed = data.pop("timed")
+    data["first_byte"] = _rounded(bucket.first_byte / timed) if timed else None
+    return {**data, "rate": data["rate"] or None}
 
 
 def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str, Any] | None]:
@@ -326,10 +283,8 @@ def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str,
     total = Timeline(timelines[0].began)
     for timeline in sorted(timelines, key=lambda one: -one.width):  # so that all are as wide
         for at, bucket in timeline:
-            total.at(at + timeline.width / 2).merge(bucket)
+            total.add(at + timeline.width / 2, bucket)
         yield
-    for _, bucket in total:
-        bucket.rate = 0.0  # of one site it means something
     return _times(total)
 
 
@@ -349,10 +304,14 @@ def _usage(usage: UsageRecord | None) -> dict[str, Any] | None:
     return plain and {**plain, "statements": _counts(plain["statements"])}
 
 
-def _plain(record: Any) -> dict[str, Any] | None:
-    if record is None:
-        return None
-    return {name: getattr(record, name) for name in type(record).__slots__}
+def _plain(record: Any, names: Sequence[str] = ()) -> dict[str, Any] | None:
+    return None if record is None else _fields(record, names)
+
+
+def _fields(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what a record holds, or of that what has these names; seconds are rounded."""
+    values = ((name, getattr(record, name)) for name in names or type(record).__slots__)
+    return {name: _rounded(value) if isinstance(value, float) else value for name, value in values}
 
 
 def moment(seconds: float | None) -> str | None:

@@ -81,11 +81,7 @@ Measurements = dict[str, list[Measurement]]
 
 @dataclass
 class Labels:
-    """Which sites have a label of their own, and what they had counted before.
-
-    Args:
-        most: how many sites may have one.
-    """
+    """Which sites have a label of their own, so many at most, and what they had counted before."""
 
     most: int = MOST_LABELLED
     before: dict[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
@@ -111,9 +107,9 @@ class Labels:
             if one.site in self.before:
                 continue
             if one.is_troubled:
-                troubled.add(_trouble(one), one)
+                troubled.add((one.given_up, one.refused + one.pauses_seen, one.site), one)
             if one.pages:
-                large.add(_size(one), one)
+                large.add((one.pages, one.site), one)
         for one in troubled:
             self._troubled += 1
             self._give(one, now)
@@ -163,11 +159,6 @@ class Measuring:
     The crawl may go on in between. What is counted of a site is then what it had counted as it was
     looked at; a counter never goes back from one measurement to the next. So the sums are those of
     the records that there were at first, whatever is folded meanwhile.
-
-    Args:
-        record: what happened so far.
-        labels: which sites have one; chosen anew where any is free.
-        now: seconds since the epoch.
     """
 
     def __init__(self, record: CrawlRecord, labels: Labels, now: float) -> None:
@@ -187,8 +178,7 @@ class Measuring:
     def look(self, sites: Iterable[Standing | None]) -> Iterator[None]:
         """Look at the records, and at how the sites stand. Yields as often as there is one.
 
-        Args:
-            sites: those for which requests wait or are under way, and those that are asked nothing.
+        Sites are those for which requests wait or are under way, and those that are asked nothing.
         """
         yield from self._labels.choose(self._records, self._now)
         self._labels.told = self._made
@@ -201,11 +191,7 @@ class Measuring:
                 self._stands(one)
 
     def found(self, elsewhere: int) -> Measurements:
-        """Return what was measured.
-
-        Args:
-            elsewhere: requests that wait, and of which no site is known.
-        """
+        """Return what was measured; `elsewhere` requests wait of which no site is known."""
         found = self._found
         for key, count in self._others.items():
             self._put(key, OTHERS, count)
@@ -274,11 +260,3 @@ def _counts(one: SiteRecord, now: float) -> Iterator[tuple[tuple[str, ...], floa
         yield ("mandelbot.pause.time",), one.paused_for(now)
     if one.turns:
         yield ("mandelbot.turn.time",), one.turn_waits
-
-
-def _trouble(one: SiteRecord) -> tuple[int, int, str]:
-    return one.given_up, one.refused + one.pauses_seen, one.site
-
-
-def _size(one: SiteRecord) -> tuple[int, str]:
-    return one.pages, one.site

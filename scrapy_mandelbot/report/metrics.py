@@ -148,10 +148,7 @@ class CrawlMetrics:
 class _Exported:
     """The instruments of the package's meter, which tell of all crawls of the process.
 
-    Args:
-        meter: OpenTelemetry's.
-        url: where they are served; ``""``: the project sees to that.
-        close: called when no crawl is left, where we serve them.
+    Where we serve them, there is a URL, and something to call when no crawl is left.
     """
 
     def __init__(self, meter: Any, url: str, close: Callable[[], None] | None) -> None:
@@ -206,22 +203,17 @@ at_addresses: dict[str, _Exported] = {}
 
 
 def _exported_at(address: str) -> _Exported:
-    """Return the instruments of an address, made when first asked for.
-
-    Raises:
-        OSError: nothing can be served there.
-    """
-    if address not in at_addresses:
-        of_project = address == METRICS_API
-        at_addresses[address] = _for_project() if of_project else _served(address)
-    return at_addresses[address]
-
-
-def _for_project() -> _Exported:
-    """Return instruments for the MeterProvider that the project or its environment has set."""
+    """Return the instruments of an address; OSError: nothing can be served there."""
     from opentelemetry.metrics import get_meter  # noqa: PLC0415 -- an extra
 
-    return _Exported(get_meter("scrapy_mandelbot"), "", None)
+    if address not in at_addresses:
+        is_the_projects = address == METRICS_API  # its MeterProvider, or its environment's
+        at_addresses[address] = (
+            _Exported(get_meter("scrapy_mandelbot"), "", None)
+            if is_the_projects
+            else _served(address)
+        )
+    return at_addresses[address]
 
 
 def _served(address: str) -> _Exported:

@@ -30,7 +30,6 @@ from scrapy_mandelbot.report.site_record import (
 )
 from scrapy_mandelbot.robots.origins import site_of, without_user
 from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,6 +74,8 @@ class CrawlRecord:
         self._most_sites = most_sites
         self._sites: dict[str, SiteRecord] = {}
         self._sweep_at = most_sites * _SLACK
+        self.get = self._sites.get
+        """Returns the record of a site; None: it is not told apart, or was not heard of."""
 
     def __len__(self) -> int:
         return len(self._sites)
@@ -92,10 +93,6 @@ class CrawlRecord:
         for record in self._sites.values():
             record.is_watched = is_watched
             record.timeline = Timeline(self.began) if is_watched else None
-
-    def get(self, site: str) -> SiteRecord | None:
-        """Return the record of a site; None: it is not told apart, or was not heard of."""
-        return self._sites.get(site)
 
     def of(self, site: str, now: float) -> SiteRecord:
         """Return the record of a site, which is empty at first."""
@@ -156,9 +153,10 @@ class Recorder:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self._now = self._crawl.now
+        self._flight = self._crawl.throttle.in_flight.get
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
         """What happened so far."""
-        self.gap_heard: Callable[[str, float], None] = lambda _site, _seconds: None
+        self.gap_heard: Callable[[str, float], None] | None = None
         """Is called with the seconds between two requests to a site, where they are watched."""
         notes: dict[Event, Callable[[Values], None]] = {
             events.PAUSED: partial(self._paused, "refused"),
@@ -181,9 +179,11 @@ class Recorder:
             events.TURN_WAITED: self._waited,
             events.PACE: self._paced,
             events.PACE_NOT_OBEYED: partial(self._paced, is_obeyed=False),
+            events.SLOWER: self._limited,
             events.ROBOTS_ASKED: self._asked_robots,
             events.ROBOTS_ASKED_IN_VAIN: self._asked_robots,
             events.ROBOTS_FROM_CACHE: self._kept_robots,
+            events.ROBOTS_UNANSWERED: self._unanswered,
             events.FORBIDDEN: self._forbidden,
             events.FORBIDDEN_UNEXPLAINED: self._forbidden,
             events.SITEMAPS_DISCOVERED: self._sitemaps_cited,
@@ -215,7 +215,7 @@ class Recorder:
         return recorder
 
     def _of(self, site: str) -> SiteRecord:
-        return self.record.of(site, self._now())
+        return self.record.get(site) or self.record.of(site, self._now())
 
     # From events.
 
@@ -276,6 +276,9 @@ class Recorder:
             pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed
         )
 
+    def _limited(self, values: Values) -> None:
+        self._of(values["site"]).limit = values["rate"]
+
     def _asked_robots(self, values: Values) -> None:
         self._of(values["site"]).answered_robots(
             RobotsRecord(self._now(), values["case"], shown(values["reason"]), values["seconds"])
@@ -284,6 +287,9 @@ class Recorder:
     def _kept_robots(self, values: Values) -> None:
         record = self._of(values["site"])
         record.answered_robots(RobotsRecord(self._now(), "from_cache", "the kept copy serves"))
+
+    def _unanswered(self, values: Values) -> None:
+        self._of(values["site"]).resume(values["site"], self._now())
 
     def _forbidden(self, values: Values) -> None:
         url = shown(without_user(values["request"].url))
@@ -323,7 +329,7 @@ class Recorder:
         tags.unavailable += values["unavailable"]
 
     def _used(self, values: Values) -> None:
-        record = self._of(site_of_request(values["request"]))
+        record = self._of(values["site"])
         usage = record.usage = record.usage or UsageRecord()
         usage.pages += 1
         usage.allowed += values["allowed"]
@@ -345,15 +351,16 @@ class Recorder:
         if request.url.startswith(("http://", "https://")):
             is_robots_txt = urlparse_cached(request).path == "/robots.txt"
             site, now = self._site_of(request), self._now()
-            gap = self.record.of(site.name, now).sent(now, is_robots_txt=is_robots_txt)
-            if gap is not None:
+            record = self.record.get(site.name) or self.record.of(site.name, now)
+            gap = record.sent(now, is_robots_txt=is_robots_txt)
+            if gap is not None and self.gap_heard is not None:
                 self.gap_heard(site.name, gap)
 
     def _ended(self, request: Request, response: Response | None) -> None:
         if not request.url.startswith(("http://", "https://")):
             return
         site, now = self._site_of(request), self._now()
-        record = self.record.of(site.name, now)
+        record = self.record.get(site.name) or self.record.of(site.name, now)
         if response is None:
             record.failed(now)
             return
@@ -363,7 +370,7 @@ class Recorder:
         record.answered(response.status, timed, now, rate)
 
     def _site_of(self, request: Request) -> CrawledSite:
-        flight = self._crawl.throttle.in_flight.get(request)
+        flight = self._flight(request)
         return self._crawl.throttle.site_of(request) if flight is None else flight.site
 
 

@@ -212,11 +212,7 @@ def _json(value: object) -> str:
 
 
 def _filled_in(path: str, crawler: Crawler) -> str:
-    """Return the path with what stands for its placeholders, as feeds have them.
-
-    Raises:
-        SettingsError: there is nothing that does.
-    """
+    """Return the path with what stands for its placeholders, as feeds have them."""
     if "%" not in path:
         return path
     spider = crawler.spider

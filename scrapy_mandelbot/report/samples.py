@@ -5,9 +5,11 @@ All of it takes little room, however much there was. Texts are harmless and shor
 
 from __future__ import annotations
 
+import operator
+from array import array
 from dataclasses import dataclass, field
 from math import floor, inf, log2
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,86 +20,91 @@ FIRST_WIDTH = 1.0
 """Seconds of a bucket at first; it doubles, so that those of all sites fit each other."""
 
 
-class Bucket:
+class Bucket(NamedTuple):
     """What happened at a site in one part of the time."""
 
-    __slots__ = ("answers", "errors", "failures", "first_byte", "rate", "refusals", "sent", "timed")
+    sent: int
+    """Requests that left for the site, for its robots.txt too."""
+    answers: int
+    """Answers, whatever they said."""
+    errors: int
+    """Of those, 5xx."""
+    refusals: int
+    """Answers and failures that asked for a pause."""
+    failures: int
+    """Requests without an answer."""
+    timed: int
+    """Answers that were timed."""
+    first_byte: float
+    """Seconds from request to answer, summed over those."""
+    rate: float
+    """Requests a second that a recovery allowed when it was looked at last; 0: it had none."""
 
-    def __init__(self) -> None:
-        self.sent = 0
-        """Requests that left for the site, for its robots.txt too."""
-        self.answers = 0
-        """Answers, whatever they said."""
-        self.errors = 0
-        """Of those, 5xx."""
-        self.refusals = 0
-        """Answers and failures that asked for a pause."""
-        self.failures = 0
-        """Requests without an answer."""
-        self.first_byte = 0.0
-        """Seconds from request to answer, summed over those answers that were timed."""
-        self.timed = 0
-        self.rate = 0.0
-        """Requests a second that a recovery allowed when it was looked at last; 0: it had none."""
 
-    def __repr__(self) -> str:
-        return f"<Bucket: {self.sent} sent, {self.answers} answers, {self.errors} of them 5xx>"
-
-    def merge(self, later: Bucket) -> None:
-        """Take in what happened in the next part of the time."""
-        self.sent += later.sent
-        self.answers += later.answers
-        self.errors += later.errors
-        self.refusals += later.refusals
-        self.failures += later.failures
-        self.first_byte += later.first_byte
-        self.timed += later.timed
-        self.rate = later.rate or self.rate
+SENT, ANSWERS, ERRORS, REFUSALS, FAILURES, TIMED, FIRST_BYTE, RATE = range(8)
+_NOTHING = array("d", bytes(8 * len(Bucket._fields)))
 
 
 class Timeline:
     """Buckets since the crawl began, those in which something happened.
 
+    Their numbers stand one after the other: as objects they would take four times the room, and
+    what a site takes would grow for as long as it is asked.
+
     Args:
         began: when the crawl did, in seconds since the epoch.
     """
 
-    __slots__ = ("_buckets", "began", "width")
+    __slots__ = ("began", "numbers", "width")
 
     def __init__(self, began: float) -> None:
         self.began = began
         self.width = FIRST_WIDTH
         """Seconds of each bucket."""
-        self._buckets: dict[int, Bucket] = {}
+        self.numbers = array("d")
+        """Of each bucket those of `Bucket`."""
 
     def __len__(self) -> int:
-        return len(self._buckets)
+        return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[tuple[float, Bucket]]:
         """Yield when each bucket begins, in seconds since the epoch, and what happened in it."""
-        for number in sorted(self._buckets):
-            yield self.began + number * self.width, self._buckets[number]
+        size = len(_NOTHING)
+        for place in range(0, len(self.numbers), size):
+            numbers = self.numbers[place : place + size]
+            if any(numbers):
+                counts = map(int, numbers[:FIRST_BYTE])
+                bucket = Bucket(*counts, numbers[FIRST_BYTE], numbers[RATE])  # type: ignore[call-arg]
+                yield self.began + place // size * self.width, bucket
 
-    def at(self, now: float) -> Bucket:
-        """Return the bucket of a time."""
+    def at(self, now: float) -> int:
+        """Return where in `numbers` those of the bucket of a time begin."""
         number = max(0, int((now - self.began) / self.width))
         while number >= MOST_BUCKETS:
             self._double()
             number //= 2
-        bucket = self._buckets.get(number)
-        if bucket is None:
-            bucket = self._buckets[number] = Bucket()
-        return bucket
+        place = number * len(_NOTHING)
+        if place >= len(self.numbers):
+            self.numbers.extend(_NOTHING * (number + 1 - len(self.numbers) // len(_NOTHING)))
+        return place
+
+    def add(self, now: float, bucket: Bucket) -> None:
+        """Take in the sums of another bucket."""
+        place = self.at(now)
+        for which in range(RATE):
+            self.numbers[place + which] += bucket[which]
 
     def _double(self) -> None:
+        """Make two buckets one, in place: who asked where one begins has the numbers in hand."""
+        size, numbers = len(_NOTHING), self.numbers
+        numbers.extend(_NOTHING * (len(numbers) // size % 2))
         self.width *= 2
-        merged: dict[int, Bucket] = {}
-        for number in sorted(self._buckets):
-            if number // 2 in merged:
-                merged[number // 2].merge(self._buckets[number])
-            else:
-                merged[number // 2] = self._buckets[number]
-        self._buckets = merged
+        for to, first in enumerate(range(0, len(numbers), 2 * size)):
+            one, later = numbers[first : first + size], numbers[first + size : first + 2 * size]
+            merged = array("d", map(operator.add, one, later))
+            merged[RATE] = later[RATE] or one[RATE]
+            numbers[to * size : (to + 1) * size] = merged
+        del numbers[len(numbers) // 2 :]
 
 
 _PARTS = 8  # of an octave; a value is known within 4.5 %

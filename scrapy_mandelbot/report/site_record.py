@@ -5,16 +5,28 @@ Texts of the web are harmless and short (``shown``) before they come here.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.report.samples import RobotsRecord, RuleRecord, Spread, add_numbers
+from scrapy_mandelbot.report.samples import (
+    ANSWERS,
+    ERRORS,
+    FAILURES,
+    FIRST_BYTE,
+    RATE,
+    REFUSALS,
+    SENT,
+    TIMED,
+    RobotsRecord,
+    RuleRecord,
+    Spread,
+    add_numbers,
+)
 from scrapy_mandelbot.sites.flight import End, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.report.samples import (
         PaceRecord,
         SitemapsRecord,
@@ -83,17 +95,12 @@ class RetryAfterRecord:
 
 
 class SiteRecord(Tally):
-    """What happened at one site.
-
-    Args:
-        site: its name; ``""``: those that are folded into one.
-        since: when the counting began.
-    """
+    """What happened at one site, since the counting began; ``""``: at those folded into one."""
 
     __slots__ = (
         *("__weakref__", "_last_sent", "failures", "first_errors", "first_seen", "first_timed"),
-        *("forbidden", "gaps", "given_up", "in_pauses", "is_watched", "number", "pace"),
-        *("pauses", "pauses_ended", "pauses_seen", "refusals", "retry_after", "robots"),
+        *("forbidden", "gaps", "given_up", "in_pauses", "is_watched", "limit", "number"),
+        *("pace", "pauses", "pauses_ended", "pauses_seen", "refusals", "retry_after", "robots"),
         *("robots_seen", "rules", "since", "site", "sitemaps", "sites", "tags", "timed"),
         *("timeline", "turn_waits", "turns", "usage"),
     )
@@ -108,7 +115,7 @@ class SiteRecord(Tally):
         """How many others were told apart before it; whether each of its requests is told of."""
         self.forbidden = 0
         """Requests that the rules forbade."""
-        self.refusals: dict[str, int] = {}
+        self.refusals: Counter[str] = Counter()
         """Answers and failures that asked for a pause, by status or kind of failure."""
         self.failures = 0
         """Requests without an answer, where requests are watched."""
@@ -124,13 +131,15 @@ class SiteRecord(Tally):
         self.turn_waits = 0.0
         """Seconds of those waits."""
         self.pace: PaceRecord | None = None
+        self.limit: float | None = None
+        """Requests a second that it takes, where a limit was told of."""
         self.gaps: Spread | None = None
         """Seconds from request to request: of a site with a pace, and else where requests are
         watched."""
         self._last_sent: float | None = None
         self.retry_after: RetryAfterRecord | None = None
         self.robots: list[RobotsRecord] = []
-        self.robots_seen: dict[str, int] = {}
+        self.robots_seen: Counter[str] = Counter()
         """How many answers to /robots.txt there were, by case."""
         self.rules: list[RuleRecord] = []
         self.sitemaps: SitemapsRecord | None = None
@@ -189,16 +198,13 @@ class SiteRecord(Tally):
     # Told: pauses.
 
     def refusal(self, kind: str, now: float, retry_after: float | None) -> None:
-        """Note that an answer asked for a pause.
+        """Note that an answer asked for a pause, by its status or the kind of failure.
 
-        Args:
-            kind: its status, or what kind of failure it was.
-            now: seconds.
-            retry_after: seconds for which the site asked to be left alone, if it did.
+        `retry_after`: seconds for which the site asked to be left alone, if it did.
         """
-        self.refusals[kind] = self.refusals.get(kind, 0) + 1
+        self.refusals[kind] += 1
         if self.timeline is not None:
-            self.timeline.at(now).refusals += 1
+            self.timeline.numbers[self.timeline.at(now) + REFUSALS] += 1
         if retry_after is None:
             return
         asked = self.retry_after = self.retry_after or RetryAfterRecord()
@@ -225,11 +231,15 @@ class SiteRecord(Tally):
         if pause is not None:
             pause.until, pause.reason, pause.failed_probes = until, reason, failed_probes
 
-    def resume(self, where: str, now: float, paused_for: float) -> None:
-        """Note that the site is asked again."""
+    def resume(self, where: str, now: float, paused_for: float | None = None) -> None:
+        """Note that the site is asked again; `paused_for` None: after all the time since."""
         pause = self._open(where)
         if pause is not None:
             pause.ended = now
+        if paused_for is None:
+            if pause is None:
+                return
+            paused_for = now - pause.since
         if pause is None or is_pause(pause.kind):
             self.pauses_ended += 1
             self.in_pauses += paused_for
@@ -257,7 +267,7 @@ class SiteRecord(Tally):
 
     def answered_robots(self, answer: RobotsRecord) -> None:
         """Note an answer to /robots.txt."""
-        self.robots_seen[answer.case] = self.robots_seen.get(answer.case, 0) + 1
+        self.robots_seen[answer.case] += 1
         self.robots.append(answer)
         if len(self.robots) > MOST_ROBOTS:
             del self.robots[MOST_ROBOTS // 2]
@@ -288,7 +298,7 @@ class SiteRecord(Tally):
     def sent(self, now: float, *, is_robots_txt: bool = False) -> float | None:
         """Note that a request is sent; return the seconds since the one before, where known."""
         if self.timeline is not None:
-            self.timeline.at(now).sent += 1
+            self.timeline.numbers[self.timeline.at(now) + SENT] += 1
         if self.retry_after is not None and self.retry_after.until is not None:
             _hold_to(self.retry_after, self.retry_after.until, now)
         return None if is_robots_txt else self._note_gap(now)  # no pace is known before it
@@ -296,12 +306,8 @@ class SiteRecord(Tally):
     def answered(self, status: int, first_byte: float | None, now: float, rate: float) -> None:
         """Note an answer to a request that was watched.
 
-        Args:
-            status: of the answer.
-            first_byte: seconds from the request to the answer's first byte; None: not timed. A 5xx
-                says nothing of how fast the site is.
-            now: seconds.
-            rate: requests a second that a recovery allows; 0: there is none.
+        `first_byte`: seconds from the request to it; None: not timed. A 5xx says nothing of how
+        fast the site is. `rate`: requests a second that a recovery allows; 0: there is none.
         """
         is_error = status >= 500  # noqa: PLR2004
         if is_error:
@@ -316,19 +322,20 @@ class SiteRecord(Tally):
             self.timed = self.timed or Spread()
             self.timed.add(first_byte)
         if self.timeline is not None:
-            bucket = self.timeline.at(now)
-            bucket.answers += 1
-            bucket.errors += is_error
-            bucket.rate = rate or bucket.rate
+            place = self.timeline.at(now)
+            numbers = self.timeline.numbers
+            numbers[place + ANSWERS] += 1
+            numbers[place + ERRORS] += is_error
+            numbers[place + RATE] = rate or numbers[place + RATE]
             if first_byte is not None:
-                bucket.first_byte += first_byte
-                bucket.timed += 1
+                numbers[place + FIRST_BYTE] += first_byte
+                numbers[place + TIMED] += 1
 
     def failed(self, now: float) -> None:
         """Note that a request that was watched gets no answer."""
         self.failures += 1
         if self.timeline is not None:
-            self.timeline.at(now).failures += 1
+            self.timeline.numbers[self.timeline.at(now) + FAILURES] += 1
 
     # Kept small.
 
@@ -340,26 +347,15 @@ class SiteRecord(Tally):
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.in_pauses += other.paused_for(now) - other.in_pauses
-        for sums, more in (
-            (self.refusals, other.refusals),
-            (self.robots_seen, other.robots_seen),
-        ):
-            for key, count in more.items():
-                sums[key] = sums.get(key, 0) + count
-        for name in ("sitemaps", "tags", "usage", "retry_after"):
+        self.refusals.update(other.refusals)
+        self.robots_seen.update(other.robots_seen)
+        for name in ("sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"):
             mine, its = getattr(self, name), getattr(other, name)
             if its is not None:
                 if mine is None:
                     mine = type(its)()
                     setattr(self, name, mine)
-                add_numbers(mine, its)
-        for name in ("timed", "first_timed"):
-            mine, its = getattr(self, name), getattr(other, name)
-            if its is not None:
-                if mine is None:
-                    mine = Spread()
-                    setattr(self, name, mine)
-                mine.merge(its)
+                (Spread.merge if isinstance(its, Spread) else add_numbers)(mine, its)
 
     def thin(self) -> None:
         """Drop what takes room, and keep the sums."""
@@ -369,10 +365,8 @@ class SiteRecord(Tally):
         self.pauses = [one for one in self.pauses if one.ended is None]
 
     def _open(self, where: str) -> PauseRecord | None:
-        return next(self._open_ones(where), None)
-
-    def _open_ones(self, where: str) -> Iterator[PauseRecord]:
-        return (one for one in reversed(self.pauses) if one.where == where and one.ended is None)
+        mine = (one for one in reversed(self.pauses) if one.where == where and one.ended is None)
+        return next(mine, None)
 
     def _note_gap(self, now: float) -> float | None:
         last, self._last_sent = self._last_sent, now

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 def columns(rows: Sequence[Sequence[object]]) -> list[str]:
     """Return rows as lines, in columns; numbers stand to the right.
 
-    Args:
-        rows: the first is the header. None is an empty cell; a column of such is left out.
+    The first row is the header. None is an empty cell; a column of such is left out.
     """
     kept = [
         number for number in range(len(rows[0])) if any(row[number] is not None for row in rows[1:])
@@ -101,74 +100,63 @@ _IN_ONE_LINE = {
 }
 
 
-class Held(NamedTuple):
-    """What holds the requests of a site back."""
-
-    reason: Reason
-    until: float | None
-    """When that ends, in seconds since the epoch; ``inf``: when the operator ends it; None: when an
-    answer has come, or not in this run."""
-
-
 class Why(NamedTuple):
     """Why the requests of a site wait."""
 
     reason: Reason
     until: float | None
-    """As :attr:`Held.until`."""
-    details: str
-    """In words; of the web, but printable and short."""
+    """When that ends, in seconds since the epoch; ``inf``: when the operator ends it; None: when an
+    answer has come, or not in this run."""
+    details: str | None = None
+    """In words; of the web, but printable and short. None: :func:`details_of` has them."""
 
 
-def held(site: SiteState, now: float, route: str = "") -> Held | None:
+def held(site: SiteState, now: float, route: str = "") -> Why | None:
     """Return what holds a whole site back; None: nothing does. :func:`details_of` has the words.
 
-    Args:
-        site: which one.
-        now: seconds since the epoch.
-        route: the proxy that its requests take, where proxies are told apart.
+    `route` is the proxy that its requests take, where proxies are told apart.
     """
     if site.is_plain:
         return None
     if site.routes.has_given_up(route):
-        return Held(Reason.GIVEN_UP, None)
+        return Why(Reason.GIVEN_UP, None)
     if site.held_until > now:
-        return Held(Reason.BY_HAND, site.held_until)
+        return Why(Reason.BY_HAND, site.held_until)
     if site.scout is not None:
-        return Held(Reason.ROBOTS_TXT, None)
+        return Why(Reason.ROBOTS_TXT, None)
     pause = site.routes.pause(route)
     found = None if pause is None else _of_pause(pause, now)
     return found or _of_proxies(site, now, route) or _of_pace(site, now)
 
 
-def _of_pause(pause: Pause, now: float) -> Held | None:
+def _of_pause(pause: Pause, now: float) -> Why | None:
     if pause.state is PauseState.PAUSED:
         # Its time is over: the next request that the queue hands out is the probe.
-        return Held(Reason.PAUSED if pause.until > now else Reason.PROBED, pause.until)
+        return Why(Reason.PAUSED if pause.until > now else Reason.PROBED, pause.until)
     if pause.is_last_round:
-        return Held(Reason.LAST_ROUND, _finite(pause.due(now)))
+        return Why(Reason.LAST_ROUND, _finite(pause.due(now)))
     if pause.state is PauseState.PROBING:
-        return Held(Reason.PROBED, None)
+        return Why(Reason.PROBED, None)
     due = pause.due(now)
     if due <= now or pause.recovery is None:
         return None
-    return Held(Reason.RECOVERING, due)
+    return Why(Reason.RECOVERING, due)
 
 
-def _of_proxies(site: SiteState, now: float, route: str) -> Held | None:
+def _of_proxies(site: SiteState, now: float, route: str) -> Why | None:
     due = site.pause_due(now, route)
-    return Held(Reason.PAUSED, _finite(due)) if due > now else None
+    return Why(Reason.PAUSED, _finite(due)) if due > now else None
 
 
-def _of_pace(site: SiteState, now: float) -> Held | None:
+def _of_pace(site: SiteState, now: float) -> Why | None:
     if not site.turns.is_on:
         return None
     if site.turns.pace.visits:
         opens = site.turns.pace.opens(now)
         if opens > now:
-            return Held(Reason.VISIT_TIME, opens)
+            return Why(Reason.VISIT_TIME, opens)
     due = site.due(now)
-    return None if due <= now else Held(Reason.PACE, _finite(due))
+    return None if due <= now else Why(Reason.PACE, _finite(due))
 
 
 def _finite(due: float) -> float | None:
@@ -250,9 +238,11 @@ class SiteStatus:
 
     def in_words(self) -> str:
         """Return why its requests wait, and until when."""
-        until = "" if self.until is None else f" until {_until(self.until)}"
         details = f": {self.details}" if self.details else ""
-        return f"{self.reason}{until}{details}"
+        if self.until is None:
+            return f"{self.reason}{details}"
+        until = "resumed" if self.until == _FOR_EVER else _clock_time(self.until)
+        return f"{self.reason} until {until}{details}"
 
     def as_data(self) -> dict[str, object]:
         """Return it as plain data, for JSON."""
@@ -417,10 +407,6 @@ def _in_one_line(
 
 def _waiting(count: int) -> str:
     return f"{counted(count, 'request')} wait{'s' if count == 1 else ''}"
-
-
-def _until(until: datetime) -> str:
-    return "resumed" if until == _FOR_EVER else _clock_time(until)
 
 
 def _time_of_day(until: datetime, now: datetime) -> str:

@@ -15,6 +15,7 @@ from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.status import Reason, Totals, columns
 from scrapy_mandelbot.report.survey import Steps, waiting_standings
 from scrapy_mandelbot.robots.shown import counted, shown
+from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 _SITE_SHOWN = 60  # characters
 HEADER = (
     *("SITE", "PAGES", "LOST", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS"),
-    *("PACE", "KEPT", "SITEMAPS", "TAGGED", "END"),
+    *("PACE", "LIMIT", "KEPT", "SITEMAPS", "TAGGED", "END"),
 )
 
 
@@ -111,13 +112,7 @@ class CrawlSummary:
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
-    """Return a line a site, as text: given up, most troubled, largest first; the others together.
-
-    Args:
-        record: of the crawl.
-        now: seconds since the epoch.
-        most_sites: that have a line of their own.
-    """
+    """Return a line a site: given up, most troubled, largest first; the others in one."""
     sites = record.in_order()
     listed, folded = sites[:most_sites], sites[most_sites:]
     rows = [_row(shown(one.site, _SITE_SHOWN), one, now) for one in listed]
@@ -138,6 +133,7 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         pauses,
         one.paused_for(now) if pauses else None,
         None if one.pace is None else one.pace.asked,
+        None if one.limit is None else rate_in_words(one.limit),
         _kept(one),
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import moment
@@ -18,7 +17,6 @@ from scrapy_mandelbot.report.status import (
     SHUT,
     WAITS,
     CrawlStatus,
-    Held,
     Reason,
     SiteStatus,
     Why,
@@ -28,7 +26,7 @@ from scrapy_mandelbot.report.status import (
     time_of,
     why_idle_in_words,
 )
-from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.robots.origins import site_named
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.throttle.site_map import in_words, shut_routes
 
@@ -48,12 +46,7 @@ _BREAK = 0.02  # seconds, in which the crawl's own work is done
 
 
 class Steps:
-    """Goes through an iterator with breaks, one at a time.
-
-    Args:
-        clock: of the crawl.
-        at_a_time: so much of the work is done without a break.
-    """
+    """Goes through an iterator with breaks, so much of the work without one; one at a time."""
 
     def __init__(self, clock: Clock, at_a_time: int | None = None) -> None:
         self._clock = clock
@@ -65,9 +58,8 @@ class Steps:
     def take(self, work: Iterator[object], done: Callable[[], None]) -> None:
         """Go through what is to be done; where that is little, at once.
 
-        Args:
-            work: that is done by asking for the next of it; what it yields is not looked at.
-            done: called at the end, unless it is broken off before.
+        The work is done by asking for the next of it; what it yields is not looked at. `done` is
+        called at the end, unless it is broken off before.
         """
         self.spent = 0.0
         self._take_some(work, done)
@@ -94,7 +86,7 @@ class Standing(NamedTuple):
 
     state: CrawledSite
     route: str
-    why: Held | Why
+    why: Why
     waiting: int
     under_way: int
 
@@ -110,13 +102,13 @@ class Standing(NamedTuple):
 
     @property
     def until(self) -> float | None:
-        """When that ends, in seconds since the epoch; see :attr:`Held.until`."""
+        """When that ends, in seconds since the epoch; see :attr:`Why.until`."""
         return self.why.until
 
     @property
     def details(self) -> str:
         """More of the reason, in words."""
-        if isinstance(self.why, Why):
+        if self.why.details is not None:
             return self.why.details
         details = details_of(self.state, self.reason, self.route)
         if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
@@ -133,12 +125,7 @@ _NEXT = Why(Reason.NEXT, None, "")
 
 
 class Survey:
-    """How the sites stand that have requests, or are asked nothing; each is looked at once.
-
-    Args:
-        throttle: of the crawl.
-        now: seconds since the epoch.
-    """
+    """How the sites stand that have requests, or are asked nothing; each is looked at once."""
 
     def __init__(self, throttle: Throttle, now: float) -> None:
         self._now = now
@@ -241,10 +228,6 @@ def waiting_standings(throttle: Throttle, now: float) -> Iterator[Standing | Non
     """Yield how those sites stand that have to wait, or of which a part has to; None: no such.
 
     Where no site is in trouble, nothing is looked at.
-
-    Args:
-        throttle: of the crawl.
-        now: seconds since the epoch.
     """
     if throttle.sites.in_trouble():
         for one in Survey(throttle, now).standings():
@@ -290,10 +273,7 @@ def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
     Raises:
         ValueError: the URL has no site.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(f"{url!r} names no site: a site is as https://example.com")
-    rules = Crawl.of(crawler).fetcher.known(site_of(parts))
+    rules = Crawl.of(crawler).fetcher.known(site_named(url))
     return None if rules is None or rules.parser is None else rules.robots
 
 

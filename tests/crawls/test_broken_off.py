@@ -123,7 +123,7 @@ async def test_half_a_file_says_nothing(web, handler, shape):
     assert result.stats["mandelbot/robots/unavailable"] == 2
     assert result.stats["mandelbot/robots/broken_off"] == 2
     assert result.stats["mandelbot/robots/rules"] == 1
-    assert result.logged(f"The robots.txt of {web.url} breaks off; ")
+    assert result.logged(f"The robots.txt of {web.url} breaks off after ")
 
 
 APART = {**QUICK, "MANDELBOT_PAUSE_FIRST": 20}

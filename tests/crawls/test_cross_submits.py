@@ -134,7 +134,7 @@ async def test_few_are_asked_at_a_time(webs):
 @ensureDeferred
 async def test_sites_that_are_paused_keep_no_others_from_being_asked(webs, monkeypatch):
     """They wait in the queue, and hold no place."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.cross_submits._AT_ONCE", 1)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._AT_ONCE", 1)
     web, busy, willing = site(webs, 1, 1, "/map.xml"), site(webs, 2, 1), site(webs, 3, 1)
     busy.refuse = Closed(seconds=1.5, retry_after="2")
     for other in (busy, willing):
@@ -148,7 +148,7 @@ async def test_sites_that_are_paused_keep_no_others_from_being_asked(webs, monke
 @ensureDeferred
 async def test_a_restart_asks_those_that_were_not_asked_yet(webs, tmp_path, monkeypatch):
     """The first run ends while one is asked, and another waits for that."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.cross_submits._AT_ONCE", 1)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._AT_ONCE", 1)
     web = site(webs, 1, 3, "/map.xml")
     slow = [site(webs, 2, 1), site(webs, 3, 1), site(webs, 4, 1)]
     for other in slow:
@@ -198,7 +198,7 @@ async def test_a_site_that_never_says_keeps_no_crawl_open(webs):
 @ensureDeferred
 async def test_no_sitemap_has_a_million_sites_asked(webs, monkeypatch):
     """Beyond so many that have not said yes, the pages of others are left out, told once."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.cross_submits.MOST_STRANGERS", 3)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 3)
     web = site(webs, 1, 1, "/a.xml", "/b.xml")
     others = [site(webs, 10 + number) for number in range(8)]
     web.pages["/a.xml"] = urlset(*(other.url + "/0" for other in others[:5]), *pages(web, 1))
@@ -214,7 +214,7 @@ async def test_no_sitemap_has_a_million_sites_asked(webs, monkeypatch):
 @ensureDeferred
 async def test_who_has_said_yes_is_no_stranger_any_more(webs, monkeypatch):
     """So a family of any size can be asked, sitemap by sitemap."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.cross_submits.MOST_STRANGERS", 1)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 1)
     web = site(webs, 1, 1, *(f"/{number}.xml" for number in range(4)))
     others = [site(webs, 10 + number) for number in range(4)]
     for number, other in enumerate(others):
@@ -276,7 +276,7 @@ async def test_also_where_the_pages_that_are_listed_may_not_be_crawled(webs):
 @ensureDeferred
 async def test_pages_of_another_site_wait_on_disk_too(webs, monkeypatch):
     """A hundred or so of its requests at a time; and no more is read than may wait on disk."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.cross_submits._MOST_BYTES", 20_000)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._MOST_BYTES", 20_000)
     web, other = site(webs, 1, 0, "/index.xml"), site(webs, 2, 2000)
     cite(other, f"{web.url}/index.xml")
     web.pages["/index.xml"] = index(*(f"{web.url}/{number}.xml" for number in range(10)))
@@ -304,7 +304,7 @@ async def test_who_waited_for_room_on_disk_goes_on_while_the_crawl_is_busy_elsew
     webs, monkeypatch
 ):
     """Its next sitemap is asked for when the pages of the last are fed, not when all are."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.cross_submits._MOST_BYTES", 0)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._MOST_BYTES", 0)
     web, other, busy = site(webs, 1, 0, "/index.xml"), site(webs, 2, 30), site(webs, 3, 60)
     cite(other, f"{web.url}/index.xml")
     web.pages["/index.xml"] = index(*(f"{web.url}/{number}.xml" for number in range(3)))
@@ -324,7 +324,7 @@ async def test_two_sites_that_list_each_others_pages_wait_for_each_other_only_so
     webs, monkeypatch
 ):
     """Neither may have anything of the other on disk when it asks for its next sitemap."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.cross_submits._MOST_BYTES", 0)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._MOST_BYTES", 0)
     one, two = site(webs, 1, 30), site(webs, 2, 30)
     for web, other in ((one, two), (two, one)):
         cite(web, f"{one.url}/index.xml", f"{two.url}/index.xml")

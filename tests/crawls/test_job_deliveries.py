@@ -12,11 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from redis_server import NEEDS_REDIS
 
-from scrapy_mandelbot.job.commits import ASIDE, DEATHS, FEW, Deliveries
-from scrapy_mandelbot.job.job_store import Place
-from scrapy_mandelbot.job.sqlite_job import SqliteJob
-
-PLACE = Place(0, 0, is_last_first=False)
 PAGES = 40
 SPIDER = """
 import os, signal, sys
@@ -38,7 +33,8 @@ class KilledSpider(scrapy.Spider):
 
 process = CrawlerProcess({
     "ADDONS": {"scrapy_mandelbot.Addon": 500}, "JOBDIR": "job", "LOG_LEVEL": "ERROR",
-    "ROBOTSTXT_OBEY": False, "MANDELBOT_PRIVATE_HOSTS": True, "TELNETCONSOLE_ENABLED": False,
+    "ROBOTSTXT_OBEY": False, "MANDELBOT_LIMITS": {"private_hosts": True},
+    "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)", "DOWNLOAD_DELAY": 0,
     "CONCURRENT_REQUESTS": int(sys.argv[3]),
     **({"MANDELBOT_JOB": sys.argv[4], "MANDELBOT_JOB_LEASE": 2} if sys.argv[4:] else {}),
@@ -143,82 +139,3 @@ def test_a_page_kills_three_workers_at_most(pages, tmp_path, redis_server):
     worker.communicate(timeout=120)
     assert worker.returncode == -9
     assert asked["/7"] == 4
-
-
-@pytest.fixture
-def died(tmp_path):
-    """Return what a run makes of a job whose last run died with some requests in flight."""
-
-    def open_again(numbers, limit=3) -> tuple[SqliteJob, Deliveries]:
-        job = SqliteJob(tmp_path / "job.sqlite")
-        job.put_state("claimed", json.dumps(numbers).encode())
-        job.commit()
-        job.close()
-        job = SqliteJob(tmp_path / "job.sqlite")
-        deliveries = Deliveries(job, limit, has_died=True)
-        deliveries.keep(set())
-        job.commit()
-        opened.append(job)
-        return job, deliveries
-
-    opened = []
-    job = SqliteJob(tmp_path / "job.sqlite")
-    for number in range(100):
-        job.push(f"http://{number % 2}.example", PLACE, b"%d" % number)
-    job.commit()
-    job.close()
-    yield open_again
-    for job in opened:
-        job.close()
-
-
-def test_those_in_flight_at_a_death_wait_until_the_others_are_done(died):
-    """They are in no line, and go out few at a time; alone, when the next death is the last."""
-    job, deliveries = died([*range(1, 21)])
-    assert sum(job.lengths().values()) == 80
-    assert len(deliveries) == 20
-    taken = deliveries.take()
-    assert [number for number, _ in taken] == [*range(1, FEW + 1)]
-    assert taken[0][1] == "http://0.example"
-    assert len(deliveries) == 20 - FEW
-    job, deliveries = died([1, 2, 3])
-    out = []
-    while len(deliveries):
-        out.append([number for number, _ in deliveries.take()])
-    assert [*map(len, out)] == [8, 8, 1, 1, 1, 1]
-    assert out[-3:] == [[1], [2], [3]]
-
-
-def test_a_death_counts_for_what_was_in_flight_alone(died):
-    """Not for what waited, nor for what was withheld, and none where the run was closed."""
-    job, deliveries = died([1])
-    assert json.loads(job.get_state(DEATHS)) == {"1": 1}
-    assert json.loads(job.get_state("claimed")) == []
-    claimed = job.claim("http://1.example").number
-    assert claimed not in deliveries.in_flight
-    deliveries.keep({claimed})
-    assert claimed in deliveries.in_flight
-    assert json.loads(job.get_state("claimed")) == [claimed]
-    again = Deliveries(job, 3, has_died=False)
-    assert json.loads(job.get_state(DEATHS)) == {"1": 1}
-    assert len(again) == 1
-
-
-def test_what_is_settled_has_no_deaths(died):
-    """Their numbers go with the rows."""
-    job, deliveries = died([1, 2])
-    for number, _ in deliveries.take():
-        job.acknowledge(number)
-    job.commit()
-    job, _ = died([3])
-    assert json.loads(job.get_state(DEATHS)) == {"3": 1}
-
-
-def test_a_higher_limit_brings_back_what_a_lower_one_set_aside(died):
-    """And a lower one sets aside what has had as many deaths."""
-    died([1])
-    _, deliveries = died([1], limit=2)
-    assert deliveries.aside == {1: "2 runs have died with it"}
-    job, deliveries = died([], limit=3)
-    assert (deliveries.aside, len(deliveries)) == ({}, 1)
-    assert job.get_state(ASIDE) is None

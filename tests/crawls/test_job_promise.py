@@ -22,6 +22,7 @@ from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
 from scrapy_mandelbot.job import commits as commits_module
+from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.job import Job, JobError
 
 NEXT_TURNS = 0.05  # seconds: several turns of the loop, so that what was settled is committed
@@ -391,10 +392,61 @@ async def test_a_broken_file_is_an_error_and_is_set_aside(webs, folder):
         await run(Noting, folder, [web.url + "/"])
     assert not web.hits
     (aside,) = folder.glob("job.sqlite.corrupt-*")
+    assert not web.hits
     assert aside.read_bytes() == b"\xff" * 9000
     result = await run(Noting, folder, [web.url + "/"])
     assert result.logged("The job begins from nothing, as its file was broken")
     assert len(requests_of(result)) == 14
+
+
+@ensureDeferred
+async def test_a_disk_of_the_network_is_told_at_the_start(webs, folder, monkeypatch):
+    """SQLite's locks may not hold there."""
+    web = tree(webs)
+    assert not (await run(Noting, folder, [web.url + "/2"])).logged("a disk of the network")
+    monkeypatch.setattr(job_module, "network_disk", lambda _: "nfs4")
+    result = await run(Noting, folder, [web.url + "/2"])
+    assert result.logged("JOBDIR is on a disk of the network (nfs4)")
+
+
+class Renamed(Noting):
+    """Has a callback that another version of it has not."""
+
+    async def parse(self, response):
+        for one in super().parse(response):
+            yield one
+        if response.url.endswith("/1"):
+            for number in range(200):
+                yield response.follow(f"/item/{number}", self.parse_item)
+            await asyncio.sleep(NEXT_TURNS)
+            Job.of(self.crawler).commits.now()
+            dies(self)
+
+    def parse_item(self, response):
+        self.called.append(response.url)
+
+
+@ensureDeferred
+async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finished(webs, folder):
+    """One error and a number; the feed is not overwritten by the run that can read it."""
+    web = tree(webs)
+    web.pages.update({f"/item/{number}": html() for number in range(200)})
+    feed = folder.with_name("items")
+    settings = {"FEEDS": {str(feed): {"format": "jsonlines"}}, "CONCURRENT_REQUESTS": 1}
+    await run(Renamed, folder, [web.url + "/"], **settings)
+    job = folder.with_name("died")
+    settings["FEEDS"][str(feed)]["overwrite"] = True
+    result = await run(Noting, job, [web.url + "/"], **settings)
+    assert result.stats["finish_reason"] == "job_set_aside"
+    count = result.stats["mandelbot/job/unreadable"]
+    assert count > 100
+    assert len([one for one in result.messages if "and is set aside in the job" in one]) == 1
+    assert result.logged(f"{count} requests of the job could not be made again")
+    items = feed.read_text().splitlines()
+    result = await run(Renamed, job, [web.url + "/"], **settings)
+    assert result.stats["finish_reason"] == "finished"
+    assert len([url for url in result.crawler.spider.called if "/item/" in url]) == count
+    assert feed.read_text().splitlines()[: len(items)] == items
 
 
 class Breaks(Noting):
@@ -493,7 +545,7 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
     database = sqlite3.connect(job / "job.sqlite", isolation_level=None)
     database.execute(
         "UPDATE state SET value = CAST(replace(CAST(value AS TEXT), ?, ?) AS BLOB)"
-        " WHERE name = 'feeds'",
+        ", checksum = NULL WHERE name = 'feeds'",
         (str(before), str(after)),
     )
     database.close()

@@ -125,8 +125,8 @@ class LosesItsLease(LinksSpider):
         join_again = worker._join_again
         worker._join_again = lambda last: (join_again(last), self.is_told.set())
         with Redis.from_url(self.settings["MANDELBOT_JOB"]) as redis:
-            redis.zrem(f"{worker._server.key}:workers", worker.job.worker)
-            redis.sadd(f"{worker._server.key}:ended", worker.job.worker)
+            redis.zrem(f"{worker.server.key}:workers", worker.job.worker)
+            redis.sadd(f"{worker.server.key}:ended", worker.job.worker)
 
     async def parse(self, response):
         for one in super().parse(response):

@@ -52,11 +52,11 @@ async def test_no_redirect_of_robots_txt_leads_inside(internet, target):
 
 @ensureDeferred
 async def test_a_redirect_leads_inside_where_the_project_says_so(internet):
-    """MANDELBOT_PRIVATE_HOSTS: its public names are its own."""
+    """The limit "private_hosts": its public names are its own."""
     location = {"Location": f"{INSIDE}/rules.txt"}
     internet.pages[f"{PUBLIC}/robots.txt"] = Answer(b"", 301, location)
     internet.pages[f"{INSIDE}/rules.txt"] = Answer(ROBOTS.encode())
-    settings = {"MANDELBOT_PRIVATE_HOSTS": True}
+    settings = {"MANDELBOT_LIMITS": {"private_hosts": True}}
     result = await crawl(LinksSpider, settings, start_urls=[PUBLIC + "/"])
     assert f"{INSIDE}/rules.txt" in asked(internet)
     assert len(result.items) == 2
@@ -129,12 +129,12 @@ async def test_no_redirect_of_a_sitemap_leads_inside(internet):
 
 @ensureDeferred
 async def test_a_sitemap_is_redirected_inside_where_the_project_says_so(internet):
-    """MANDELBOT_PRIVATE_HOSTS."""
+    """The limit "private_hosts"."""
     internet.pages[f"{PUBLIC}/map.xml"] = Answer(b"", 301, {"Location": f"{INSIDE}/map.xml"})
     internet.pages[f"{INSIDE}/map.xml"] = urlset(f"{PUBLIC}/open")
     robots = f"{ROBOTS}Sitemap: {PUBLIC}/map.xml"
     internet.pages[f"{PUBLIC}/robots.txt"] = Answer(robots.encode())
-    settings = FOLLOW | {"MANDELBOT_PRIVATE_HOSTS": True}
+    settings = FOLLOW | {"MANDELBOT_LIMITS": {"private_hosts": True}}
     result = await crawl(LinksSpider, settings, start_urls=[PUBLIC + "/"])
     assert f"{INSIDE}/map.xml" in asked(internet)
     assert result.stats["mandelbot/sitemaps/fed"] == 1
@@ -142,8 +142,8 @@ async def test_a_sitemap_is_redirected_inside_where_the_project_says_so(internet
 
 @ensureDeferred
 async def test_sitemaps_lead_inside_where_the_project_says_so(internet):
-    """MANDELBOT_PRIVATE_HOSTS: each of them is asked for."""
+    """The limit "private_hosts": each of them is asked for."""
     cite_inside(internet)
-    settings = FOLLOW | {"MANDELBOT_PRIVATE_HOSTS": True}
+    settings = FOLLOW | {"MANDELBOT_LIMITS": {"private_hosts": True}}
     await crawl(LinksSpider, settings, start_urls=[PUBLIC + "/"])
     assert asked(internet) >= OWN | {f"{INSIDE}/{path}" for path in ("map.xml", "robots.txt")}

@@ -147,4 +147,4 @@ async def test_interrupted_in_a_pause_and_resumed(nginx, job):
     assert both.pop(server.url + "/") in {1, 2}  # Scrapy asks for start URLs again
     assert set(both.values()) == {1}
     assert '"retry/count"' not in log
-    assert "not in JOBDIR" not in log
+    assert "not kept in JOBDIR" not in log

@@ -97,6 +97,26 @@ async def test_dead_hosts_hold_up_no_others(webs, dead):
     assert result.seconds < 15
 
 
+@ensureDeferred
+async def test_hosts_that_hang_hold_at_most_half_of_the_places(webs):
+    """And each one place: all pages of the site that comes last arrive before they time out."""
+    hanging = [webs(f"127.0.1.{n}") for n in range(1, 25)]
+    for web in hanging:
+        web.refuse = lambda _path: Answer(delay=10_000.0)
+    web = site(webs, 60)
+    urls = [*(one.url + "/" for one in hanging), web.url + "/"]
+    settings = {**IN_MEMORY, "CONCURRENT_REQUESTS": 8, "MANDELBOT_ROBOTS_TIMEOUT": 10}
+    settings |= {"DOWNLOAD_TIMEOUT": 10}
+    began = TIME.now()
+    result = await crawl(FailuresSpider, settings, start_urls=urls)
+    assert result.urls() == web.urls(60)
+    at = sorted(hit.at for hit in web.hits)
+    assert at[-1] - at[0] < 10
+    assert at[-1] - began < 65
+    asked = [sum(hit.at < at[0] for hit in one.hits) for one in hanging]
+    assert min(asked) == max(asked) == 1, "each was asked before any was asked twice"
+
+
 class SecondTrySpider(FailuresSpider):
     """Has the server come up when the first request has failed, and asks for another page."""
 

@@ -112,6 +112,16 @@ async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
 
 
 @ensureDeferred
+async def test_a_delay_that_is_not_obeyed_is_told_of_in_any_encoding(webs):
+    """A file may be UTF-16."""
+    web = site(webs, "")
+    web.pages["/robots.txt"].body = "User-agent: *\nCrawl-delay: 7\n".encode("utf-16")
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    (line,) = result.logged(web.url + " asks for")
+    assert "7 s between requests" in line
+
+
+@ensureDeferred
 async def test_slow_answers_count_from_their_end(webs):
     """A request that is long on its way, or long in answering, is followed no sooner than asked."""
     web = site(webs, "Crawl-delay: 0.3\n", 3, delay=0.3)

@@ -1,4 +1,4 @@
-"""What docs/faq.rst answers is so, and what docs/start.rst shows for wiring by hand works."""
+"""What docs/faq.rst answers is so, and what docs/start.rst shows without the add-on works."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_the_next_run_need_not_know_of_a_pause(webs, tmp_path):
 @ensureDeferred
 async def test_wired_by_hand(webs):
     """The lines of docs/start.rst are enough for rules, pauses and tags; nothing is warned of."""
-    text = page("start").partition("\nBy hand, without the add-on\n")[2]
+    text = page("start").partition("\nWithout the add-on\n")[2]
     block = re.search(r"code-block:: python\n\n((?: {4}.*\n|\n)+)", text)[1]
     written: dict[str, object] = {"ADDONS": {}}
     exec(textwrap.dedent(block), written)

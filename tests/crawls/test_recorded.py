@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from loops import TIME
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot.crawl import Crawl
@@ -31,6 +33,36 @@ class Counting:
     def from_crawler(cls, crawler):
         Recorder.of(crawler)
         return cls()
+
+
+class Bucket:
+    """Refuses what does not fit into a bucket that drains at so many requests a second."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate, self._burst = rate, burst
+        self._level, self._at = 0.0, TIME.now()
+
+    def __call__(self, path: str) -> Answer | None:
+        now = TIME.now()
+        level = max(0.0, self._level - (now - self._at) * self._rate)
+        if path == "/robots.txt" or level > self._burst:
+            return None if path == "/robots.txt" else Answer(b"busy", 503)
+        self._level, self._at = level + 1.0, now
+        return None
+
+
+@ensureDeferred
+async def test_a_limit_that_was_found_is_in_the_record(webs, caplog):
+    """And told once in the log, with the time that what is queued takes at it."""
+    web = site(webs, 60)
+    web.refuse = Bucket(rate=0.5, burst=5)
+    with caplog.at_level("INFO", logger="scrapy_mandelbot.events"):
+        result = await crawl(LinksSpider, {"EXTENSIONS": {Counting: 1}}, start_urls=[web.url + "/"])
+    assert len(result.items) == 61
+    limit = Recorder.of(result.crawler).record.get(web.url).limit
+    assert limit == pytest.approx(0.5, rel=0.1)
+    (line,) = [one for one in caplog.messages if "There is a limit" in one]
+    assert re.search(rf"of about (2[7-9]|3[0-3]) requests a minute at {web.url}; \d+ req", line)
 
 
 @ensureDeferred

@@ -160,6 +160,33 @@ async def test_what_a_scheduler_without_a_length_holds_counts(webs):
     assert set(Scheduler.lengths) == {0, 1}
 
 
+@ensureDeferred
+@pytest.mark.usefixtures("loop_is_turned")
+async def test_around_scrapys_own_each_request_is_counted_once(webs, tmp_path):
+    """Over a refusal, a run that ends early, and one that takes up what that has left."""
+    web = site(webs, 5)
+    web.refuse = Closed(10**6, after=3, retry_after="1")
+    settings = {
+        "SCHEDULER": schedulers.ParkingScheduler,
+        "MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler",
+        "JOBDIR": str(tmp_path),
+    }
+    soon = {"MANDELBOT_PAUSE_IDLE": 0}
+    first = await crawl(LinksSpider, settings | soon, start_urls=[web.url + "/"])
+    web.refuse = lambda _: None
+    second = await crawl(LinksSpider, settings, start_urls=[])
+    told = [
+        {
+            name.rpartition("/")[2]: count
+            for name, count in result.stats.items()
+            if name.startswith("mandelbot/requests/")
+        }
+        for result in (first, second)
+    ]
+    assert told == [{"taken_in": 6, "page": 3, "left": 3}, {"taken_in": 3, "page": 3}]
+    assert sorted(first.urls() + second.urls()) == web.urls(5)
+
+
 def test_what_is_no_scheduler_cannot_be_within():
     """Set by hand, it is refused with the setting's name."""
     crawler = Crawler(Spider, Settings({**SETTINGS, "MANDELBOT_INNER_SCHEDULER": dict}))

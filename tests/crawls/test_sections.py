@@ -54,7 +54,7 @@ async def test_a_dead_section_is_set_aside_and_all_others_arrive(webs, first):
     assert "mandelbot/pause/given_up" not in result.stats
     (line,) = result.logged("Set aside /dead/ of http")
     assert "its pages alone are refused" in line
-    assert "given up at" in result.logged("Still setting aside /dead/")[0]
+    assert "given up at about" in result.logged("Still setting aside /dead/")[0]
 
 
 @ensureDeferred

@@ -62,7 +62,7 @@ async def test_an_index_that_two_sites_cite_is_read_once_with_all_that_it_lists(
 @ensureDeferred
 async def test_what_was_left_out_unasked_is_read_for_its_own_site(webs, monkeypatch):
     """Too many were to be asked; then the spider goes there, and the sitemap is read once more."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.cross_submits.MOST_STRANGERS", 0)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 0)
     one, two = two_sites(webs, 2)
     one.pages["/1"] = html(two.url + "/")
     one.pages["/1"].delay = 0.5

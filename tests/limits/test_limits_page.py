@@ -20,6 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
+    "throttle.paces._extract": "there is one",
     "sites.ladder._LONGEST": "what is a limit and what an outage",
     "sites.sections._AT_MOST_WITH_ITS_SITE": "when a page lets others go first",
     "sites.recovery._AT_MOST": "what chance explains",

@@ -38,7 +38,7 @@ def refuse(site: SiteState, now: float = NOW, seconds: float | None = 60.0) -> N
 
 def why(site: SiteState, now: float, route: str = "") -> Why | None:
     found = held(site, now, route)
-    return None if found is None else Why(*found, details_of(site, found.reason, route))
+    return None if found is None else found._replace(details=details_of(site, found.reason, route))
 
 
 def reason(site: SiteState, now: float = NOW):

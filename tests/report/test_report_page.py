@@ -89,7 +89,7 @@ def test_a_site_is_opened(opened):
     assert tables == {"Asked (UTC)", "Since (UTC)", "Second"}
     assert "given up" in one(browser, "#site .tables").text
     letter = one(browser, "#letter").get_property("value")
-    assert letter.startswith("https://site-3.example: how our crawler")
+    assert letter.startswith("Requests of our crawler")
     one(browser, "#copy").click()
     assert one(browser, "#copied").text
 

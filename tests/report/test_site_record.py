@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 
 import pytest
@@ -9,8 +10,12 @@ from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
+    ERRORS,
+    FIRST_BYTE,
     FIRST_WIDTH,
     MOST_BUCKETS,
+    RATE,
+    SENT,
     RobotsRecord,
     SitemapsRecord,
     Spread,
@@ -84,7 +89,7 @@ def test_a_timeline_counts_all_in_few_buckets():
     """However long the crawl takes: buckets become wider, and nothing is lost."""
     timeline = Timeline(NOW)
     for second in range(0, 100_000, 7):
-        timeline.at(NOW + second).sent += 1
+        timeline.numbers[timeline.at(NOW + second) + SENT] += 1
     assert len(timeline) <= MOST_BUCKETS
     assert sum(bucket.sent for _, bucket in timeline) == len(range(0, 100_000, 7))
     starts = [start for start, _ in timeline]
@@ -95,19 +100,32 @@ def test_a_timeline_counts_all_in_few_buckets():
 def test_a_wider_bucket_has_the_rate_of_its_last_part():
     """Of a part in which none was told, that of the one before."""
     timeline = Timeline(NOW)
-    timeline.at(NOW).rate = 2.5
+    timeline.numbers[timeline.at(NOW) + RATE] = 2.5
     for number in range(1, MOST_BUCKETS + 2):
-        timeline.at(NOW + number * FIRST_WIDTH).rate = 4.0 if number == 3 else None
+        place = timeline.at(NOW + number * FIRST_WIDTH)
+        timeline.numbers[place + SENT] += 1
+        timeline.numbers[place + RATE] = 4.0 if number == 3 else 0.0
     rates = [bucket.rate for _, bucket in timeline]
-    assert rates[:3] == [2.5, 4.0, None]
+    assert rates[:3] == [2.5, 4.0, 0.0]
 
 
 def test_a_timeline_of_a_quiet_site_is_short():
     """There is a bucket only where something happened."""
     timeline = Timeline(NOW)
-    timeline.at(NOW).sent += 1
-    timeline.at(NOW + 3 * FIRST_WIDTH).errors += 1
+    timeline.numbers[timeline.at(NOW) + SENT] += 1
+    timeline.numbers[timeline.at(NOW + 3 * FIRST_WIDTH) + ERRORS] += 1
     assert [start - NOW for start, _ in timeline] == [0, 3 * FIRST_WIDTH]
+
+
+def test_a_timeline_takes_the_same_room_however_much_happens(record):
+    """A site that is asked every second takes no more than one that is asked now and then."""
+    timelines = Timeline(NOW), Timeline(NOW)
+    for second in range(10_000):
+        for timeline in timelines[: 1 + (second % 60 == 59)]:
+            place = timeline.at(NOW + second)
+            timeline.numbers[place + SENT] += 1
+            timeline.numbers[place + FIRST_BYTE] += 0.7
+    assert max(sys.getsizeof(one.numbers) for one in timelines) < 5_000
 
 
 # Pauses.

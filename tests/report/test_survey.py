@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
+import scrapy.signals
 from clocks import TurnedClock
 from queueing import open_scheduler, queue_crawler, refuse
 from scrapy import Request
+from scrapy.http import Response
 
 from scrapy_mandelbot import status, why_idle
+from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import WAITING
+from scrapy_mandelbot.events import TAGGED, WAITING
 from scrapy_mandelbot.report import survey
 from scrapy_mandelbot.report import survey as steps
 from scrapy_mandelbot.report.metrics import CrawlMetrics
+from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.report.samples import TagsRecord
 from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.report.survey import Survey
+from scrapy_mandelbot.sites.pause_table import PauseState
 
 AT_A_TIME = 50
 SITES = 3 * AT_A_TIME
@@ -234,3 +241,80 @@ def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path
         assert next(standings) is None
         assert len(queue.dormant) == left
     assert sum(it.waiting for it in standings if it is not None) == 120
+
+
+def test_a_site_whose_pages_alone_wait_says_when_the_first_of_them_may_go(made):
+    """Pages that were refused alone each have a time of their own: the site waits for the first."""
+    one = made(0)
+    throttle, requests = one.crawl.throttle, [Request(f"https://one.example/{n}") for n in range(3)]
+    for request in requests:
+        one.scheduler.enqueue_request(request)
+    for minutes in (3, 1, 2):
+        flight = throttle.flight_of(one.scheduler.next_request())
+        sent_back = throttle.in_flight.send_back(flight, one.crawl.now() + 60 * minutes)
+        one.scheduler.enqueue_request(sent_back)
+    (site,) = status(one.crawler).sites
+    assert (site.reason, site.waiting) == (Reason.PAGE, 3)
+    assert site.until == moment(one.crawl.now() + 60)
+    one.clock.turn(180)
+    assert status(one.crawler).by_reason == {Reason.NEXT: 1}
+
+
+@pytest.mark.parametrize("sites", [0, 3])
+def test_a_table_is_logged_of_as_many_sites_as_are_wanted(made, caplog, sites):
+    """Of none there is no table, and nothing is recorded for it."""
+    one = made(9, MANDELBOT_SUMMARY=sites)
+    extension = one.add(CrawlSummary)
+    refuse(one.crawler, "https://refusing.example/")
+    with caplog.at_level("INFO"):
+        extension.spider_closed(one.crawler.spider)
+    tables = [record.message for record in caplog.records if "at the sites" in record.message]
+    assert [" REFUSED " in table for table in tables] == ([True] if sites else [])
+
+
+@pytest.mark.parametrize("handlers", [None, SimpleNamespace(download_request_async=print)])
+def test_requests_are_watched_where_the_downloader_lets_them_be(handlers):
+    """What handlers there are is seen as the spider opens; without any there is no timeline."""
+    crawler = queue_crawler(TurnedClock(), MANDELBOT_STORE="memory")
+    record = Recorder.of(crawler, watches=True).record
+    assert record.is_watched
+    crawler.engine.downloader.handlers = handlers
+    crawler.signals.send_catch_log(scrapy.signals.spider_opened, spider=crawler.spider)
+    assert record.is_watched is (handlers is not None)
+    assert (record.of("https://one.example", 0.0).timeline is None) is (handlers is None)
+
+
+def test_pages_with_robot_tags_are_counted_by_site():
+    """Those that are unavailable by now, too."""
+    crawler = queue_crawler(TurnedClock(), MANDELBOT_STORE="memory")
+    record = Recorder.of(crawler).record
+    response = Response("https://one.example/a")
+    for is_over in (True, False, True):
+        said = {"noindex": True, "nofollow": False, "unavailable": is_over}
+        Crawl.of(crawler).events.count(TAGGED, response=response, **said)
+    assert record.of("https://one.example", 0.0).tags == TagsRecord(3, 3, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("state", "rate"),
+    [(PauseState.RECOVERING, 0.5), (PauseState.PROBING, 0.0), (PauseState.OPEN, 0.0)],
+)
+def test_the_rate_of_a_recovery_is_in_the_timeline(state, rate):
+    """While the site recovers; not while it is paused, or when all is well again."""
+
+    async def download(request):
+        return Response(request.url)
+
+    clock = TurnedClock()
+    crawler = queue_crawler(clock, MANDELBOT_STORE="memory")
+    handlers = crawler.engine.downloader.handlers = SimpleNamespace(download_request_async=download)
+    record = Recorder.of(crawler, watches=True).record
+    crawler.signals.send_catch_log(scrapy.signals.spider_opened, spider=crawler.spider)
+    request = Request("https://one.example/a")
+    refuse(crawler, request.url)
+    pause = Crawl.of(crawler).throttle.site_of(request).routes.pause()
+    pause.state, pause.recovery.rate = state, 0.5
+    with pytest.raises(StopIteration):
+        handlers.download_request_async(request).send(None)
+    ((_, bucket),) = record.of("https://one.example", clock.now()).timeline
+    assert (bucket.answers, bucket.rate) == (1, rate)
