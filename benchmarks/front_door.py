@@ -168,7 +168,7 @@ def picture(results: dict[str, dict], pages: int) -> str:
 
 
 def told(runs: list[dict], pages: int) -> str:
-    """Return pages and refusals of some runs, as ranges where they differ."""
+    """Return what was got of so many pages, and refusals, as ranges where runs differ."""
 
     def between(values: list[int]) -> str:
         least, most = min(values), max(values)
@@ -177,7 +177,15 @@ def told(runs: list[dict], pages: int) -> str:
     got = between([one["got"] for one in runs])
     refused = [len(one["refusals"]) for one in runs]
     noun = "refusal" if refused == [1] * len(runs) else "refusals"
-    return f"{got} of {pages + 1:,}, {between(refused)} {noun}"
+    return f"{got} of {pages:,}, {between(refused)} {noun}"
+
+
+def print_table(rows: list[tuple[str, ...]]) -> None:
+    """Print it as reStructuredText has it; the first row is the head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    line = "  ".join("=" * width for width in widths)
+    printed = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    print("\n".join([line, printed[0], line, *printed[1:], line]))
 
 
 def main() -> None:
@@ -200,7 +208,7 @@ def main() -> None:
         found = [[getattr(one, "result", lambda one=one: one)() for one in runs] for runs in waits]
     for number, (case, kind, _, pages, _) in enumerate(CASES):
         of_case = found[number * len(VARIANTS) : (number + 1) * len(VARIANTS)]
-        rows.append((case, kind, *(told(runs, pages) for runs in of_case)))
+        rows.append((case, kind, *(told(runs, pages + 1) for runs in of_case)))
         if options.picture and not number:
             first = {name: runs[0] for name, runs in zip(VARIANTS, of_case, strict=True)}
             del first["with AutoThrottle"]
@@ -209,10 +217,7 @@ def main() -> None:
         f"Scrapy {scrapy.__version__}, scrapy-mandelbot {scrapy_mandelbot.__version__},"
         f" Python {platform.python_version()}; {options.runs} runs with library defaults\n"
     )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    line = "  ".join("=" * width for width in widths)
-    printed = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    print("\n".join([line, printed[0], line, *printed[1:], line]))
+    print_table(rows)
 
 
 if __name__ == "__main__":

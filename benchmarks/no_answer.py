@@ -7,6 +7,8 @@ ended after 60 seconds.
 refused     a host at which nobody listens, with three requests
 hangs       one that takes the connection and says nothing; five seconds are waited for an answer
 resets      one that drops each connection
+forty hang  forty hosts that take the connection and say nothing, ten seconds are waited for an
+            answer, and behind them in the queue a site of sixty pages; 16 requests at once
 ten dead    ten hosts at which nobody listens, and a site of twenty pages
 error       a downloader middleware that raises KeyError at robots.txt, and a site of twenty pages
 half        a site of twenty pages whose robots.txt breaks off after ``User-agent: *`` twice, and
@@ -95,12 +97,13 @@ def run(with_what: str, urls: list[str], **settings) -> subprocess.Popen:
 
 
 class Site(ThreadingHTTPServer):
-    """Twenty pages and their robots.txt; what was asked for is in `asked`."""
+    """Some pages and their robots.txt; what was asked for is in `asked`."""
 
     daemon_threads = True
 
-    def __init__(self, halves: int = 0, refuses: str = "") -> None:
+    def __init__(self, halves: int = 0, refuses: str = "", pages: int = 20) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.pages = pages
         self.asked: list[tuple[float, str]] = []
         self.halves = halves
         self.refuses = refuses
@@ -109,7 +112,7 @@ class Site(ThreadingHTTPServer):
 
     @property
     def urls(self) -> list[str]:
-        return [f"http://127.0.0.1:{self.server_port}/page/{n}" for n in range(20)]
+        return [f"http://127.0.0.1:{self.server_port}/page/{n}" for n in range(self.pages)]
 
     def handle_error(self, request, client_address) -> None:
         pass
@@ -147,9 +150,9 @@ def refusing() -> str:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-def silent(*, resets: bool) -> str:
+def silent(*, resets: bool = False, host: str = "127.0.0.1") -> str:
     """Return the URL of a server that takes connections and says nothing, or drops them."""
-    server = socket.create_server(("127.0.0.1", 0))
+    server = socket.create_server((host, 0))
     kept = []
 
     def serve() -> None:
@@ -163,7 +166,7 @@ def silent(*, resets: bool) -> str:
                 connection.close()
 
     threading.Thread(target=serve, daemon=True).start()
-    return f"http://127.0.0.1:{server.getsockname()[1]}"
+    return f"http://{host}:{server.getsockname()[1]}"
 
 
 def tell(case: str, with_what: str, crawling: subprocess.Popen, site: Site | None = None) -> None:
@@ -203,6 +206,11 @@ def main(cases: list[str]) -> None:
         ):
             if case in cases:
                 tell(case, with_what, run(with_what, [f"{url}/{n}" for n in range(3)], **settings))
+        if "forty hang" in cases:
+            site = Site(pages=60)
+            hang = [silent(host=f"127.0.1.{n}") + "/" for n in range(1, 41)]
+            waits = {"DOWNLOAD_TIMEOUT": 10, "CONCURRENT_REQUESTS": 16}
+            tell("forty hang", with_what, run(with_what, [*hang, *site.urls], **waits), site)
         if "ten dead" in cases:
             site = Site()
             dead = [refusing() + "/" for _ in range(10)]
@@ -219,7 +227,7 @@ def main(cases: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    ALL = ["refused", "hangs", "resets", "ten dead", "error", "half", "two crawls"]
+    ALL = ["refused", "hangs", "resets", "forty hang", "ten dead", "error", "half", "two crawls"]
     if sys.argv[1:2] == ["--crawl"]:
         crawl(*json.loads(sys.argv[2]))
     else:

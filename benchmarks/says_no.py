@@ -17,6 +17,15 @@ epoch, ISO, words, duration, fast, slow, RateLimit
             ISO date, ``8 seconds``, ``PT8S``, a date by a clock that is two minutes fast, or ten
             slow, or unreadable beside a good ``RateLimit``
 quota       200 pages, 20 in each 4 seconds, told by ``RateLimit`` on good answers
+one by one, domain, address
+            20 names of one server, 3 pages each, ``CONCURRENT_REQUESTS_PER_DOMAIN = 1``, and
+            ``MANDELBOT_TOGETHER`` as it is called; a page takes 0.1 s, and ``at once`` is how many
+            requests the server had under way
+limited, limited together
+            20 names of one server, 20 pages each, of which it answers 30 a second; each name by
+            itself, and with ``MANDELBOT_TOGETHER = "address"``
+two at once 200 pages of 0.1 s, 503 to more than two at once
+dead        200 pages without a common path, of which 111 in a row are always 503
 close       57 pages with JOBDIR, one in twenty 503, ``MANDELBOT_PAUSE_IDLE = "close"``
 
 Usage::
@@ -27,7 +36,9 @@ Usage::
 from __future__ import annotations
 
 import json
+import logging
 import math
+import os
 import random
 import socket
 import struct
@@ -42,6 +53,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import scrapy
 from scrapy.crawler import CrawlerProcess
+from scrapy.resolver import CachingThreadedResolver
 
 MOST_SECONDS = 60
 RULES = b"User-agent: *\nDisallow:\n"
@@ -63,6 +75,18 @@ class Spider(scrapy.Spider):
         self.lost += 1
 
 
+def use_installed_suffixes(folder: str) -> None:
+    """Have Scrapy's cookies go by the list of public suffixes that is installed, and fetch none."""
+    os.environ["TLDEXTRACT_CACHE"] = folder  # before its first import
+    import requests  # noqa: PLC0415
+    import tldextract  # noqa: PLC0415
+
+    logging.getLogger("tldextract").setLevel(logging.CRITICAL)
+    session = requests.Session()
+    session.adapters.clear()  # it can fetch nothing: what is installed serves, and is kept
+    tldextract.TLDExtract(include_psl_private_domains=True)("example.com", session=session)
+
+
 def crawl(with_what: str, wanted: list[tuple[str, str]], settings: dict) -> None:
     """Crawl in this process, and print what came of it."""
     settings = {
@@ -76,12 +100,21 @@ def crawl(with_what: str, wanted: list[tuple[str, str]], settings: dict) -> None
     }
     if with_what == "package":
         settings["ADDONS"] = {"scrapy_mandelbot.Addon": 500}
+    use_installed_suffixes(tempfile.mkdtemp())
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(Spider)
     got: list[tuple[float, str, str]] = []
     process.crawl(crawler, wanted=wanted, got=got, lost=0)
     process.start()
     print(json.dumps([got, crawler.stats.get_value("finish_reason")]))
+
+
+class NamesHere(CachingThreadedResolver):
+    """Has every name be one of 127.0.0.1."""
+
+    def getHostByName(self, name, timeout=()):  # noqa: N802 -- Twisted's name
+        here = name if name.startswith("127.") else "127.0.0.1"
+        return super().getHostByName(here, timeout)
 
 
 class Site(ThreadingHTTPServer):
@@ -94,6 +127,8 @@ class Site(ThreadingHTTPServer):
         super().__init__((host, 0), Handler)
         self.answer = answer
         self.hits: list[tuple[float, str, int]] = []
+        self.at_once = self.most_at_once = 0
+        self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -110,6 +145,16 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        with self.server.lock:
+            self.server.at_once += 1
+            self.server.most_at_once = max(self.server.most_at_once, self.server.at_once)
+        try:
+            self.respond()
+        finally:
+            with self.server.lock:
+                self.server.at_once -= 1
+
+    def respond(self) -> None:
         answer = self.server.answer(self.command, self.path, self.headers.get("Cookie", ""))
         status, headers = (200, {}) if answer is None else answer
         self.server.hits.append((time.time(), self.path, status))
@@ -227,9 +272,53 @@ def by_chance():
     )
 
 
+def slowly(_method, _path, _cookie):
+    time.sleep(0.1)
+
+
+def two_at_once():
+    under_way, lock = [0], threading.Lock()
+
+    def answer(_method, path, _cookie):
+        if path == "/robots.txt":
+            return None
+        with lock:
+            if under_way[0] == 2:
+                return 503, {}
+            under_way[0] += 1
+        time.sleep(0.1)
+        with lock:
+            under_way[0] -= 1
+        return None
+
+    return answer
+
+
+def in_part(_method, path, _cookie):
+    return (503, {}) if path.startswith("/page-") and 40 <= int(path[6:]) < 151 else None
+
+
+def limited():
+    level, at, lock = [0.0], [0.0], threading.Lock()
+
+    def answer(_method, path, _cookie):
+        with lock:
+            now = time.time()
+            level[0], at[0] = max(0.0, level[0] - (now - at[0]) * 30), now
+            if path == "/robots.txt" or level[0] > 5:
+                return None if path == "/robots.txt" else (503, {})
+            level[0] += 1
+        return None
+
+    return answer
+
+
+TOGETHER = {"one by one": None, "domain": "domain", "address": "address"}
+LIMITED = {"limited": None, "limited together": "address"}
+
 CASES = [
     *("challenge", "price", "room", "room opens", "methods", "resets"),
-    *(*FORMS, "quota", "close"),
+    *(*FORMS, "quota", *TOGETHER, *LIMITED, "two at once", "dead", "close"),
 ]
 
 
@@ -238,7 +327,7 @@ def shape(case: str):
     until: list[float] = []
     settings: dict[str, object] = {}
     count = {"challenge": 500, "price": 500, "room opens": 100, "resets": 30, "quota": 200}
-    count |= {"close": 57} | dict.fromkeys(FORMS, 30)
+    count |= {"two at once": 200, "close": 57} | dict.fromkeys(FORMS, 30)
     answers = {
         "challenge": lambda: always(403, {"cf-mitigated": "challenge"}),
         "price": lambda: always(402, {"crawler-price": "USD 0.01"}),
@@ -248,12 +337,27 @@ def shape(case: str):
         "resets": resetting,
         "quota": quota,
         "close": by_chance,
+        "two at once": two_at_once,
+        "dead": lambda: in_part,
+        **dict.fromkeys(TOGETHER, lambda: slowly),
+        **dict.fromkeys(LIMITED, limited),
     }
     answer = answers[case]() if case in answers else shut_for_a_while(FORMS[case], until)
     site = Site(answer)
     wanted = site.pages(count.get(case, 60))
     if case == "methods":
         wanted += site.pages(60, "HEAD") + site.pages(60, "POST")
+    if case in {*TOGETHER, *LIMITED}:
+        port = site.server_address[1]
+        names = [f"http://n{number}.example.com:{port}" for number in range(20)]
+        each = range(3 if case in TOGETHER else 20)
+        wanted = [("GET", f"{name}/page/{number}") for number in each for name in names]
+        settings = {"MANDELBOT_TOGETHER": (TOGETHER | LIMITED)[case]}
+        settings |= {"DNS_RESOLVER": "__main__.NamesHere"}
+        if case in TOGETHER:
+            settings |= {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "CONCURRENT_REQUESTS": 32}
+    if case == "dead":
+        wanted = [("GET", f"{site.url}/page-{number}") for number in range(200)]
     if case == "close":
         settings = {"JOBDIR": tempfile.mkdtemp(), "MANDELBOT_PAUSE_IDLE": "close"}
     return site, wanted, settings, until
@@ -267,18 +371,19 @@ def row(case: str, with_what: str) -> str:
     command = [sys.executable, __file__, "--crawl", arguments]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     got, reason = json.loads(run.stdout)
-    pages = [at for at, method, url in got if url.startswith(site.url) and method == "GET"]
+    pages = [at for at, method, url in got if not url.startswith(free.url) and method == "GET"]
     beside = sum(url.startswith(free.url) for _, _, url in got)
     began = site.hits[0][0] if site.hits else 0.0
     hits = [(at, status) for at, path, status in site.hits if path != "/robots.txt"]
     refused = sum(status != 200 for _, status in hits)
     first = min((at for at, status in hits if status == 503), default=0.0)
     early = sum(first + 0.3 < at < until[0] for at, _ in hits) if until else 0
-    in_all = sum(method == "GET" and url.startswith(site.url) for method, url in wanted)
+    in_all = sum(method == "GET" for method, _ in wanted)
     seconds = f"{max(pages) - began:.1f} s" if pages else "-"
     return (
-        f"{case:<12}{with_what:<9}{len(pages):>4} of {in_all:<4}{seconds:>8}  refused {refused:>4}"
-        f"  early {early:>3}  free {beside:>2}  {reason}"
+        f"{case:<17}{with_what:<9}{len(pages):>4} of {in_all:<4}{seconds:>8}  refused {refused:>4}"
+        f"  early {early:>3}  free {beside:>2}"
+        f"  at once {site.most_at_once:>2}  {reason}"
     )
 
 

@@ -7,7 +7,9 @@ Usage::
 For so many seconds a spider asks 2,000 sites on loopback (``erratic_server.py``), one request a
 site at a time and the next when that has ended, however it ended. Then it asks for no more, and the
 crawl has to end by itself, within five minutes. Printed are the memory of the crawling process by
-and by, what became of the requests, and what was left open. Exits with 1 unless all of it holds:
+and by, what became of the requests, and what was left open. Exits with 1 unless all of it holds; in
+much less than ten minutes memory cannot, as what is kept of each site, and the report of that, are
+bounded and fill up first:
 
 - memory is flat: its median in the last third is at most 5 % above the one in the third before;
 - each request that was scheduled came back once: crawled + forbidden + given up + failed;

@@ -45,7 +45,6 @@ SETTINGS = {
     "MANDELBOT_PAUSE_HTTP_CODES": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_PAUSE_IDLE": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_PAUSE_OPTIONS": Setting(package="scrapy-mandelbot"),
-    "MANDELBOT_PRIVATE_HOSTS": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_PURPOSE": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_REPORT": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_ROBOT_TAGS": Setting(package="scrapy-mandelbot"),
@@ -56,6 +55,7 @@ SETTINGS = {
     "MANDELBOT_SITEMAP_SINCE": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_STORE": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_SUMMARY": Setting(package="scrapy-mandelbot"),
+    "MANDELBOT_TOGETHER": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_USAGE": Setting(package="scrapy-mandelbot"),
     "MANDELBOT_USAGE_UNKNOWN": Setting(package="scrapy-mandelbot"),
 }

@@ -27,7 +27,7 @@ WORKERS = 3
 LONGEST = 120  # seconds
 SETTINGS = {
     "MANDELBOT_PACE": "obey",
-    "MANDELBOT_PRIVATE_HOSTS": "1",
+    "MANDELBOT_LIMITS": '{"private_hosts": true}',
     "EXTENSIONS": "{}",  # the demo's own are for a crawl of one process
     "DEMO_CHECK": "0",
     "CONCURRENT_REQUESTS": "4",  # so that there is work for all
