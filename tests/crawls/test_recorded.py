@@ -60,9 +60,9 @@ async def test_a_limit_that_was_found_is_in_the_record(webs, caplog):
         result = await crawl(LinksSpider, {"EXTENSIONS": {Counting: 1}}, start_urls=[web.url + "/"])
     assert len(result.items) == 61
     limit = Recorder.of(result.crawler).record.get(web.url).limit
-    assert limit == pytest.approx(0.5, rel=0.1)
+    assert 0.4 < limit < 0.55, "of a few refusals: at most one step of the ladder below what it is"
     (line,) = [one for one in caplog.messages if "There is a limit" in one]
-    assert re.search(rf"of about (2[7-9]|3[0-3]) requests a minute at {web.url}; \d+ req", line)
+    assert re.search(rf"of about (2[4-9]|3[0-3]) requests a minute at {web.url}; \d+ req", line)
 
 
 @ensureDeferred
