@@ -50,10 +50,10 @@ class UsageMiddleware:
         if not usage.concerns(request):
             return
         known = await usage.find_out(request)
-        if usage.mode != "obey" or _is_exempt(usage, request):
+        # The page itself may still say something where nothing is said yet.
+        if usage.mode != "obey" or not known.statements or _is_exempt(usage, request):
             return
         refusal = usage.refusal(known)
-        # The page itself may still say something where nothing is said yet.
         if refusal is not None and refusal.statement is not None:
             usage.crawl.events.tell(
                 USAGE_REQUEST_DROPPED,
@@ -114,25 +114,35 @@ class UsageObeyingMiddleware:
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items = _ItemsOfPage(self._usage, response)
+        items: _ItemsOfPage | None = None
         try:
             for output in result:
-                if output is None or isinstance(output, Request) or items.may_pass(output):
+                if output is None or isinstance(output, Request):
+                    yield output
+                    continue
+                items = items or _ItemsOfPage(self._usage, response)
+                if items.may_pass(output):
                     yield output
         finally:
-            items.note()
+            if items is not None:
+                items.note()
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items = _ItemsOfPage(self._usage, response)
+        items: _ItemsOfPage | None = None
         try:
             async for output in result:
-                if output is None or isinstance(output, Request) or items.may_pass(output):
+                if output is None or isinstance(output, Request):
+                    yield output
+                    continue
+                items = items or _ItemsOfPage(self._usage, response)
+                if items.may_pass(output):
                     yield output
         finally:
-            items.note()
+            if items is not None:
+                items.note()
 
 
 class _ItemsOfPage:
@@ -178,7 +188,7 @@ class _ItemsOfPage:
     def note(self) -> None:
         """Have the ledger say how many items there were."""
         ledger = self._usage.ledger
-        if ledger is not None and (self._kept or self._dropped):
+        if ledger is not None:
             url = without_user(self._response.url)
             ledger.note_items(url, self._kept, self._dropped, self._refusal)
 

@@ -330,7 +330,7 @@ class Usage:
     @property
     def answers(self) -> dict[str, Answer]:
         """The answer for each category."""
-        return {category: self[category] for category in CATEGORIES}
+        return answers_of(self)
 
     def and_also(self, other: Usage) -> Usage:
         """Return what both say."""
@@ -344,6 +344,15 @@ class Usage:
 
 
 NOTHING_SAID = Usage()
+
+
+def answers_of(usage: Usage, *, of_images: bool = False) -> dict[str, Answer]:
+    """Return the answer for each category, for a page, or for an image: see ``Usage.answer``."""
+    answers: dict[str, Answer] = dict.fromkeys(CATEGORIES, "unknown")
+    for one in usage.statements:
+        if (of_images or not one.images_only) and answers.get(one.category) != "disallowed":
+            answers[one.category] = "allowed" if one.allowed else "disallowed"
+    return answers
 
 
 def statements_of(
