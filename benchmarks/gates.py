@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GATES = {
-    "calls: a page": 43.0,
-    "calls: a page, purpose, annotate": 83.1,
-    "calls: a page, purpose, obey": 87.9,
-    "calls: a page, purpose, ledger": 134.9,
-    "calls: a page, report": 56.1,
-    "calls: a page, metrics": 58.1,
-    "calls: a page, job": 101.2,
+    "calls: a page": 40.9,
+    "calls: a page, purpose, annotate": 64.9,
+    "calls: a page, purpose, obey": 64.9,
+    "calls: a page, purpose, ledger": 95.9,
+    "calls: a page, report": 49.9,
+    "calls: a page, metrics": 51.9,
+    "calls: a page, job": 99.3,
     "calls: a page with twenty new links, job": 638.6,
     "calls: a new site with three pages": 428.0,
     "thousand: a new site with three pages": 886,

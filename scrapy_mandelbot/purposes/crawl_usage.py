@@ -151,9 +151,7 @@ class CrawlUsage:
         agent = self.crawl.agents.of(request)
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
-        of_tdm = NOTHING_SAID
-        if tdm is not None and tdm.file.rules:
-            of_tdm = tdm.file.usage(request.url)
+        of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
         self._before[request] = Before(site, agent, rules, file, tdm, of_tdm)
         return file if of_tdm is NOTHING_SAID else file.and_also(of_tdm)
 
@@ -274,9 +272,7 @@ class CrawlLedger:
         self._lines = self._missing = 0
         """Lines of this run, and those that the disk did not take."""
         self._is_open = True
-        # The copies that are kept beside the ledger: each is looked for once.
         self._rules: WeakKeyDictionary[SiteRules, RulesInForce] = WeakKeyDictionary()
-        self._tdm: WeakKeyDictionary[SiteTdm, str] = WeakKeyDictionary()
         self._answered: WeakSet[Request] = WeakSet()
         crawler.signals.connect(self._heard, signal=scrapy.signals.response_downloaded)
         crawler.signals.connect(self._begin, signal=scrapy.signals.spider_opened)
@@ -301,9 +297,7 @@ class CrawlLedger:
             if before.rules is not None:
                 rules = self._rules.get(before.rules) or self._rules_in_force(before.rules)
             if before.tdm is not None:
-                of_tdm = self._tdm.get(before.tdm)
-                if of_tdm is None:
-                    of_tdm = self._tdm[before.tdm] = self._file.keep(before.tdm.body)
+                of_tdm = before.tdm.digest = before.tdm.digest or self._file.keep(before.tdm.body)
         except OSError as error:
             self._failed(error)
         else:
@@ -339,9 +333,7 @@ class CrawlLedger:
     def _note(self, entry: dict[str, Any]) -> None:
         if not self._is_open:
             return
-        time = entry.get("time")  # a page's line has one
-        if time is None:
-            time = moment(self._crawl.now()).isoformat(timespec="milliseconds")
+        time = entry.get("time") or moment(self._crawl.now()).isoformat(timespec="milliseconds")
         try:
             self._file.write({"run": self._run, "time": time, **entry})
         except OSError as error:

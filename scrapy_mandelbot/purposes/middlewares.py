@@ -114,32 +114,26 @@ class UsageObeyingMiddleware:
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items: _ItemsOfPage | None = None
+        items = _ItemsOfPage(self._usage, response)
         try:
             for output in result:
-                if output is None or isinstance(output, Request):
-                    yield output
-                    continue
-                items = items or _ItemsOfPage(self._usage, response)
-                if items.may_pass(output):
+                if output is None or isinstance(output, Request) or items.may_pass(output):
                     yield output
         finally:
-            if items is not None:
-                items.note()
+            items.note()
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items: _ItemsOfPage | None = None
+        items: _ItemsOfPage | None = None  # made by the first
         try:
             async for output in result:
-                if output is None or isinstance(output, Request):
-                    yield output
-                    continue
-                items = items or _ItemsOfPage(self._usage, response)
-                if items.may_pass(output):
-                    yield output
+                if not (output is None or isinstance(output, Request)):
+                    items = items or _ItemsOfPage(self._usage, response)
+                    if not items.may_pass(output):
+                        continue
+                yield output
         finally:
             if items is not None:
                 items.note()
@@ -188,7 +182,7 @@ class _ItemsOfPage:
     def note(self) -> None:
         """Have the ledger say how many items there were."""
         ledger = self._usage.ledger
-        if ledger is not None:
+        if ledger is not None and (self._kept or self._dropped):
             url = without_user(self._response.url)
             ledger.note_items(url, self._kept, self._dropped, self._refusal)
 

@@ -204,22 +204,18 @@ class RobotsTxt:
         Of what the agent may not crawl nothing is said (draft-ietf-aipref-attach). The file is also
         read as the robots whose names stand for a use, such as GPTBot: see `preferences`.
         """
-        from scrapy_mandelbot.robots.preferences.statements import (  # noqa: PLC0415 - few ask
-            NOTHING_SAID,
-            Usage,
-        )
+        from scrapy_mandelbot.robots.preferences import statements as uses  # noqa: PLC0415 - few ask
 
         licenses, tokens = self._about_uses or self._read_about_uses()
         if not self.allowed(url, agent):
-            return Usage((), licenses, is_crawlable=False)
+            return uses.Usage((), licenses, is_crawlable=False)
         preferences = self._decider(agent).preferences or self._preferences(agent)
         said: tuple[Statement, ...] = ()
         if preferences.lines:
             parts = read_url(url, self.dialect)
             said = preferences.of(parts[1] if parts else "")
-        if tokens:
-            said += self._refused_as(tokens, url, agent)
-        return Usage(said, licenses) if said or licenses else NOTHING_SAID
+        said += self._refused_as(tokens, url, agent) if tokens else ()
+        return uses.Usage(said, licenses) if said or licenses else uses.NOTHING_SAID
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
         """Return the Content-Usage and Content-Signal lines about the agent, in order."""

@@ -130,10 +130,9 @@ def robot_tags(
             hears what is said to any of its names, and what is said to all.
     """
     # Every page of a crawl comes by here: what has no tags costs no further call.
-    if isinstance(agent, str):
-        names = _names(agent)
-    else:
-        names = _names(header_text(agent) if isinstance(agent, bytes) else tuple(agent))
+    if not isinstance(agent, str):
+        agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
+    names = _names(agent)
     values = tuple(_header_values(headers)) if headers else ()
     metas = meta_tags(body, names)
     return _said_by(values, metas, names) if values or metas else NO_TAGS
@@ -195,9 +194,9 @@ def names_heard(agent: str | bytes | Sequence[str]) -> frozenset[str]:
 
     It is a product token, a whole User-Agent header, or a sequence of tokens.
     """
-    if isinstance(agent, str):
-        return _names(agent)
-    return _names(header_text(agent) if isinstance(agent, bytes) else tuple(agent))
+    if not isinstance(agent, str):
+        agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
+    return _names(agent)
 
 
 def _said(values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
