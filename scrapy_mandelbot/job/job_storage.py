@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 
 
-MOST_IN_VAIN = 500
+READ_AT_ONCE = 500
 """Requests that are claimed and cannot be made again before the loop has a turn."""
 LOST = -1
 """Stands for the number of a request whose lease was lost: it comes back, to whoever has it now."""
@@ -319,7 +319,7 @@ class JobStorage(RequestStorage):
                 self._complaints.unreadable(name, kept.number, error)
                 self.set_aside(name, kept)
                 self._in_vain += 1
-                self.is_tired = not self._in_vain % MOST_IN_VAIN
+                self.is_tired = not self._in_vain % READ_AT_ONCE
                 continue
             self.unacked[request] = Unacked(kept.number)
             return request

@@ -16,7 +16,7 @@ from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job import job_scheduler
 from scrapy_mandelbot.job.job import Job
-from scrapy_mandelbot.job.job_storage import MOST_IN_VAIN
+from scrapy_mandelbot.job.job_storage import READ_AT_ONCE
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.job.requests import CannotWriteError, LineOrder, RequestForm
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
 def test_a_loop_has_turns_while_very_many_cannot_be_made_again(crawler, scheduler, clock, wakes):
     """Some at a time, each time committed; what can be made again comes in its order."""
     job = Job.of(crawler)
-    spoilt = 2 * MOST_IN_VAIN + 10
+    spoilt = 2 * READ_AT_ONCE + 10
     for number in range(spoilt + 1):
         url = f"https://{number % 3}.example/{number}"
         scheduler.enqueue_request(Request(url, priority=-number))
@@ -124,7 +124,7 @@ def test_a_loop_has_turns_while_very_many_cannot_be_made_again(crawler, schedule
         clock.turn(0)
         assert len(wakes) == len(lengths)
         assert job.store.uncommitted == 0
-    assert lengths == [spoilt + 1 - MOST_IN_VAIN, spoilt + 1 - 2 * MOST_IN_VAIN]
+    assert lengths == [spoilt + 1 - READ_AT_ONCE, spoilt + 1 - 2 * READ_AT_ONCE]
     assert request.url.endswith(f"/{spoilt}")
     scheduler.finish_request(request)
     assert scheduler.next_request() is None
