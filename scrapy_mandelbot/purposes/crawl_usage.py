@@ -286,9 +286,8 @@ class CrawlLedger:
 
     def has_answer(self, request: Request, response: Response) -> bool:
         """Return whether a server, or a cache, gave a response, and not a component."""
-        if REFUSAL_FLAG in response.flags:
-            return False
-        return request in self._answered or "cached" in response.flags
+        has_come = request in self._answered or "cached" in response.flags
+        return has_come and REFUSAL_FLAG not in response.flags
 
     def note_page(self, page: FetchRecord, before: Before) -> None:
         """Note that a page was fetched, or was not because of the use that is made of it."""

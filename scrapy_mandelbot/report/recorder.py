@@ -354,8 +354,7 @@ class Recorder:
         site = self._crawl.throttle.site_of(request) if flight is None else flight.site
         now = self._now()
         record = self.record.get(site.name) or self.record.of(site.name, now)
-        is_robots_txt = urlparse_cached(request).path == "/robots.txt"
-        gap = record.sent(now, is_robots_txt=is_robots_txt)
+        gap = record.sent(now, is_robots_txt=urlparse_cached(request).path == "/robots.txt")
         if gap is not None and self.gap_heard is not None:
             self.gap_heard(site.name, gap)
         response: Response | None = None
@@ -367,10 +366,9 @@ class Recorder:
             if response is None:
                 record.failed(now)
             else:
-                first_byte = request.meta.get("download_latency")
-                timed = first_byte if isinstance(first_byte, (int, float)) else None
-                rate = 0.0 if site.is_plain else _rate(site)
-                record.answered(response.status, timed, now, rate)
+                timed = request.meta.get("download_latency")
+                timed = timed if isinstance(timed, (int, float)) else None
+                record.answered(response.status, timed, now, 0.0 if site.is_plain else _rate(site))
         return response
 
 

@@ -14,18 +14,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.in_pages import PageWords, usage_in
-from scrapy_mandelbot.robots.preferences.statements import (
-    NOTHING_SAID,
-    Statement,
-    Usage,
-    answers_of,
-)
+from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage, answers_of
 from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile, with_tdm_file
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from scrapy_mandelbot.robots.preferences.statements import Statement
 
 VERSION = 2
 """Of a line's form: it grows when a name or a meaning changes. Lines of version 1 have no hash."""
