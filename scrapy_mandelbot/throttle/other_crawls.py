@@ -50,7 +50,7 @@ class OtherCrawls:
         known = site.routes.pause(left.route)
         is_news = left.until > now and not left.section and (known is None or known.is_open)
         site.go_on(now, left)
-        throttle.sites.settle(site)
+        throttle.sites.note_trouble(site)
         pause = site.routes.pause(left.route)
         if is_news and pause is not None:
             throttle.alarm.set(site, pause.until)
@@ -63,7 +63,7 @@ class OtherCrawls:
         site = throttle.sites.of(name)
         refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
         heard = site.overhear(now, route, refusal)
-        throttle.sites.settle(site)
+        throttle.sites.note_trouble(site)
         if heard is not None:
             throttle.in_flight.evict(site, route)
             throttle.reports.paused(events.OVERHEARD, site, route, heard.until, heard.reason)
