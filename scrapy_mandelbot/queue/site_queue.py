@@ -166,6 +166,8 @@ class SiteQueue:
             request = self._storage.pop(line.name) if line.site.is_plain else self._choose(line)
             if line.name not in self._storage.lengths:
                 self._leave_if_empty(line)
+            if request is None and self._storage.is_tired:
+                break
             if request is None:
                 continue
             if self._crawl.drops and self._crawl.drops(request):
@@ -310,9 +312,7 @@ class SiteQueue:
         for _ in range(min(most, len(self.dormant))):
             name = self.dormant.popleft()
             if name in self._storage:
-                line = self._line_named(name)
-                if not line.has_joined:
-                    self._round_robin.join(line)
+                self.rouse(name)
 
     def _line_named(self, name: str) -> Line:
         parts = parts_of_name(name)
