@@ -229,7 +229,9 @@ def evict_waiting(
     evicted = 0
     slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
     for slot in filter(None, map(slots.get, keys)):
-        queue: Any = getattr(slot, "queue", ())
+        queue: Any = getattr(slot, "queue", None)
+        if not queue:
+            continue
         waiting = [entry for entry in queue if unwanted(entry[0])]
         for entry in waiting:
             queue.remove(entry)

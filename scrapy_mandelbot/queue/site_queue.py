@@ -134,17 +134,15 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        not_before = 0.0
-        if self._in_flight.coming_back:
-            not_before = self._in_flight.take_back(request)
+        was = self._in_flight.take_back(request) if self._in_flight.coming_back else None
         slot = engine.slot_key(self._crawler, request)
-        name = site_of(urlparse_cached(request))
+        name = site_of(urlparse_cached(request)) if was is None else was.site
         route = self._throttle.route_of(request) if self._has_routes else ""
         line = self._lines.get((name, route, slot, ""))
         if line is None or not line.site.is_plain:
             line = self._line_for(request, self._throttle.sites.of(name), route, slot)
-        if not_before or line.site.has_refused:
-            until = self._waits_until(line, request, not_before)
+        if line.site.has_refused or (was is not None and was.not_before):
+            until = self._waits_until(line, request, 0.0 if was is None else was.not_before)
             if until:
                 self._delayed.put(line, request, until)
                 line.site.tally.taken += 1
@@ -362,7 +360,7 @@ class SiteQueue:
         if not_before > now:
             return not_before
         at, is_alone = self._throttle.may_go_at(request, line.site, line.route)
-        return at if at > now and (is_alone or line.name in self._storage) else 0.0
+        return at if at > now and (is_alone or line.name in self._storage.lengths) else 0.0
 
     def _wait_is_over(self, line: Line, request: Request) -> None:
         """Have a delayed request come back, if nothing has changed its time."""
