@@ -218,8 +218,7 @@ class CrawlUsage:
         """Note in the ledger that a page is not asked for, because of its use."""
         before = self._before.pop(request, None)
         if self.ledger is not None and before is not None:
-            words = words_of((), b"", before.agent)
-            self.ledger.note_page(self._record(request, before, words, known), before)
+            self.ledger.note_page(self._record(request, before, NO_WORDS, known), before)
 
     def _record(
         self, request: Request, before: Before, words: PageWords, usage: Usage
