@@ -30,7 +30,7 @@ class Worker(SharedJob):
         self.answer: Reply | None = None
         self.lost = None
         self.arrived = None
-        super().__init__(self.server.join(), site_of_line, lambda: self.time)
+        super().__init__(self.server.join(), lambda: self.time)
 
     def exchange(self, take: int = 0, idle: str = "") -> Reply:
         """Say all that there is to say, and ask for so many sites."""

@@ -50,7 +50,7 @@ class OwnSites:
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
             for pause in read_left(state, self.server_time):
-                self._crawl.others.take_over(name, pause)
+                self._crawl.others.take_over(name, pause, is_newest=True)
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:
             self._queue.rouse(line)
@@ -92,6 +92,7 @@ class OwnSites:
 
     def lose(self) -> list[LeftSite]:
         """Forget all: others have them. Return what these should know of those to be left alone."""
+        self.call_back()
         now, known = self._crawl.now(), []
         for name in list(self._job.sites):
             site = self._crawl.sites.get(name)
@@ -101,8 +102,15 @@ class OwnSites:
                 if left != NOTHING_LEFT:
                     known.append((name, *left))
                 self._storage.given_back(*self._queue.leave(site))
-                self._crawl.sites.forget(site)
+                self._forget(site)
         return known
+
+    def call_back(self) -> None:
+        """Have nothing sent that waits in download slots: the sites may be others' by now."""
+        for name in self._job.sites:
+            site = self._crawl.sites.get(name)
+            if site is not None:
+                self._crawl.throttle.in_flight.evict(site, None)
 
     def say_all(self) -> None:
         """Say of each what its next owner has to know: the crawl ends."""
@@ -126,7 +134,13 @@ class OwnSites:
         self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
         self._storage.given_back(*self._queue.leave(site))
         self._job.give_back(site.name)
-        self._crawl.sites.forget(site)  # what another one finds out of it is not known here
+        self._forget(site)
+
+    def _forget(self, site: CrawledSite) -> None:
+        """Know no more of a site, as others find out, unless what it answers is on its way."""
+        flights = self._crawl.throttle.in_flight.flights()
+        if all(flight.site is not site for flight in flights):
+            self._crawl.sites.forget(site)
 
     def _say_what_is_left(self, site: CrawledSite, now: float, least: float = 0.0) -> None:
         self._job.rest(site.name, *left_of(site, now, self.server_time, least))

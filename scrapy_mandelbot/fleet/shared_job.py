@@ -16,6 +16,7 @@ from scrapy_mandelbot.fleet.holdings import (
     UnackedRoots,
 )
 from scrapy_mandelbot.job.job_store import START, KeptRequest
+from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,10 +54,7 @@ class SharedJob:
     one again, whatever was done meanwhile.
     """
 
-    def __init__(
-        self, joined: Joined, site_of: Callable[[str], str], now: Callable[[], float]
-    ) -> None:
-        self._site_of = site_of
+    def __init__(self, joined: Joined, now: Callable[[], float]) -> None:
         self._now = now
         self.sites: dict[str, HeldSite] = {}
         """Those that are this worker's."""
@@ -142,7 +140,7 @@ class SharedJob:
         taken = self._lines.take(line)
         if taken is None:
             return None
-        site = self.sites[self._site_of(line)]
+        site = self.sites[site_of_line(line)]
         site.waiting -= 1
         if site.is_low:
             self._low[site.name] = None
@@ -150,7 +148,7 @@ class SharedJob:
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         """Have a request that was claimed wait again here, as the newest of its line."""
-        site = self._site_of(line)
+        site = site_of_line(line)
         before = self._claimed.get(number)
         if before is None:
             return
@@ -351,7 +349,7 @@ class SharedJob:
     ) -> int:
         self._count += 1
         number = self._first_number + self._count
-        word = ("push", *push(self._site_of(line), line, place, number, body), *once)
+        word = ("push", *push(site_of_line(line), line, place, number, body), *once)
         self._add(word, len(body), parent)
         return number
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
+    from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class SharedJobScheduler(JobScheduler):
         self._spider = spider
         try:
             engine.on_settled(self._crawler, self.finish_request)
-            self._storage = self._worker.begin(spider)
+            self._storage: SharedStorage = self._worker.begin(spider)
             self._unacked = self._storage.unacked
             self._queue = SiteQueue.over(self._crawler, self._storage)
             self._worker.serve(self._queue)

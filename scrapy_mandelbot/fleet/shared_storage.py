@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from heapq import heapify
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from scrapy_mandelbot.job.job_storage import LOST, JobStorage
 from scrapy_mandelbot.job.requests import CannotWriteError
+from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,24 +25,24 @@ if TYPE_CHECKING:
 class SharedStorage(JobStorage):
     """Requests by line, of the sites that are this worker's. What is new goes to Redis first."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 -- those of JobStorage, and one more
+    def __init__(
         self,
         job: SharedJob,
         form: RequestForm,
         order: LineOrder,
         fingerprint: Callable[[Request], bytes],
         complaints: RunningJob,
-        site_of: Callable[[str], str],
     ) -> None:
         super().__init__(job, form, order, fingerprint, complaints)
         self._job = job
-        self._site_of = site_of
-        self._away = _BySite(site_of)
+        self._away = _BySite()
         """Requests that are not here: in flight, or delayed."""
         self.under_way = self._away.counts
         """Sites, and how many of their requests are not here."""
-        self._here_alone = _BySite(site_of)
+        self._here_alone = _BySite()
         """Requests that cannot be written down, wherever they are."""
+        self._lost: WeakSet[Request] = WeakSet()
+        """Requests that were in flight when a lease was lost: others have them."""
         self.touched: dict[str, None] = {}
         """Sites of which a request came or went since they were looked at last."""
         self.homeless: dict[str, set[str]] = {}
@@ -62,7 +64,8 @@ class SharedStorage(JobStorage):
         """Take back a request that was handed out; add another, as :meth:`push_new` does."""
         one = self.unacked.get(request)
         if one is None:
-            self.push_new(name, request)
+            if request not in self._lost:
+                self.push_new(name, request)
             return
         self._is_back(request)
         try:
@@ -79,12 +82,12 @@ class SharedStorage(JobStorage):
             self._find_home(name, 1)
         else:
             self._put_back(one, name, request, body)
-            if self._site_of(name) in self._job.sites:
+            if site_of_line(name) in self._job.sites:
                 self.grow(name)
 
     def put_at_hand(self, name: str, request: Request) -> None:
         """Add a request that was handed out, and is to be the next of its line."""
-        if self._site_of(name) not in self._job.sites:  # it was lost while the request was delayed
+        if site_of_line(name) not in self._job.sites:  # it was lost while the request was delayed
             self.push(name, request)
             return
         if request in self.unacked:
@@ -157,6 +160,7 @@ class SharedStorage(JobStorage):
         for request, one in list(self.unacked.items()):
             if one.number is not None:
                 one.number = LOST
+                self._lost.add(request)
                 del self.unacked[request]
                 self._away.discard(request)
                 self._here_alone.discard(request)
@@ -173,13 +177,13 @@ class SharedStorage(JobStorage):
         self.total = 0
         self.touched.clear()
         for line in self._in_memory:
-            self.homeless.setdefault(self._site_of(line), set()).add(line)
+            self.homeless.setdefault(site_of_line(line), set()).add(line)
 
     # Of JobStorage's.
 
     def set_aside(self, name: str, kept: KeptRequest) -> None:
         """Have a request no longer count that cannot be made again here."""
-        self.touched[self._site_of(name)] = None
+        self.touched[site_of_line(name)] = None
         super().set_aside(name, kept)
 
     def push_in_memory(self, name: str, request: Request) -> None:
@@ -196,7 +200,7 @@ class SharedStorage(JobStorage):
 
     def _find_home(self, name: str, count: int) -> None:
         """Have requests in memory take part, where their site is this worker's."""
-        site = self._site_of(name)
+        site = site_of_line(name)
         if site in self._job.sites:
             self.grow(name, count)
         else:
@@ -211,8 +215,7 @@ class SharedStorage(JobStorage):
 class _BySite:
     """Requests with their lines, counted by site."""
 
-    def __init__(self, site_of: Callable[[str], str]) -> None:
-        self._site_of = site_of
+    def __init__(self) -> None:
         self._places: dict[Request, tuple[str, str]] = {}
         """Lines and sites."""
         self.counts: dict[str, int] = {}
@@ -221,7 +224,7 @@ class _BySite:
     def add(self, line: str, request: Request) -> str:
         """Have a request in this line, wherever it was; return the site."""
         self.discard(request)
-        site = self._site_of(line)
+        site = site_of_line(line)
         self._places[request] = line, site
         self.counts[site] = self.counts.get(site, 0) + 1
         return site

@@ -16,15 +16,17 @@ from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server import JobServer, Link
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-from scrapy_mandelbot.job.commits import MOST_BYTES, MOST_OPERATIONS
+from scrapy_mandelbot.job.commits import AT_ONCE, MOST_BYTES, MOST_OPERATIONS
 from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job import JobError, RunningJob
 from scrapy_mandelbot.job.job_storage import LOST
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.requests import LineOrder, RequestForm, project_of, version_of
-from scrapy_mandelbot.job.site_states import site_of_line
+from scrapy_mandelbot.job.site_states import CHANGES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _ATTRIBUTE = "_scrapy_mandelbot_worker"
-AT_ONCE = 1_000
-"""Requests after which an exchange is made though nothing was settled: start() may give many."""
 _LATER = 1.0  # seconds, where nothing was settled
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
 _POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
@@ -64,8 +64,6 @@ class JobWorker(RunningJob):
         super().__init__(crawler)
         config = self._crawl.config
         self._lease = config.job_lease
-        self._longest_idle = config.job_idle
-        self._closes_when_paused = config.closes_when_paused
         spider: Any = crawler.spider
         name = config.job_name or str(spider.name)
         project = "" if config.job_name else project_of(spider)
@@ -92,7 +90,7 @@ class JobWorker(RunningJob):
         except BaseException:
             self.link.close()
             raise
-        self.job = SharedJob(joined, site_of_line, self.clock.now)
+        self.job = SharedJob(joined, self.clock.now)
         self._tell_joined(joined)
 
     @classmethod
@@ -121,11 +119,11 @@ class JobWorker(RunningJob):
         self._form = form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
         order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
-        self.storage = SharedStorage(self.job, form, order, fingerprint, self, site_of_line)
+        self.storage = SharedStorage(self.job, form, order, fingerprint, self)
         self.storage.given_by = self._given.get
-        connect = self._crawler.signals.connect
-        connect(self._spider_opened, signal=scrapy.signals.spider_opened)
-        connect(self._spider_idle, signal=scrapy.signals.spider_idle)
+        self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
+        self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
+        self._crawl.events.hear(self._site_changed, *CHANGES)
         return self.storage
 
     def serve(self, queue: SiteQueue) -> None:
@@ -188,6 +186,8 @@ class JobWorker(RunningJob):
 
     def hungry(self) -> None:
         """Note that there is room for more than the sites that it has may be sent now."""
+        if not self.may_send:
+            self._own.call_back()
         self._own.look()
         self._is_hungry = True
         if not self._is_asking:
@@ -241,7 +241,7 @@ class JobWorker(RunningJob):
         has_nothing = not (self.job.uncommitted or self.job.sites or self.storage.unacked)
         idle = ""
         if self._is_idle and has_nothing:
-            idle = "close" if self._closes_when_paused else "wait"
+            idle = "close" if self._crawl.config.closes_when_paused else "wait"
         return self.job.next_exchange(take, idle, self.storage.in_flight())
 
     def _answered(self, answer: Reply | CannotKeepError) -> None:
@@ -363,7 +363,7 @@ class JobWorker(RunningJob):
         now = self.clock.now()
         if self._idle_since is None:
             self._idle_since = now
-        elif self._longest_idle is not None and now - self._idle_since >= self._longest_idle:
+        elif (most := self._crawl.config.job_idle) is not None and now - self._idle_since >= most:
             raise CloseSpider("job_idle")
         if not self._is_idle:
             self._is_idle = True
@@ -391,9 +391,9 @@ class JobWorker(RunningJob):
         return None
 
     def _leave(self) -> None:
-        worker, token = self.job.worker, self.job.token
+        job = self.job
         try:
-            self.link.call_and_wait(lambda: self.server.leave(worker, token), _WAIT_AT_END)
+            self.link.call_and_wait(lambda: self.server.leave(job.worker, job.token), _WAIT_AT_END)
         except CannotKeepError as error:
             logger.debug("What this worker had is others' when its lease has ended: %s", error)
         self.link.close(self.server.close)
@@ -408,6 +408,10 @@ class JobWorker(RunningJob):
     def save_soon(self) -> None:
         """Have an exchange made now."""
         self._set_timer(0.0)
+
+    def _site_changed(self, values: Mapping[str, Any]) -> None:
+        self.storage.touched[values["site"]] = None
+        self.save_soon()
 
     def _renew(self) -> object:
         return self.server.exchange(self.job.only_renewing())

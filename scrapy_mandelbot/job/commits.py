@@ -143,7 +143,7 @@ class Commits:
             return self._note(error)
         if self._error is not None:
             self._error = None
-            self._job.saved_again()
+            self._job.not_saved(None)
         return None
 
     def at_once(self) -> None:

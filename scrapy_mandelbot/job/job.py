@@ -309,13 +309,9 @@ class Job(RunningJob):
             call()
         self.deliveries.keep(self.storage.in_flight())
 
-    def not_saved(self, error: Exception) -> None:
-        """Tell that the job goes on in memory."""
-        self._tell(events.JOB_NOT_SAVED, error=error)
-
-    def saved_again(self) -> None:
-        """Tell that what was in memory is saved."""
-        self._tell(events.JOB_SAVED_AGAIN)
+    def not_saved(self, error: Exception | None) -> None:
+        """Tell that the job goes on in memory; None: that what was there is saved."""
+        self._tell(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
 
     def gave_up(self, error: Exception) -> None:
         """Close the spider, as it cannot be saved."""

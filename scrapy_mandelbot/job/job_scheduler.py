@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.job.job import RunningJob
+    from scrapy_mandelbot.job.job_storage import JobStorage
 
 logger = logging.getLogger(__name__)
 
@@ -89,11 +90,11 @@ class JobScheduler(BaseScheduler):
         self._spider = spider
         try:
             engine.on_settled(self._crawler, self.finish_request)
-            storage = self._job.begin(spider)
-            self._unacked = storage.unacked
-            self._queue = SiteQueue.over(self._crawler, storage)
+            self._storage: JobStorage = self._job.begin(spider)
+            self._unacked = self._storage.unacked
+            self._queue = SiteQueue.over(self._crawler, self._storage)
             self._job.take_over(spider, self._queue.push)
-            self._job.sites.restore(storage)
+            self._job.sites.restore(self._storage)
         except BaseException:
             self._job.let_go()
             raise
@@ -135,6 +136,10 @@ class JobScheduler(BaseScheduler):
                 one = self._unacked[request]
                 one.is_out = True
                 self._count("dequeued", "memory" if one.number is None else self._kept_on)
+            elif self._storage.is_tired:
+                self._storage.is_tired = False
+                self._running.save_soon()
+                engine.wake(self._crawler)
         except Exception as error:  # see above
             logger.exception("Error while the next request was looked for")
             self._running.failed(CannotKeepError(repr(error)))
@@ -148,7 +153,8 @@ class JobScheduler(BaseScheduler):
     def take(self) -> Request | None:
         """Return the next request that may be sent now, or None."""
         request = self._queue.pop()
-        if request is None and self._job.deliveries.waiting and not self._unacked:
+        is_none_left = request is None and not self._storage.is_tired
+        if is_none_left and self._job.deliveries.waiting and not self._unacked:
             for line in self._job.hand_out_last():
                 self._queue.rouse(line)
             request = self._queue.pop()

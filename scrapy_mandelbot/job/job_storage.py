@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 
 
+READ_AT_ONCE = 500
+"""Requests that are claimed and cannot be made again before the loop has a turn."""
 LOST = -1
 """Stands for the number of a request whose lease was lost: it comes back, to whoever has it now."""
 
@@ -106,6 +108,7 @@ class JobStorage(RequestStorage):
         self._asked_of: tuple[Request | None, int] = None, 0
         self.unacked: dict[Request, Unacked] = {}
         """Those that are not settled, or in memory only."""
+        self._in_vain = 0
         self.is_taking_over = False
         """Whether the fingerprints of what is pushed are known already."""
         self.given_by: Callable[[Request], Unacked | None] = lambda _: None
@@ -168,7 +171,8 @@ class JobStorage(RequestStorage):
         else:
             request = self._claim(name)
             if request is None:
-                self.total -= self.lengths.pop(name, 0)
+                if not self.is_tired:
+                    self.total -= self.lengths.pop(name, 0)
                 return None
         self.shrink(name)
         return request
@@ -301,7 +305,7 @@ class JobStorage(RequestStorage):
         return tuple(rows)
 
     def _claim(self, name: str) -> Request | None:
-        while True:
+        while not self.is_tired:
             try:
                 kept = self._store.claim(name)
             except CannotKeepError as error:
@@ -314,6 +318,9 @@ class JobStorage(RequestStorage):
             except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
                 self._complaints.unreadable(name, kept.number, error)
                 self.set_aside(name, kept)
+                self._in_vain += 1
+                self.is_tired = not self._in_vain % READ_AT_ONCE
                 continue
             self.unacked[request] = Unacked(kept.number)
             return request
+        return None

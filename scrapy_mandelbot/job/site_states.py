@@ -95,7 +95,7 @@ _TOLD_AT = "sites told at"
 """In the job's state: the time by which that was written last, in seconds since the epoch."""
 IN_JOB = "site/"
 """What the names begin with under which a job has them."""
-_CHANGES = {
+CHANGES = {
     events.PAUSED,
     events.OVERHEARD,
     events.PROLONGED,
@@ -109,6 +109,7 @@ _CHANGES = {
     events.SECTION_GIVEN_UP,
     events.REFUSES_ROBOTS_STILL,
 }
+"""What a next owner is to know of at once: this one may die."""
 
 
 class KeptSites:
@@ -119,7 +120,7 @@ class KeptSites:
         self._crawl = crawl
         self._save_soon = save_soon
         self._changed: set[str] = set()
-        crawl.events.hear(self._hear, *_CHANGES)
+        crawl.events.hear(self._hear, *CHANGES)
         job.before_commits(self._keep)
 
     def restore(self, lines: Iterable[str]) -> None:

@@ -134,21 +134,19 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        not_before = 0.0
-        if self._in_flight.coming_back:
-            not_before = self._in_flight.take_back(request)
+        was = self._in_flight.take_back(request) if self._in_flight.coming_back else None
         slot = engine.slot_key(self._crawler, request)
-        name = site_of(urlparse_cached(request))
+        name = site_of(urlparse_cached(request)) if was is None else was.site
         route = self._throttle.route_of(request) if self._has_routes else ""
         line = self._lines.get((name, route, slot, ""))
         if line is None or not line.site.is_plain:
             line = self._line_for(request, self._throttle.sites.of(name), route, slot)
-        if (not_before or line.site.has_refused) and (
-            until := self._waits_until(line, request, not_before, has_come=True)
-        ):
-            self._delayed.put(line, request, until)
-            line.site.tally.taken += 1
-            return
+        if line.site.has_refused or (was is not None and was.not_before):
+            not_before = 0.0 if was is None else was.not_before
+            if until := self._waits_until(line, request, not_before, has_come=True):
+                self._delayed.put(line, request, until)
+                line.site.tally.taken += 1
+                return
         try:
             self._storage.push(line.name, request)
         except ValueError:
@@ -168,6 +166,8 @@ class SiteQueue:
             request = self._storage.pop(line.name) if line.site.is_plain else self._choose(line)
             if line.name not in self._storage.lengths:
                 self._leave_if_empty(line)
+            if request is None and self._storage.is_tired:
+                break
             if request is None:
                 continue
             if self._crawl.drops and self._crawl.drops(request):
@@ -310,9 +310,7 @@ class SiteQueue:
         for _ in range(min(most, len(self.dormant))):
             name = self.dormant.popleft()
             if name in self._storage:
-                line = self._line_named(name)
-                if not line.has_joined:
-                    self._round_robin.join(line)
+                self.rouse(name)
 
     def _line_named(self, name: str) -> Line:
         parts = parts_of_name(name)
@@ -363,9 +361,9 @@ class SiteQueue:
         at, is_alone = self._throttle.may_go_at(request, line.site, line.route)
         if at <= now or is_alone:
             return at if at > now else 0.0
-        if has_come and line.name not in self._storage:
+        if has_come and line.name not in self._storage.lengths:
             self.end_delays(line.site)
-        return at if line.name in self._storage else 0.0
+        return at if line.name in self._storage.lengths else 0.0
 
     def _wait_is_over(self, line: Line, request: Request, until: float | None = None) -> None:
         """Have a delayed request come back, if nothing has changed its time."""

@@ -47,6 +47,8 @@ class RequestStorage(ABC):
         """How many there are in all."""
         self.at_hand: dict[str, list[Request]] = {}
         """By line, those that were taken and are to be its next ones."""
+        self.is_tired = False
+        """Whether what can be sent is looked for in another turn of the loop."""
 
     def __len__(self) -> int:
         return self.total
@@ -83,15 +85,16 @@ class RequestStorage(ABC):
 
     @abstractmethod
     def pop(self, name: str) -> Request | None:
-        """Take the next request of a line; None: it had none."""
+        """Take the next request of a line; None: it had none, or :attr:`is_tired`."""
 
     def take(self, name: str, most: int) -> list[Request]:
-        """Take so many requests of a line, or all that it has."""
+        """Take so many requests of a line, or all that :meth:`pop` gives."""
         taken: list[Request] = []
         while len(taken) < most and name in self.lengths:
             request = self.pop(name)
-            if request is not None:
-                taken.append(request)
+            if request is None:
+                break
+            taken.append(request)
         return taken
 
     def put_at_hand(self, name: str, request: Request) -> None:
@@ -280,7 +283,8 @@ class Storage(RequestStorage):
             if self._most_open and len(self.opened) >= self._most_open:
                 longest_ago = next(iter(self.opened))
                 self._closed[longest_ago] = self.opened.pop(longest_ago).close()
-            queue = self._open_queue(self._directory_of(name), self._closed.pop(name, ()))
+            directory = self._directory and self._directory_of(name)
+            queue = self._open_queue(directory, self._closed.pop(name, ()))
         self.opened[name] = queue
         return queue
 

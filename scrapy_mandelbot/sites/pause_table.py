@@ -36,6 +36,10 @@ class PauseState(Enum):
     GIVEN_UP = "given up"
 
 
+LAST_ROUND = PauseState.ONCE_EACH, PauseState.LAST_PROBING
+"""Where requests are sent once each, as their site would be given up."""
+
+
 class Fact(Enum):
     """What a pause is told."""
 
@@ -77,14 +81,6 @@ class FactDetails:
     now: float
     refusal: Refusal | None
     has_served: bool
-
-
-def _always(_pause: Pause, _said: FactDetails) -> bool:
-    return True
-
-
-def _nothing(_pause: Pause, _said: FactDetails) -> None:
-    pass
 
 
 # Conditions of the table.
@@ -194,8 +190,8 @@ class Transition(NamedTuple):
     state: PauseState
     fact: Fact
     to: PauseState
-    when: Callable[[Pause, Any], bool] = _always
-    does: Callable[[Pause, Any], bool | None] = _nothing
+    when: Callable[[Pause, Any], bool] | None = None
+    does: Callable[[Pause, Any], bool | None] | None = None
     news: News | None = None
 
 

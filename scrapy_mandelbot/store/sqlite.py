@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+    from scrapy_mandelbot.store.rows import Row
     from scrapy_mandelbot.store.sqlite_live import Timer
 
 logger = logging.getLogger(__name__)
@@ -134,7 +135,8 @@ class SqliteStore(LiveStore):
     def copies(self) -> Iterator[tuple[str, Copy]]:
         """Iterate over all sites and their copies, in the order of the sites."""
         unsaved = {as_text(site): copy for site, copy in self._unsaved.memory.copies()}
-        for site in sorted({*self._saved_sites(), *unsaved}):
+        saved = {site for (site,) in self._rows("SELECT site FROM copies") if isinstance(site, str)}
+        for site in sorted({*saved, *unsaved}):
             copy = unsaved.get(site) or self.get_copy(site)
             if copy is not None:
                 yield site, copy
@@ -142,21 +144,7 @@ class SqliteStore(LiveStore):
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, in the file at once."""
         self._unsaved.memory.drop_copy(site)
-        try:
-            database = self._open()
-            if database is not None:
-                database.execute("DELETE FROM copies WHERE site = ?", (as_text(site),))
-        except sqlite3.Error as error:
-            self._complain(error)
-
-    def _saved_sites(self) -> list[str]:
-        try:
-            database = self._open()
-            rows = database.execute("SELECT site FROM copies") if database else ()
-            return [site for (site,) in rows if isinstance(site, str)]
-        except sqlite3.Error as error:
-            self._complain(error)
-            return []
+        self._rows("DELETE FROM copies WHERE site = ?", as_text(site))
 
     def find_copy(
         self,
@@ -185,16 +173,15 @@ class SqliteStore(LiveStore):
 
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
         """Return the pauses that end after a moment, those that other processes have saved too."""
-        pauses: dict[str, KeptPause | None] = {}
         try:
-            database = self._open()
-            if database is not None:
+            if (database := self._open()) is not None:
                 mend_clock(database, self._now())
-                query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
-                rows = database.execute(query, (after,))
-                pauses = dict(read_rows(rows, as_pause, self._path))
         except sqlite3.Error as error:
             self._complain(error)
+        query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
+        pauses: dict[str, KeptPause | None] = dict(
+            read_rows(self._rows(query, after), as_pause, self._path)
+        )
         pauses.update(self._unsaved.pauses)
         return {
             site: pause
@@ -209,14 +196,8 @@ class SqliteStore(LiveStore):
 
     def get_turns(self, after: float) -> dict[str, float]:
         """Return when sites with a pace may next be asked, of those that may not before then."""
-        turns: dict[str, float] = {}
-        try:
-            database = self._open()
-            if database is not None:
-                query = "SELECT site, due FROM turns WHERE due > ?"
-                turns = dict(read_rows(database.execute(query, (after,)), as_turn, self._path))
-        except sqlite3.Error as error:
-            self._complain(error)
+        rows = self._rows("SELECT site, due FROM turns WHERE due > ?", after)
+        turns = dict(read_rows(rows, as_turn, self._path))
         return turns | self._unsaved.memory.get_turns(after)
 
     def put_turn(self, site: str, due: float) -> None:
@@ -255,18 +236,15 @@ class SqliteStore(LiveStore):
 
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
-        began_at = self._unsaved.runs.get(as_text(spider))
+        name = as_text(spider)
+        if name in self._unsaved.runs:
+            return self._unsaved.runs[name]
         try:
-            database = self._open()
-            if database is not None and began_at is None:
-                query = "SELECT began_at FROM runs WHERE spider = ?"
-                row = database.execute(query, (as_text(spider),)).fetchone()
-                began_at = None if row is None else float(row[0])
-        except sqlite3.Error as error:
-            self._complain(error)
-        except NO_ROW_OF_OURS as error:
+            ((began_at,),) = self._rows("SELECT began_at FROM runs WHERE spider = ?", name)
+            return float(began_at)
+        except NO_ROW_OF_OURS as error:  # none, as well
             logger.debug("The last run of %s in %s cannot be read: %s", spider, self._path, error)
-        return began_at
+            return None
 
     def put_run(self, spider: str, began_at: float) -> None:
         """Keep when a run of the spider began that has finished; saved about a second later."""
@@ -417,6 +395,15 @@ class SqliteStore(LiveStore):
         except sqlite3.Error as error:
             self._complain(error)
             return 0.0
+
+    def _rows(self, query: str, *values: object) -> list[Row]:
+        """Return what a query finds in the file; nothing, where it cannot be asked."""
+        try:
+            database = self._open()
+            return [] if database is None else database.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            self._complain(error)
+            return []
 
     def _open(self) -> sqlite3.Connection | None:
         """Return the open file, or None where it is beyond use.

@@ -40,17 +40,20 @@ class OtherCrawls:
             throttle.alarm.set(site, due)  # and keep the site until then
         self._neighbours.begin(self)
 
-    def take_over(self, name: str, left: LeftPause) -> None:
+    def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
         """Go on with a pause that a former run, or another worker, has left of a site.
 
-        One that is over by now ends with a probe all the same; one that is known goes on as it is.
+        One that is over by now ends with a probe all the same; one that is known goes on as it is,
+        and where the other is the newest of the site for as long as that one says, too.
         """
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
         known = site.routes.pause(left.route)
         is_news = left.until > now and not left.section and (known is None or known.is_open)
         site.go_on(now, left)
-        throttle.sites.settle(site)
+        if is_newest and left.until > now and not left.section:
+            site.overhear(now, left.route, Refusal(now, left.reason, left.until - now))
+        throttle.sites.note_trouble(site)
         pause = site.routes.pause(left.route)
         if is_news and pause is not None:
             throttle.alarm.set(site, pause.until)
@@ -63,7 +66,7 @@ class OtherCrawls:
         site = throttle.sites.of(name)
         refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
         heard = site.overhear(now, route, refusal)
-        throttle.sites.settle(site)
+        throttle.sites.note_trouble(site)
         if heard is not None:
             throttle.in_flight.evict(site, route)
             throttle.reports.paused(events.OVERHEARD, site, route, heard.until, heard.reason)

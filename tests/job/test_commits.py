@@ -29,11 +29,8 @@ class Told:
             raise self.error
         self.said.append("commit")
 
-    def not_saved(self, error: Exception) -> None:
-        self.said.append(f"not saved: {error}")
-
-    def saved_again(self) -> None:
-        self.said.append("saved again")
+    def not_saved(self, error: Exception | None) -> None:
+        self.said.append(f"not saved: {error}" if error else "saved again")
 
     def gave_up(self, error: Exception) -> None:
         self.said.append(f"gave up: {error}")

@@ -14,7 +14,9 @@ from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job import job_scheduler
 from scrapy_mandelbot.job.job import Job
+from scrapy_mandelbot.job.job_storage import READ_AT_ONCE
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.job.requests import CannotWriteError, LineOrder, RequestForm
 
@@ -35,6 +37,14 @@ def scheduler(crawler):
     scheduler.open(crawler.spider)
     yield scheduler
     scheduler.close("shutdown")
+
+
+@pytest.fixture
+def wakes(monkeypatch):
+    """Note how often the engine was asked to ask the scheduler again."""
+    calls = []
+    monkeypatch.setattr(job_scheduler.engine, "wake", calls.append)
+    return calls
 
 
 def refuse_next(crawler, scheduler) -> None:
@@ -94,6 +104,32 @@ def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
     assert crawler.stats.get_value("mandelbot/job/unreadable") == 30
     assert caplog.text.count("cannot be made again, and is set aside") == 1
     assert len(job.deliveries.aside) == 30
+
+
+def test_a_loop_has_turns_while_very_many_cannot_be_made_again(crawler, scheduler, clock, wakes):
+    """Some at a time, each time committed; what can be made again comes in its order."""
+    job = Job.of(crawler)
+    spoilt = 2 * READ_AT_ONCE + 10
+    for number in range(spoilt + 1):
+        url = f"https://{number % 3}.example/{number}"
+        scheduler.enqueue_request(Request(url, priority=-number))
+    job.commits.now()
+    with closing(sqlite3.connect(job.store.path, isolation_level=None)) as database:
+        database.execute(
+            "UPDATE requests SET body = CAST('x' AS BLOB) WHERE number <= ?", (spoilt,)
+        )
+    lengths = []
+    while (request := scheduler.next_request()) is None:
+        lengths.append(len(scheduler))
+        clock.turn(0)
+        assert len(wakes) == len(lengths)
+        assert job.store.uncommitted == 0
+    assert lengths == [spoilt + 1 - READ_AT_ONCE, spoilt + 1 - 2 * READ_AT_ONCE]
+    assert request.url.endswith(f"/{spoilt}")
+    scheduler.finish_request(request)
+    assert scheduler.next_request() is None
+    assert not scheduler.has_pending_requests()
+    assert crawler.stats.get_value("mandelbot/job/unreadable") == spoilt
 
 
 def test_more_than_are_stepped_over_can_be_claimed_between_two_commits(crawler, scheduler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -452,3 +453,14 @@ def test_a_loop_that_has_ended_is_no_harm(open_store):
     told(store)
     store.put_pause(SITE, PAUSE)
     assert store.get_pauses() == {SITE: PAUSE}
+
+
+def test_scripts_ask_for_no_key_that_they_were_not_told():
+    """A cluster, and Dragonfly, have to know all of them before."""
+    from scrapy_mandelbot.store.redis import scripts
+
+    for script in scripts.SCRIPTS:
+        keys = re.findall(r"redis\.call\('\w+', ([^,)]+)", script.text)
+        assert keys
+        assert {re.sub(r"^KEYS\[\d\]$|^key$", "told", one) for one in keys} == {"told"}
+        assert "for _, key in ipairs({KEYS" in script.text or "key" not in keys

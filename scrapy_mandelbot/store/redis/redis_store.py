@@ -20,21 +20,6 @@ from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.redis import scripts
 from scrapy_mandelbot.store.redis.address import checked, connect, shown_address
-from scrapy_mandelbot.store.redis.scripts import (
-    FAR,
-    copy_key,
-    copy_value,
-    lease_key,
-    name_of,
-    news,
-    pause_value,
-    read_copy,
-    read_news,
-    read_pauses,
-    read_turns,
-    run_key,
-    text_of,
-)
 from scrapy_mandelbot.store.redis.wire import Hearing, RedisOp, Wire
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
 
@@ -104,9 +89,9 @@ class RedisStore(LiveStore):
 
         A crawl finds it by :meth:`find_copy`.
         """
-        name = name_of(site)
+        name = scripts.name_of(site)
         if self._loop is None and len(name) <= LONGEST_NAME:
-            value = self._wire.answer_to(b"GET", lambda: (copy_key(name),))
+            value = self._wire.answer_to(b"GET", lambda: (scripts.copy_key(name),))
             copy = self._read_copy(site, value)
             if copy is not None:
                 return copy
@@ -115,24 +100,28 @@ class RedisStore(LiveStore):
     def put_copy(self, site: str, copy: Copy) -> None:
         """Keep the site's copy in place of an older one."""
         self._memory.put_copy(site, copy)
-        name = name_of(site)
+        name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
-            at, value = copy.fetched_at + self._ahead, copy_value(copy, self._ahead)
-            keep, most = self._keep_for, scripts.MOST_COPIES
-            prefix = copy_key(b"")
-            return (copy_key(name), scripts.COPIES, name, value, at, keep, most, prefix)
+            at, value = copy.fetched_at + self._ahead, scripts.copy_value(copy, self._ahead)
+            most = scripts.MOST_COPIES
+            return (scripts.copy_key(name), scripts.COPIES, name, value, at, self._keep_for, most)
 
-        self._tell("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body))
+        def heard(over: Any) -> None:
+            if over:
+                keys = tuple(map(scripts.copy_key, over[::2]))
+                self._wire.ask(RedisOp(b"DEL", lambda: keys))
+
+        self._tell("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), heard)
 
     def copies(self) -> Iterator[tuple[str, Copy]]:
         """Iterate over all sites and their copies, in the order of the sites."""
         names = self._wire.answer_to(b"ZRANGE", lambda: (scripts.COPIES, 0, -1))
         unsaved = {site.decode(): copy for site, copy in self._wire.kept("copy")}
-        sites = sorted({*map(text_of, names or ()), *unsaved})
+        sites = sorted({*map(scripts.text_of, names or ()), *unsaved})
         for start in range(0, len(sites), _LISTED_AT_A_TIME):
             part = sites[start : start + _LISTED_AT_A_TIME]
-            keys = tuple(copy_key(site.encode()) for site in part)
+            keys = tuple(scripts.copy_key(site.encode()) for site in part)
             values = self._wire.answer_to(b"MGET", partial(tuple, keys))
             for site, value in zip(part, values or [None] * len(part), strict=True):
                 copy = unsaved[site] if site in unsaved else self._read_copy(site, value)
@@ -142,9 +131,9 @@ class RedisStore(LiveStore):
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, in the memory of other workers too."""
         self._memory.drop_copy(site)
-        name = name_of(site)
-        keys = (copy_key(name), scripts.COPIES, scripts.NEWS)
-        message = news(self._token, "drop", name)
+        name = scripts.name_of(site)
+        keys = (scripts.copy_key(name), scripts.COPIES, scripts.NEWS)
+        message = scripts.news(self._token, "drop", name)
         self._tell("copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None)
 
     def find_copy(
@@ -155,8 +144,8 @@ class RedisStore(LiveStore):
         then: Callable[[Copy | None, float], None],
     ) -> None:
         """Look for a site's copy; where there is no fresh one, ask to be who fetches it."""
-        name = name_of(site)
-        keys = (copy_key(name), lease_key("fetch", name), scripts.COPIES)
+        name = scripts.name_of(site)
+        keys = (scripts.copy_key(name), scripts.lease_key("fetch", name), scripts.COPIES)
 
         def arguments() -> tuple[Any, ...]:
             since = fresh_since + self._ahead
@@ -179,7 +168,7 @@ class RedisStore(LiveStore):
 
     def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
         """Give the lease of a fetch back, or keep it for some seconds more."""
-        self._release(lease_key("fetch", name_of(site)), keep_for)
+        self._release(scripts.lease_key("fetch", scripts.name_of(site)), keep_for)
 
     # Pauses and turns.
 
@@ -188,17 +177,19 @@ class RedisStore(LiveStore):
         values = self._wire.answer_to(
             scripts.GET_PAUSES, lambda: (scripts.PAUSES, scripts.PAUSE, after + self._ahead)
         )
-        pauses: dict[str, KeptPause | None] = dict(read_pauses(values or (), self._ahead))
+        pauses: dict[str, KeptPause | None] = dict(scripts.read_pauses(values or (), self._ahead))
         pauses.update((key.decode(), pause) for key, pause in self._wire.kept("pause"))
         return {key: one for key, one in pauses.items() if one is not None and one.until > after}
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
         """Keep the site's pause and tell the other workers; None: it is over."""
-        name = name_of(site)
+        name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
-            until, value = ("", b"") if pause is None else pause_value(site, pause, self._ahead)
-            message = news(self._token, "pause", name, value.decode() or None)
+            until, value = (
+                ("", b"") if pause is None else scripts.pause_value(site, pause, self._ahead)
+            )
+            message = scripts.news(self._token, "pause", name, value.decode() or None)
             keys = (scripts.PAUSES, scripts.PAUSE, scripts.NEWS)
             return (*keys, name, until, value, message, scripts.MOST_PAUSES)
 
@@ -210,24 +201,26 @@ class RedisStore(LiveStore):
         def arguments() -> tuple[Any, ...]:
             return (scripts.TURNS, f"({after + self._ahead}", "+inf", b"WITHSCORES")
 
-        turns = read_turns(self._wire.answer_to(b"ZRANGEBYSCORE", arguments) or (), self._ahead)
+        turns = scripts.read_turns(
+            self._wire.answer_to(b"ZRANGEBYSCORE", arguments) or (), self._ahead
+        )
         turns.update((name.decode(), due) for name, due in self._wire.kept("turn"))
         return {name: due for name, due in turns.items() if due > after}
 
     def put_turn(self, site: str, due: float) -> None:
         """Keep when a site with a pace may next be asked, and tell the other workers."""
-        name = name_of(site)
+        name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
             at = due + self._ahead
-            message = news(self._token, "turn", name, at)
+            message = scripts.news(self._token, "turn", name, at)
             return (scripts.TURNS, scripts.NEWS, name, at, message, scripts.MOST_TURNS)
 
         self._tell("turn", name, scripts.PUT_TURN, arguments, due)
 
     def tell_waiting(self, site: str) -> None:
         """Have other crawls know that this one waits for turns of a site with a pace."""
-        message = news(self._token, "waits", name_of(site))
+        message = scripts.news(self._token, "waits", scripts.name_of(site))
         self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, message)))
 
     def claim(
@@ -239,9 +232,9 @@ class RedisStore(LiveStore):
         longest_wait: float = inf,
     ) -> None:
         """Ask for a lease, or to have it for longer."""
-        name = name_of(key)
+        name = scripts.name_of(key)
         due = scripts.PAUSES if lease is Lease.PROBE else scripts.TURNS
-        keys = (lease_key(lease.value, name), due)
+        keys = (scripts.lease_key(lease.value, name), due)
 
         def heard(answer: Any) -> None:
             self._have_called(lambda: then(answer / 1000))
@@ -255,7 +248,7 @@ class RedisStore(LiveStore):
                     name,
                     self._token,
                     _milliseconds(lease_for),
-                    min(longest_wait, FAR),
+                    min(longest_wait, scripts.FAR),
                 ),
                 heard,
                 lambda: self._have_called(lambda: then(0.0)),
@@ -264,27 +257,27 @@ class RedisStore(LiveStore):
 
     def release(self, lease: Lease, key: str) -> None:
         """Give a lease back, if this crawl has it."""
-        self._release(lease_key(lease.value, name_of(key)), 0.0)
+        self._release(scripts.lease_key(lease.value, scripts.name_of(key)), 0.0)
 
     # Runs.
 
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
-        name = name_of(spider)
+        name = scripts.name_of(spider)
         for key, began_at in self._wire.kept("run"):
             if key == name:
                 return float(began_at)
-        value = self._wire.answer_to(b"GET", lambda: (run_key(name),))
+        value = self._wire.answer_to(b"GET", lambda: (scripts.run_key(name),))
         with suppress(*NO_ROW_OF_OURS):
             return float(value) - self._ahead
         return None
 
     def put_run(self, spider: str, began_at: float) -> None:
         """Keep when a run of the spider began that has finished."""
-        name = name_of(spider)
+        name = scripts.name_of(spider)
 
         def arguments() -> tuple[Any, ...]:
-            return (run_key(name), began_at + self._ahead, b"EX", scripts.RUN_FOR)
+            return (scripts.run_key(name), began_at + self._ahead, b"EX", scripts.RUN_FOR)
 
         self._tell("run", name, b"SET", arguments, began_at)
 
@@ -304,7 +297,7 @@ class RedisStore(LiveStore):
         self._is_closed = True
         if self._hearing is not None:
             self._hearing.end()
-            bye = news(self._token, "bye", b"")  # which its thread waits for
+            bye = scripts.news(self._token, "bye", b"")  # which its thread waits for
             self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, bye)))
         left = self._wire.close()
         if self._hearing is not None:
@@ -318,7 +311,7 @@ class RedisStore(LiveStore):
     def _hear(self, message: bytes) -> None:
         """Take a message, in the thread that hears it."""
         try:
-            sender, kind, name, detail = read_news(message, self._ahead)
+            sender, kind, name, detail = scripts.read_news(message, self._ahead)
         except NO_ROW_OF_OURS as error:
             logger.debug("A message in %s cannot be read: %s", shown_address(self._url), error)
             return
@@ -338,10 +331,10 @@ class RedisStore(LiveStore):
         now = self._now
 
         def pauses_heard(values: Any) -> None:
-            pauses = read_pauses(values, self._ahead)
+            pauses = scripts.read_pauses(values, self._ahead)
 
             def turns_heard(values: Any) -> None:
-                turns = read_turns(values, self._ahead)
+                turns = scripts.read_turns(values, self._ahead)
                 self._have_heard(lambda listener: listener.hear_all_stored(pauses, turns))
 
             self._wire.ask(
@@ -377,10 +370,10 @@ class RedisStore(LiveStore):
         arguments: Callable[[], tuple[Any, ...]],
         value: Any,
         size: int = 0,
+        heard: Callable[[Any], None] | None = None,
     ) -> None:
         if len(name) <= LONGEST_NAME:
-            command = RedisOp(what, arguments, key=(kind, name), value=value, size=size)
-            self._wire.tell(command)
+            self._wire.tell(RedisOp(what, arguments, heard, None, (kind, name), value, size))
 
     def _release(self, key: bytes, keep_for: float) -> None:
         arguments = (key, self._token, _milliseconds(keep_for))
@@ -438,7 +431,7 @@ class RedisStore(LiveStore):
         if value is None:
             return None
         try:
-            return read_copy(value, self._ahead)
+            return scripts.read_copy(value, self._ahead)
         except NO_ROW_OF_OURS as error:
             address = shown_address(self._url)
             logger.debug("The copy of %s in %s cannot be read: %s", site, address, error)
