@@ -305,8 +305,7 @@ async def test_where_all_were_refused_they_are_probes_by_turns(make_crawler, clo
         clock.turn(100)
         refuse_next()
     assert sent == [request.url[-1] for request in first]
-    assert len(scheduler) == 4
-    scheduler.close("finished")
+    assert len(list(scheduler.mqs.drain())) == 4
 
 
 @ensureDeferred
