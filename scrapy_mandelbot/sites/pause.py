@@ -148,7 +148,7 @@ class PauseLaw:
     recovers: bool = True
     """Whether a site is asked at a growing rate after a pause; if not, it is open at once."""
     asks_once: bool = True
-    """Whether requests that were never sent are sent once before they fail with their site."""
+    """Whether requests not refused twice are sent once more before they fail with their site."""
     base: float | None = None
     """The pause after the first failed probe, which doubles then; None: they triple. Deprecated."""
 

@@ -31,7 +31,7 @@ class PauseState(Enum):
     PROBING = "probing"
     RECOVERING = "recovering"
     ONCE_EACH = "once each"
-    """Given up, but what was never sent is sent once, slowly, before it fails."""
+    """Given up, but what was not refused twice is sent once more, slowly, before it fails."""
     LAST_PROBING = "probing, once each"
     GIVEN_UP = "given up"
 
@@ -62,7 +62,7 @@ class News(Enum):
     RECOVERED = "recovered"
     GAVE_UP = "gave up"
     ASKS_ONCE_EACH = "asks once each"
-    """It would be given up, and each request that was never sent is sent once before that."""
+    """It would be given up; what was not refused twice is sent once more before that."""
     SET_ASIDE = "set aside"
     """The page alone is refused, its site being well."""
     REFUSES_ROBOTS = "refuses robots"
@@ -148,6 +148,7 @@ def _give_up(pause: Pause, said: FactDetails) -> None:
 
 def _give_up_for_good(pause: Pause, said: FactDetails) -> None:
     pause.lengths.failed += 1
+    pause.lengths.place += 1
     _give_up(pause, said)
 
 

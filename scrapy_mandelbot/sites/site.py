@@ -139,16 +139,17 @@ class SiteState:
     def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.
 
-        Where a site or section is in its last round, that is one which was refused before.
+        In a last round one that was refused in it, or twice before: once may be a limit's doing.
         """
-        route = flight.route if flight.passed is None else flight.passed
-        pause, section = self.routes.pause(route), self.sections.of(flight.request)
-        of_site = None if pause is None else pause.state
-        of_section = None if section is None or section.pause is None else section.pause.state
-        if PauseState.GIVEN_UP in (of_site, of_section):
+        section = self.sections.of(flight.request)
+        if self.routes.has_given_up(flight.goes_by) or (section and section.is_over()):
             return True
-        is_last = of_site in LAST_ROUND or of_section in LAST_ROUND
-        return is_last and self.sections.was_refused(fingerprint)
+        return self.sections.times(fingerprint) > 1 and self._is_last_round(flight)
+
+    def _is_last_round(self, flight: Flight) -> bool:
+        section = self.sections.of(flight.request)
+        pauses = self.routes.pause(flight.goes_by), None if section is None else section.pause
+        return any(one is not None and one.state in LAST_ROUND for one in pauses)
 
     # Requests come and go.
 
@@ -237,8 +238,8 @@ class SiteState:
 
         Args:
             flight: the request.
-            now: in seconds.
-            fingerprint: of the request; anything where :attr:`has_refused` is False.
+            now: seconds.
+            fingerprint: anything where :attr:`has_refused` is False.
             is_page: whether it is a page that may be asked for again, and not an error.
         """
         self.ticks += 1
@@ -282,6 +283,9 @@ class SiteState:
         if blame is Blame.SECTION:
             section_news = sections.probe_refused(flight, refusal)
             news = news or section_news
+        url = sections.refused_url(fingerprint)
+        if url is not None and self._is_last_round(flight):
+            url.times += 1  # it is tried no more
         self._note_whether_plain()
         return news
 
@@ -306,11 +310,7 @@ class SiteState:
         Not one that never answered in this run, and not for a single URL: such requests are
         RetryMiddleware's, as always.
 
-        Args:
-            flight: the one that got no answer.
-            fingerprint: of the request.
-            now: seconds.
-            is_certain: whether no server listens there, so that one request is proof enough.
+        `is_certain`: whether no server listens there, so that one request is proof enough.
         """
         if self.held_until > now or self.routes.is_shut_for(flight):
             return True

@@ -191,8 +191,7 @@ class Throttle:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
         if not site.has_refused:
-            route = flight.route if flight.passed is None else flight.passed
-            return site.routes.has_given_up(route)
+            return site.routes.has_given_up(flight.goes_by)
         return site.is_given_up_for(flight, flight.fingerprint or self._fingerprint(flight))
 
     def can_go_back(self, flight: RequestInFlight) -> bool:
