@@ -105,7 +105,7 @@ class HalfThenAdd(Recovery):
 
     def __init__(self, good=()) -> None:
         super().__init__(good)
-        self.rate = max(self.borne, 2.0)
+        self.rate = max(self._best, 2.0)
         self._has_halved = False
         self._raised_at = -inf
 

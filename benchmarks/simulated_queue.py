@@ -12,6 +12,7 @@ from scrapy_mandelbot.sites.probe import (
     choose_probe,
     looked_through,
     may_ask_again,
+    refused_longest_ago,
 )
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.site import SiteState
@@ -38,6 +39,7 @@ class SiteAndQueue:
         self.site = SiteState("https://example.com", self.law)
         self._refusals = self.law.of_a_part.tries + 2
         self._aside: dict[str, list[str]] = {}
+        self._delayed: dict[str, None] = {}  # those that were refused longest ago first
         self._in_flight = self._answered = 0
 
     def due(self, now: float) -> float:
@@ -69,7 +71,7 @@ class SiteAndQueue:
             if chosen is None and may_ask_again(site):
                 self.crawl.send_again(site.well_url)
                 return None
-            number = chosen or 0
+            number = self._longest_ago() if chosen is None else chosen
         url = queue.pop(number)
         section = site.sections.section_of(url)
         if section is not None and section.due(now) > now:
@@ -93,6 +95,10 @@ class SiteAndQueue:
             begin += most
             most = begin
         return None
+
+    def _longest_ago(self) -> int:
+        pages = list(map(Page, self.crawl.queue[:MOST_LOOKED_THROUGH]))
+        return refused_longest_ago(self.site, pages, lambda page: page.url.encode())
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""
@@ -142,17 +148,31 @@ class SiteAndQueue:
             self.crawl.fail(url)
             site.sections.forget(page)
         else:
-            self._put_back(url)
+            self._put_back(url, is_new=True)
         self._look_later(now)
 
-    def _put_back(self, url: str) -> None:
+    def _put_back(self, url: str, *, is_new: bool = False) -> None:
         """Put a request where it is the next one, if its time has come or it is the last."""
         page = url.encode()
         at, is_alone = self.site.may_go_at(page)
+        if is_new and at > self.crawl.now and not (self.crawl.queue or is_alone):
+            self._go_by_turns()
         if at > self.crawl.now and (self.crawl.queue or is_alone):
-            self.crawl.at(at, lambda: self._put_back(url))
+            self._delayed[url] = None
+            self.crawl.at(at, lambda: self._wait_is_over(url))
         else:
             self.crawl.put_back(url)
+
+    def _wait_is_over(self, url: str) -> None:
+        if url in self._delayed:
+            del self._delayed[url]
+            self._put_back(url)
+
+    def _go_by_turns(self) -> None:
+        """Have those come back that were refused with the site: none is left that was not."""
+        for url in [one for one in self._delayed if not self.site.may_go_at(one.encode())[1]]:
+            del self._delayed[url]
+            self.crawl.queue.append(url)
 
     def _look_later(self, now: float) -> None:
         """See after what is set aside when it is due."""

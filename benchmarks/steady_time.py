@@ -23,6 +23,7 @@ def install() -> None:
     """
     moments = count(round(time.time()), _STEP)
     time.time = time.monotonic = time.perf_counter = moments.__next__
+    del time.clock_gettime  # who would take it takes `time.monotonic` instead
     select = selectors.DefaultSelector.select
 
     def wait(selector: selectors.DefaultSelector, timeout: float | None = None) -> list:

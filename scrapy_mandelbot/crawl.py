@@ -349,7 +349,7 @@ def hear_quota(crawl: Crawl, flight: RequestInFlight, response: Response) -> Non
         tell(QUOTA, where=site.name, until=now + wait)
     site.turns.hear_quota(flight, left, wait, now)
     site.end_scout(flight)  # it is looked at anew what holds it back
-    crawl.throttle.sites.settle(site)
+    crawl.throttle.sites.note_trouble(site)
 
 
 def tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:

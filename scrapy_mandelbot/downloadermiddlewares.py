@@ -44,6 +44,7 @@ from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sites.flight import Admission, End
+from scrapy_mandelbot.sites.probe import SAFE_METHODS
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
@@ -277,9 +278,12 @@ class PauseMiddleware:
         """Tell what an answer says of its site; once, whoever hears of it first."""
         flight.is_noticed = True
         request: Request = flight.request
-        flight.is_refused = self._asks_for_pause(request, response)
-        if not flight.is_refused:
-            is_marked = response.status in self._marked and not self._is_handled(request, response)
+        asks = response.status in self._statuses and "cached" not in response.flags
+        is_marked = response.status in self._marked
+        if (asks or is_marked) and self._is_handled(request, response):
+            asks = is_marked = False
+        flight.is_refused = asks
+        if not asks:
             flight.is_refused = is_marked and is_turned_away(self._crawl, flight, response)
             if not flight.is_refused:
                 self._answered(flight, response)
@@ -363,7 +367,8 @@ class PauseMiddleware:
                 self._limits.response_downloaded(response, request)
             throttle.let_go(flight)
             return response
-        if flight.is_refused_alone or not may_repeat(self.crawler, flight, status):
+        is_safe = request.method in SAFE_METHODS
+        if flight.is_refused_alone or not (is_safe or may_repeat(self.crawler, flight, status)):
             return self._hand_on(flight, response)
         if "Set-Cookie" in response.headers:
             await keep_cookies(self.crawler, request, response)
@@ -414,12 +419,6 @@ class PauseMiddleware:
             throttle.let_go(flight)
             return None
         return request  # it waits as its site is paused, when whoever sent it sends it again
-
-    def _asks_for_pause(self, request: Request, response: Response) -> bool:
-        """Return whether the response means a pause, rather than something its spider handles."""
-        if response.status not in self._statuses or "cached" in response.flags:
-            return False
-        return not self._is_handled(request, response)
 
     def _is_handled(self, request: Request, response: Response) -> bool:
         """Return whether the spider handles such a response, or a person waits for it."""

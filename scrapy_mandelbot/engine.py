@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from contextlib import contextmanager, suppress
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+    Download = Callable[[Request], Coroutine[Any, Any, Response]]
 
 logger = logging.getLogger(__name__)
 
@@ -226,7 +229,9 @@ def evict_waiting(
     evicted = 0
     slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
     for slot in filter(None, map(slots.get, keys)):
-        queue: Any = getattr(slot, "queue", ())
+        queue: Any = getattr(slot, "queue", None)
+        if not queue:
+            continue
         waiting = [entry for entry in queue if unwanted(entry[0])]
         for entry in waiting:
             queue.remove(entry)
@@ -317,34 +322,22 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
     slot.add_request, slot.remove_request = add_request, remove_request
 
 
-def watch_downloads(
-    crawler: Crawler,
-    sent: Callable[[Request], None],
-    ended: Callable[[Request, Response | None], None],
+def download_by(
+    crawler: Crawler, way: Callable[[Download, Request], Coroutine[Any, Any, Response]]
 ) -> bool:
-    """Have functions called as each request is sent, and as it has its answer, or will get none.
+    """Have what sends each request, and the request, given to a coroutine function.
 
     No signal says when a request leaves its download slot: the one that names the downloader is
     sent before that. So the download handlers are called by way of a function of ours.
 
     Returns:
-        Whether they are. Without the handlers' method: not, and nothing is called.
+        Whether it is. Without the handlers' method: not, and nothing is called.
     """
     handlers: Any = getattr(cast("Any", crawler.engine).downloader, "handlers", None)
     download = getattr(handlers, "download_request_async", None)
     if download is None:
         return False
-
-    async def watched(request: Request) -> Response:
-        sent(request)
-        response: Response | None = None
-        try:
-            response = await download(request)
-        finally:
-            ended(request, response)
-        return response
-
-    handlers.download_request_async = watched
+    handlers.download_request_async = partial(way, download)
     return True
 
 

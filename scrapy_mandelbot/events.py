@@ -69,7 +69,7 @@ REFUSES_ROBOTS_STILL = _warning(
 SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
 ASKS_ONCE_EACH = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
-    " those that were never sent are sent once, the others fail)",
+    " those that were not refused twice are sent once more)",
     stats=("mandelbot/pause/given_up",),
 )
 SECTION_GIVEN_UP = _warning(

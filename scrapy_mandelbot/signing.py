@@ -212,7 +212,7 @@ class SigningMiddleware:
 
     def spider_opened(self) -> None:
         """Have requests signed when their download slot lets them leave, if Scrapy tells that."""
-        self._signs_as_it_leaves = engine.watch_downloads(self._crawler, self._sign, self._restore)
+        self._signs_as_it_leaves = engine.download_by(self._crawler, self._download)
 
     def process_request(self, request: Request) -> None:
         """Sign a request whose leaving is not told."""
@@ -316,6 +316,15 @@ class SigningMiddleware:
             request.headers[name] = value
         self._signed[request] = created
         self._crawl.events.count(SIGNED)
+
+    async def _download(self, download: engine.Download, request: Request) -> Response:
+        self._sign(request)
+        response: Response | None = None
+        try:
+            response = await download(request)
+        finally:
+            self._restore(request, response)
+        return response
 
     def _restore(self, request: Request, response: Response | None) -> None:
         """Make a request what it was before it was signed."""

@@ -22,16 +22,20 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
+_SUFFIXES = None
+if "TLDEXTRACT_CACHE" not in os.environ:  # else it is that of the process that started this one
+    _SUFFIXES = tempfile.TemporaryDirectory()
+    os.environ["TLDEXTRACT_CACHE"] = _SUFFIXES.name  # before its first import, by any conftest.py
+
+
 def pytest_configure(config):
     """Have the list of public suffixes, by which Scrapy's cookies go, be the one that is installed.
 
     Where none is kept tldextract fetches one, in the processes that tests start too.
     """
-    if "TLDEXTRACT_CACHE" in os.environ:  # of the process that started this one
+    if _SUFFIXES is None:
         return
-    folder = tempfile.TemporaryDirectory()
-    config.add_cleanup(folder.cleanup)
-    os.environ["TLDEXTRACT_CACHE"] = folder.name  # before its first import
+    config.add_cleanup(_SUFFIXES.cleanup)
     import requests
     import tldextract
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
 from scrapy.http import HtmlResponse
@@ -33,7 +33,7 @@ from scrapy_mandelbot.robots.preferences import (
     with_tdm_file,
     words_of,
 )
-from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ
+from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ, NO_WORDS
 from scrapy_mandelbot.robots.preferences.ledger import (
     FetchRecord,
     RulesInForce,
@@ -43,7 +43,7 @@ from scrapy_mandelbot.robots.preferences.ledger import (
 from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.setting_values import SettingsError
-from scrapy_mandelbot.sitemap_crawl.entry_files import is_own
+from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
 
@@ -62,7 +62,7 @@ _OF_TDM = frozenset({"tdm", "train-ai"})
 _READ = frozenset(name.title().encode() for name in HEADERS_READ)
 _UNKNOWN_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.UNASKED})
 KEPT_LIMIT = 8 * 1024 * 1024
-"""Bytes of what is remembered of the copies that the ledger has of sites, or of silent sites."""
+"""Bytes of what is remembered of silent sites."""
 _ASK_AGAIN_AFTER = 300.0  # seconds
 _ENTRY_SIZE = 300  # bytes, beside the site's name
 
@@ -132,7 +132,7 @@ class CrawlUsage:
 
         The files are those that the package asks for: robots.txt, tdmrep.json, sitemaps.
         """
-        is_ours = is_own(request) or (
+        is_ours = not OWN.isdisjoint(request.meta) or (
             request.callback is NO_CALLBACK
             and request.meta.get("dont_obey_robotstxt")
             and request.meta.get("dont_pause")
@@ -151,9 +151,9 @@ class CrawlUsage:
         agent = self.crawl.agents.of(request)
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
-        of_tdm = NOTHING_SAID if tdm is None else tdm.file.usage(request.url)
+        of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
         self._before[request] = Before(site, agent, rules, file, tdm, of_tdm)
-        return file.and_also(of_tdm)
+        return file if of_tdm is NOTHING_SAID else file.and_also(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
         """Return the rules of a site; None: they cannot be had, and are not asked for for a while.
@@ -192,17 +192,19 @@ class CrawlUsage:
         if before is None:
             return
         body = response.body if isinstance(response, HtmlResponse) else b""
-        of_each = response.headers.items()
-        headers = [(name, value) for name, of in of_each if name in _READ for value in of]
+        headers: list[tuple[bytes, bytes]] = []
+        if not _READ.isdisjoint(response.headers):
+            of_each = response.headers.items()
+            headers = [(name, value) for name, of in of_each if name in _READ for value in of]
         words = words_of(headers, body, before.agent)
-        page = usage_in(words, before.agent)
+        page = NOTHING_SAID if words is NO_WORDS else usage_in(words, before.agent)
         if before.of_tdm is not NOTHING_SAID:
             page = with_tdm_file(page, before.of_tdm)
-        usage = before.file.and_also(page)
+        usage = before.file if page is NOTHING_SAID else before.file.and_also(page)
         if self.mode != "off":
             request.meta["usage"] = self._of_request[request] = usage
             if REFUSAL_FLAG not in response.flags:  # its site was not asked
-                self._count(before.site, usage, of_images=is_image(response))
+                self._count(before.site, usage, response)
         if self.ledger is not None and self.ledger.has_answer(request, response):
             fetched = self._record(request, before, words, usage)._replace(
                 status=response.status,
@@ -216,8 +218,7 @@ class CrawlUsage:
         """Note in the ledger that a page is not asked for, because of its use."""
         before = self._before.pop(request, None)
         if self.ledger is not None and before is not None:
-            words = words_of((), b"", before.agent)
-            self.ledger.note_page(self._record(request, before, words, known), before)
+            self.ledger.note_page(self._record(request, before, NO_WORDS, known), before)
 
     def _record(
         self, request: Request, before: Before, words: PageWords, usage: Usage
@@ -237,9 +238,10 @@ class CrawlUsage:
         """Return what was said of the page that a request has fetched; None: it is not known."""
         return None if request is None else self._of_request.get(request)
 
-    def _count(self, site: str, usage: Usage, *, of_images: bool) -> None:
+    def _count(self, site: str, usage: Usage, response: Response) -> None:
         answers: set[str] = {"unknown"}
         if usage.statements:
+            of_images = is_image(response)
             answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
         self.crawl.events.count(
             USAGE_READ,
@@ -269,7 +271,7 @@ class CrawlLedger:
         self._lines = self._missing = 0
         """Lines of this run, and those that the disk did not take."""
         self._is_open = True
-        self._kept: Recent[tuple[Any, str]] = Recent(KEPT_LIMIT)
+        self._rules: WeakKeyDictionary[SiteRules, RulesInForce] = WeakKeyDictionary()
         self._answered: WeakSet[Request] = WeakSet()
         crawler.signals.connect(self._heard, signal=scrapy.signals.response_downloaded)
         crawler.signals.connect(self._begin, signal=scrapy.signals.spider_opened)
@@ -283,16 +285,17 @@ class CrawlLedger:
 
     def has_answer(self, request: Request, response: Response) -> bool:
         """Return whether a server, or a cache, gave a response, and not a component."""
-        if REFUSAL_FLAG in response.flags:
-            return False
-        return request in self._answered or "cached" in response.flags
+        has_come = request in self._answered or "cached" in response.flags
+        return has_come and REFUSAL_FLAG not in response.flags
 
     def note_page(self, page: FetchRecord, before: Before) -> None:
         """Note that a page was fetched, or was not because of the use that is made of it."""
+        rules, of_tdm = None, None
         try:
-            rules = None if before.rules is None else self._rules_in_force(before.rules)
-            tdm = before.tdm
-            of_tdm = None if tdm is None else self._digest(f"tdm {id(tdm)}", tdm, tdm.body)
+            if before.rules is not None:
+                rules = self._rules.get(before.rules) or self._rules_in_force(before.rules)
+            if before.tdm is not None:
+                of_tdm = before.tdm.digest = before.tdm.digest or self._file.keep(before.tdm.body)
         except OSError as error:
             self._failed(error)
         else:
@@ -328,7 +331,7 @@ class CrawlLedger:
     def _note(self, entry: dict[str, Any]) -> None:
         if not self._is_open:
             return
-        time = moment(self._crawl.now()).isoformat(timespec="milliseconds")
+        time = entry.get("time") or moment(self._crawl.now()).isoformat(timespec="milliseconds")
         try:
             self._file.write({"run": self._run, "time": time, **entry})
         except OSError as error:
@@ -345,22 +348,14 @@ class CrawlLedger:
             engine.close_spider(self._crawler, "ledger_not_saved")
 
     def _rules_in_force(self, rules: SiteRules) -> RulesInForce:
-        return RulesInForce(
+        self._rules[rules] = in_force = RulesInForce(
             rules.robots,
-            self._digest(rules.site, rules, rules.robots.body),
+            self._file.keep(rules.robots.body),
             self._crawl.config.robots_max_bytes,
             rules.outcome.case,
             isinstance(rules.parser, MandelbotRobotParser),
         )
-
-    def _digest(self, key: str, holder: Any, body: bytes) -> str:
-        """Return the digest of a copy that is kept beside the ledger: once for each holder."""
-        known = self._kept.get(key)
-        if known is not None and known[0]() is holder:
-            return known[1]
-        digest = self._file.keep(body)
-        self._kept.put(key, (ref(holder), digest), _ENTRY_SIZE + len(key))
-        return digest
+        return in_force
 
 
 def _in_force(crawler: Crawler) -> dict[str, object]:

@@ -50,10 +50,10 @@ class UsageMiddleware:
         if not usage.concerns(request):
             return
         known = await usage.find_out(request)
-        if usage.mode != "obey" or _is_exempt(usage, request):
+        # The page itself may still say something where nothing is said yet.
+        if usage.mode != "obey" or not known.statements or _is_exempt(usage, request):
             return
         refusal = usage.refusal(known)
-        # The page itself may still say something where nothing is said yet.
         if refusal is not None and refusal.statement is not None:
             usage.crawl.events.tell(
                 USAGE_REQUEST_DROPPED,
@@ -126,13 +126,17 @@ class UsageObeyingMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items = _ItemsOfPage(self._usage, response)
+        items: _ItemsOfPage | None = None  # made by the first
         try:
             async for output in result:
-                if output is None or isinstance(output, Request) or items.may_pass(output):
-                    yield output
+                if not (output is None or isinstance(output, Request)):
+                    items = items or _ItemsOfPage(self._usage, response)
+                    if not items.may_pass(output):
+                        continue
+                yield output
         finally:
-            items.note()
+            if items is not None:
+                items.note()
 
 
 class _ItemsOfPage:

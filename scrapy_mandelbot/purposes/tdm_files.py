@@ -39,12 +39,13 @@ _OVERHEAD, _FACTOR = 1_024, 8  # bytes of a small file, and for each byte of one
 class SiteTdm:
     """What is known of a site's file, and until when."""
 
-    __slots__ = ("__weakref__", "body", "file", "until")
+    __slots__ = ("body", "digest", "file", "until")
 
     def __init__(self, body: bytes, until: float) -> None:
         self.body = body
         self.file = TdmFile.parse(body) if body else TdmFile(())
         self.until = until
+        self.digest = ""  # once its copy is kept beside the ledger
 
 
 class TdmFiles:

@@ -19,7 +19,7 @@ from scrapy_mandelbot.queue.round_robin import Delayed, Line, Lines, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage, warn_of_lost
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.sites.probe import look_for_probe, looked_through
+from scrapy_mandelbot.sites.probe import look_for_probe, looked_through, refused_longest_ago
 from scrapy_mandelbot.throttle.in_flight import AT_FIRST, RequestInFlight
 from scrapy_mandelbot.throttle.site_map import key_of, parts_of_name, queue_name, split_key
 
@@ -134,18 +134,16 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        not_before = 0.0
-        if self._in_flight.coming_back:
-            not_before = self._in_flight.take_back(request)
+        was = self._in_flight.take_back(request) if self._in_flight.coming_back else None
         slot = engine.slot_key(self._crawler, request)
-        name = site_of(urlparse_cached(request))
+        name = site_of(urlparse_cached(request)) if was is None else was.site
         route = self._throttle.route_of(request) if self._has_routes else ""
         line = self._lines.get((name, route, slot, ""))
         if line is None or not line.site.is_plain:
             line = self._line_for(request, self._throttle.sites.of(name), route, slot)
-        if not_before or line.site.has_refused:
-            until = self._waits_until(line, request, not_before)
-            if until:
+        if line.site.has_refused or (was is not None and was.not_before):
+            not_before = 0.0 if was is None else was.not_before
+            if until := self._waits_until(line, request, not_before, has_come=True):
                 self._delayed.put(line, request, until)
                 line.site.tally.taken += 1
                 return
@@ -226,8 +224,7 @@ class SiteQueue:
         site = self._throttle.site_of(request)
         if site.is_plain:
             return False
-        section = site.sections.of(request)
-        path = "" if section is None else section.path
+        path = section.path if (section := site.sections.of(request)) else ""
         return self._throttle.holds_back(site, self._throttle.route_of(request), path)
 
     # Asked and told by the throttle.
@@ -262,10 +259,9 @@ class SiteQueue:
 
     def end_delays(self, site: CrawledSite) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
-        lines = {one for one in self._lines.of(site) if self._delayed.length(one)}
-        if lines:
-            for line, request in self._delayed.take(lines):
-                self._wait_is_over(line, request)
+        taken = self._delayed.take(set(self._lines.of(site)))
+        for one, until in [(one, self._waits_until(*one)) for one in taken]:
+            self._wait_is_over(*one, until)
 
     # Told by a job that others share.
 
@@ -345,28 +341,34 @@ class SiteQueue:
 
     def _line_for(self, request: Request, site: CrawledSite, route: str, slot: str) -> Line:
         """Return the line of a request: of its section, where that is set aside."""
-        section = site.sections.of(request)
-        path = "" if section is None else section.path
+        path = section.path if (section := site.sections.of(request)) else ""
         line = self._lines.get((site.name, route, slot, path))
         if line is None:
             name = queue_name(key_of(site.name, route), slot, path)
             line = self._add_line(Line(name, site, route, slot, path))
         return line
 
-    def _waits_until(self, line: Line, request: Request, not_before: float) -> float:
-        """Return when a request that came back may be handed out; 0: now.
+    def _waits_until(
+        self, line: Line, request: Request, not_before: float = 0.0, *, has_come: bool = False
+    ) -> float:
+        """Return when a request that came back, perhaps just now, may be handed out; 0: now.
 
-        One that was refused with its site lets others go first, if there are any.
+        One that was refused with its site lets others go first; if all were, those before it.
         """
         now = self._crawl.now()
         if not_before > now:
             return not_before
         at, is_alone = self._throttle.may_go_at(request, line.site, line.route)
-        return at if at > now and (is_alone or line.name in self._storage) else 0.0
+        if at <= now or is_alone:
+            return at if at > now else 0.0
+        if has_come and line.name not in self._storage.lengths:
+            self.end_delays(line.site)
+        return at if line.name in self._storage.lengths else 0.0
 
-    def _wait_is_over(self, line: Line, request: Request) -> None:
+    def _wait_is_over(self, line: Line, request: Request, until: float | None = None) -> None:
         """Have a delayed request come back, if nothing has changed its time."""
-        until = self._waits_until(line, request, 0.0)
+        if until is None:
+            until = self._waits_until(line, request)
         if until:
             self._delayed.put(line, request, until)
         else:
@@ -432,19 +434,15 @@ class SiteQueue:
     def _probe(self, line: Line, most: int) -> Request | None:
         """Take the request of a line that asks its site how it is; None: another one is asked for.
 
-        Args:
-            line: of a paused site.
-            most: how many requests are looked through at first.
+        `most`: how many requests are looked through at first.
         """
+        site, take = line.site, self._storage.take
+        of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(
-            line.site,
-            line.route,
-            lambda more: self._storage.take(line.name, more),
-            self._crawler.request_fingerprinter.fingerprint,
-            most,
+            site, line.route, lambda more: take(line.name, more), of, most
         )
-        if chosen is None and looked_at and not self._throttle.again.ask(line.site):
-            chosen = 0
+        if chosen is None and looked_at and not self._throttle.again.ask(site):
+            chosen = refused_longest_ago(site, looked_at, of)
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(line.name, looked_at)
         return request

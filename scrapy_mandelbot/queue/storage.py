@@ -283,7 +283,8 @@ class Storage(RequestStorage):
             if self._most_open and len(self.opened) >= self._most_open:
                 longest_ago = next(iter(self.opened))
                 self._closed[longest_ago] = self.opened.pop(longest_ago).close()
-            queue = self._open_queue(self._directory_of(name), self._closed.pop(name, ()))
+            directory = self._directory and self._directory_of(name)
+            queue = self._open_queue(directory, self._closed.pop(name, ()))
         self.opened[name] = queue
         return queue
 

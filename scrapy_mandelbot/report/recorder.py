@@ -329,7 +329,7 @@ class Recorder:
         tags.unavailable += values["unavailable"]
 
     def _used(self, values: Values) -> None:
-        record = self._of(values["site"])
+        record = self.record.get(values["site"]) or self._of(values["site"])
         usage = record.usage = record.usage or UsageRecord()
         usage.pages += 1
         usage.allowed += values["allowed"]
@@ -344,34 +344,32 @@ class Recorder:
     # From each request, where they are watched.
 
     def _watch(self) -> None:
-        if not engine.watch_downloads(self._crawler, self._sent, self._ended):
+        if not engine.download_by(self._crawler, self._download):
             self.record.watch(is_watched=False)
 
-    def _sent(self, request: Request) -> None:
-        if request.url.startswith(("http://", "https://")):
-            is_robots_txt = urlparse_cached(request).path == "/robots.txt"
-            site, now = self._site_of(request), self._now()
-            record = self.record.get(site.name) or self.record.of(site.name, now)
-            gap = record.sent(now, is_robots_txt=is_robots_txt)
-            if gap is not None and self.gap_heard is not None:
-                self.gap_heard(site.name, gap)
-
-    def _ended(self, request: Request, response: Response | None) -> None:
+    async def _download(self, download: engine.Download, request: Request) -> Response:
         if not request.url.startswith(("http://", "https://")):
-            return
-        site, now = self._site_of(request), self._now()
-        record = self.record.get(site.name) or self.record.of(site.name, now)
-        if response is None:
-            record.failed(now)
-            return
-        first_byte = request.meta.get("download_latency")
-        timed = first_byte if isinstance(first_byte, (int, float)) else None
-        rate = 0.0 if site.is_plain else _rate(site)
-        record.answered(response.status, timed, now, rate)
-
-    def _site_of(self, request: Request) -> CrawledSite:
+            return await download(request)
         flight = self._flight(request)
-        return self._crawl.throttle.site_of(request) if flight is None else flight.site
+        site = self._crawl.throttle.site_of(request) if flight is None else flight.site
+        now = self._now()
+        record = self.record.get(site.name) or self.record.of(site.name, now)
+        gap = record.sent(now, is_robots_txt=urlparse_cached(request).path == "/robots.txt")
+        if gap is not None and self.gap_heard is not None:
+            self.gap_heard(site.name, gap)
+        response: Response | None = None
+        try:
+            response = await download(request)
+        finally:
+            now = self._now()
+            record = self.record.get(site.name) or self.record.of(site.name, now)
+            if response is None:
+                record.failed(now)
+            else:
+                timed = request.meta.get("download_latency")
+                timed = timed if isinstance(timed, (int, float)) else None
+                record.answered(response.status, timed, now, 0.0 if site.is_plain else _rate(site))
+        return response
 
 
 def _rate(site: CrawledSite) -> float:

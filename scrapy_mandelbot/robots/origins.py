@@ -65,6 +65,8 @@ def host_of(site: str) -> str:
 
 def without_user(url: str) -> str:
     """Return a URL without user and password, which no request of ours takes from there."""
+    if "@" not in url:
+        return url
     start, mark, rest = url.partition("//")
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     return start + mark + rest[:end].rpartition("@")[2] + rest[end:]

@@ -43,13 +43,10 @@ class Agents:
         if self._for_all:
             return self._for_all
         sent = () if request is None else request.headers.getlist(b"User-Agent")
-        if not sent or not sent[-1]:
-            return self._of_those_without_header()
-        if sent[-1] != self._header:
-            self._header, self._text = sent[-1], header_text(sent[-1])
-        return self._text
-
-    def _of_those_without_header(self) -> str:
+        if sent and sent[-1]:
+            if sent[-1] != self._header:
+                self._header, self._text = sent[-1], header_text(sent[-1])
+            return self._text
         of_the_spider = getattr(self._crawler.spider, "user_agent", None)
         if of_the_spider is not self._of_the_spider:
             self._of_the_spider = of_the_spider

@@ -235,6 +235,8 @@ class EntryFile:
 
 _DOUBTED = "mandelbot_in_doubt"  # meta key of a request for the robots.txt of a site in doubt
 _READ, _MISSED = "_mandelbot_read_sitemap", "_mandelbot_missed_sitemap"
+OWN = frozenset({CITED, _DOUBTED})
+"""Meta keys that requests have which are made here."""
 _HEARD, _UNHEARD = "_mandelbot_heard_site", "_mandelbot_unheard_site"
 
 
@@ -282,11 +284,6 @@ def robots_request(spider: Spider, site: str) -> Request:
         dont_filter=True,
         meta={_DOUBTED: site, "dont_retry": True},
     )
-
-
-def is_own(request: Request) -> bool:
-    """Return whether a request is one of these."""
-    return CITED in request.meta or _DOUBTED in request.meta
 
 
 def cited_of(request: Request) -> Cited | None:

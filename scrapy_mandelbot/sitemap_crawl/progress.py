@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.events import SITEMAP_DROPPED
-from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, EntryFile, install, is_own
+from scrapy_mandelbot.sitemap_crawl.entry_files import OWN, Cited, EntryFile, install
 from scrapy_mandelbot.sitemap_crawl.kept_progress import (
     STATE,
     ProgressFile,
@@ -185,7 +185,7 @@ class UnfollowedRequests:
         crawl.drops = self._drops
 
     def _drops(self, request: Request) -> bool:
-        if not is_own(request):
+        if OWN.isdisjoint(request.meta):
             return False
         forget_progress(self._folder, self._crawl.job)
         if self._is_told:  # one line will do

@@ -24,6 +24,7 @@ class Flight:
     """A request on its way to its site, by a proxy where those are told apart."""
 
     __slots__ = (
+        "fingerprint",
         "is_from_queue",
         "is_sent",
         "keeps_pauses",
@@ -39,6 +40,8 @@ class Flight:
         self.request = request
         self.site = site
         self.route = route
+        self.fingerprint: bytes | None = None
+        """What tells its request from others, where that was asked for."""
         self.passed: str | None = None
         """The route by which it was handed out, or has had its turn; None: it has not."""
         self.tick = site.ticks
@@ -54,6 +57,11 @@ class Flight:
     def __repr__(self) -> str:
         origin = "from the queue" if self.is_from_queue else "from elsewhere"
         return f"<Flight of {self.request} {origin}>"
+
+    @property
+    def goes_by(self) -> str:
+        """The route by which it was handed out or has had its turn, else that which it would go."""
+        return self.route if self.passed is None else self.passed
 
 
 class Admission(Enum):
@@ -295,13 +303,13 @@ class Turns:
         is_counted = self.quota is not None and flight in self.quota.flights
         if self.quota is not None and is_counted:
             self.quota.flights.discard(flight)
-        return self._ended_at_pace(flight, now) or is_counted
+        if self.is_on:
+            return self._ended_at_pace(flight, now) or is_counted
+        if self.known_until < now:  # it counts, should there be a pace
+            self._answered_at = now
+        return is_counted
 
     def _ended_at_pace(self, flight: Flight, now: float) -> bool:
-        if not self.is_on:
-            if self.known_until < now:  # it counts, should there be a pace
-                self._answered_at = now
-            return False
         if self.turn is flight:
             self.turn = None
             if flight.is_sent:

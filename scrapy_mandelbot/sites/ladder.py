@@ -40,11 +40,12 @@ _SELDOM = 3.0  # by this power,
 _LONGEST = 12.0  # and what holds more is no limit to go by: a pause is
 BELOW = 0.97
 """Of its limit a site is asked at so much: the bucket drains."""
+TOLD = 2
+"""Runs, at least, that tell something by how they ended: one may be chance."""
 
 _SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
 _SPANS = 4  # from pause to pause, that tell; twice as many once they were wrong
 _TRUST = 20.0  # requests after which it is asked at the rate itself, and then faster and faster
-_DISPROVED = 2  # of twice as many runs, that ended at no more than the rate: it is not the limit
 
 
 class Reading(NamedTuple):
@@ -54,10 +55,6 @@ class Reading(NamedTuple):
     """For a limit: the G of the rate that explains most."""
     rate: float
     """Requests a second, the best guess at the limit."""
-    slowest: float
-    """The least rate that may be the limit."""
-    fastest: float
-    """The highest one."""
 
 
 class _Run(NamedTuple):
@@ -122,25 +119,20 @@ class Ladder:
         values = [self._g(number, peak) for number, peak in enumerate(peaks)]
         evidence = max(values, default=0.0)
         likely = [number for number, value in enumerate(values) if value > evidence - _LIKELY]
-        slowest, fastest = (
-            (RATES[likely[0]], RATES[likely[-1]]) if likely else (RATES[0], RATES[-1])
-        )
-        return Reading(evidence, (slowest * fastest) ** 0.5, slowest, fastest)
+        slowest, fastest = (likely[0], likely[-1]) if likely else (0, -1)
+        return Reading(evidence, (RATES[slowest] * RATES[fastest]) ** 0.5)
 
     def explains_last(self, rate: float) -> bool:
         """Return whether the last run ended where the bucket of about this rate was full."""
         number, last = _near(rate), self._runs[-1]
         return bool(last.levels) and last.levels[0][number] >= _threshold(self._peak(number))
 
-    def share_below(self, rate: float, but: int = 0) -> float:
-        """Return the share that is refused where the bucket of about this rate is not full.
-
-        `but`: how many refusals not to count.
-        """
+    def share_below(self, rate: float) -> float:
+        """Return the share that is refused where the bucket of about this rate is not full."""
         number = _near(rate)
         good_above, above, good, refused = self._counts(number, self._peak(number))
         below, good_below = refused - above, good - good_above
-        return (max(0.0, below - but) + 0.5) / (good_below + below + 1.0)
+        return (below + 0.5) / (good_below + below + 1.0)
 
     def peak(self, rate: float) -> float:
         """Return how much the bucket of about this rate has held."""
@@ -192,7 +184,7 @@ class SlowLimit:
         """Pages a second that the site lets through; 0: it has no slow limit."""
         self._spans: deque[tuple[float, int]] = deque(maxlen=2 * _SPANS)
         self._enough = _SPANS
-        self._runs: deque[bool] = deque(maxlen=2 * _DISPROVED)
+        self._runs: deque[bool] = deque(maxlen=2 * TOLD)
         self._goods = 0
         self._refused_at = -inf
 
@@ -213,7 +205,7 @@ class SlowLimit:
         """
         if self.rate:
             self._runs.append(asked <= self.rate)
-            if sum(self._runs) >= _DISPROVED:
+            if sum(self._runs) >= TOLD:  # refused at no more than the rate: it is not the limit
                 self.rate = 0.0
                 self._enough = 2 * _SPANS
                 self._spans.clear()

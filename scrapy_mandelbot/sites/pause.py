@@ -14,7 +14,7 @@ from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
-from scrapy_mandelbot.sites.pause_table import ROWS, Fact, FactDetails, News, PauseState
+from scrapy_mandelbot.sites.pause_table import LAST_ROUND, ROWS, Fact, FactDetails, News, PauseState
 from scrapy_mandelbot.sites.recovery import Mode, Recovery
 
 _REMEMBERED = 60.0  # seconds; no pause begins with more
@@ -148,7 +148,7 @@ class PauseLaw:
     recovers: bool = True
     """Whether a site is asked at a growing rate after a pause; if not, it is open at once."""
     asks_once: bool = True
-    """Whether requests that were never sent are sent once before they fail with their site."""
+    """Whether requests not refused twice are sent once more before they fail with their site."""
     base: float | None = None
     """The pause after the first failed probe, which doubles then; None: they triple. Deprecated."""
 
@@ -290,7 +290,7 @@ class Pause:
     @property
     def is_last_round(self) -> bool:
         """Whether requests are sent once each, as the site would be given up."""
-        return self.state in {PauseState.ONCE_EACH, PauseState.LAST_PROBING}
+        return self.state in LAST_ROUND
 
     @property
     def gives_up_at(self) -> float:
@@ -315,9 +315,10 @@ class Pause:
         """
         said = FactDetails(now, refusal, has_served)
         for row in ROWS.get((self.state, fact), ()):
-            if row.when(self, said):
+            if row.when is None or row.when(self, said):
                 self.state = row.to
-                return row.news if row.does(self, said) is not False else None
+                is_news = row.does is None or row.does(self, said) is not False
+                return row.news if is_news else None
         return None
 
     def go_on(self, now: float, left: LeftPause) -> None:

@@ -31,9 +31,13 @@ class PauseState(Enum):
     PROBING = "probing"
     RECOVERING = "recovering"
     ONCE_EACH = "once each"
-    """Given up, but what was never sent is sent once, slowly, before it fails."""
+    """Given up, but what was not refused twice is sent once more, slowly, before it fails."""
     LAST_PROBING = "probing, once each"
     GIVEN_UP = "given up"
+
+
+LAST_ROUND = PauseState.ONCE_EACH, PauseState.LAST_PROBING
+"""Where requests are sent once each, as their site would be given up."""
 
 
 class Fact(Enum):
@@ -58,7 +62,7 @@ class News(Enum):
     RECOVERED = "recovered"
     GAVE_UP = "gave up"
     ASKS_ONCE_EACH = "asks once each"
-    """It would be given up, and each request that was never sent is sent once before that."""
+    """It would be given up; what was not refused twice is sent once more before that."""
     SET_ASIDE = "set aside"
     """The page alone is refused, its site being well."""
     REFUSES_ROBOTS = "refuses robots"
@@ -77,14 +81,6 @@ class FactDetails:
     now: float
     refusal: Refusal | None
     has_served: bool
-
-
-def _always(_pause: Pause, _said: FactDetails) -> bool:
-    return True
-
-
-def _nothing(_pause: Pause, _said: FactDetails) -> None:
-    pass
 
 
 # Conditions of the table.
@@ -152,6 +148,7 @@ def _give_up(pause: Pause, said: FactDetails) -> None:
 
 def _give_up_for_good(pause: Pause, said: FactDetails) -> None:
     pause.lengths.failed += 1
+    pause.lengths.place += 1
     _give_up(pause, said)
 
 
@@ -193,8 +190,8 @@ class Transition(NamedTuple):
     state: PauseState
     fact: Fact
     to: PauseState
-    when: Callable[[Pause, Any], bool] = _always
-    does: Callable[[Pause, Any], bool | None] = _nothing
+    when: Callable[[Pause, Any], bool] | None = None
+    does: Callable[[Pause, Any], bool | None] | None = None
     news: News | None = None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.sites.recovery import MOST_BY_CHANCE
 from scrapy_mandelbot.sites.sections import sections_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
 _LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
-_ASKED_AGAIN = 3  # probes that failed: is it the site, or were they dead pages?
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Those that change nothing, however often they are sent (RFC 9110, section 9.2.1)."""
 _GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
@@ -31,7 +30,7 @@ def looked_through(site: SiteState, route: str = "") -> int:
     One: any will do. Where none of them will do, more are looked through.
     """
     pause = site.routes.pause(route)
-    if pause is None or pause.state is not PauseState.PAUSED or not site.has_refused:
+    if pause is None or not site.has_refused or not site.routes.awaits_probe(route):
         return 1
     doublings = min(pause.lengths.place, 10)
     return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
@@ -41,7 +40,17 @@ def may_ask_again(site: SiteState, route: str = "") -> bool:
     """Return whether a site may be asked again for a page: it counts no requests."""
     pause = site.routes.pause(route)
     counts = pause is not None and pause.recovery is not None and pause.recovery.counts
-    return bool(site.well_url) and not counts
+    is_last_round = pause is not None and pause.is_last_round
+    return bool(site.well_url) and not counts and not is_last_round
+
+
+def refused_longest_ago(
+    site: SiteState, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
+) -> int:
+    """Return which of these requests had best be the probe if each of them was refused."""
+    urls = [site.sections.refused_url(fingerprint_of(request)) for request in requests]
+    sent = [-1 if one is None else one.last_sent for one in urls]
+    return sent.index(min(sent))
 
 
 def choose_probe(
@@ -66,7 +75,7 @@ def choose_probe(
     pause, sections = site.routes.pause(route), site.sections
     if not site.has_refused or pause is None:
         return 0
-    if pause.failed_probes == _ASKED_AGAIN and may_ask_again(site, route):
+    if pause.failed_probes == MOST_BY_CHANCE and may_ask_again(site, route):
         return None
     first = int(len(requests) * (_GOLDEN * (pause.lengths.place + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
@@ -74,7 +83,7 @@ def choose_probe(
         request = requests[number]
         if request.method not in SAFE_METHODS or sections.is_suspect(request, well):
             continue
-        if not sections.was_refused(fingerprint_of(request)):
+        if not sections.times(fingerprint_of(request)):
             return number
     return None
 

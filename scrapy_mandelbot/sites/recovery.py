@@ -23,7 +23,7 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.ladder import BELOW, RATES, Ladder, SlowLimit
+from scrapy_mandelbot.sites.ladder import BELOW, RATES, TOLD, Ladder, SlowLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,13 +38,13 @@ _AHEAD = 2.5  # times what came lately is asked for, at most: else a ramp runs p
 _PLATEAU = 1.0  # seconds of a ramp in which the rate stays the same: it holds nothing back
 
 _IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
-_TOLD = 2  # runs, at least, that ended in refusals: one tells little of a limit
 _TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
 
-_EXPLAINED = 0.1  # so likely has it to be that probes failed by chance, or the pause grows
-_AT_MOST = 3  # failed probes that chance explains: a site that is down is not given up in seconds
-_UNSEEN = 8.0  # good answers that are taken for granted: one refusal tells of no share
+BY_CHANCE = 0.05
+"""What is less likely is no chance: that so many probes failed, that a section is refused."""
+MOST_BY_CHANCE = 3
+"""Failed probes that chance explains, at most: then the site is down, or they were dead pages."""
 _OTHERS_FIRST = 5  # requests that a page lets go first which a slow limit refused
 
 _MOST = 2_000  # good answers of a run that are written down
@@ -125,19 +125,14 @@ class Recovery:
 
     def explains(self, failed_probes: int) -> bool:
         """Return whether so many failed probes in a row are chance."""
-        return failed_probes <= _AT_MOST and self.share**failed_probes >= _EXPLAINED
+        return failed_probes <= MOST_BY_CHANCE and self.share**failed_probes > BY_CHANCE
 
     @property
     def share(self) -> float:
         """The share of requests that is refused by chance, as far as it is known."""
         if self.mode is Mode.LIMIT:
             return self._ladder.share_below(self._limit)
-        return (self._pauses + 0.5) / (self._all_good + self._pauses + _UNSEEN)
-
-    @property
-    def borne(self) -> float:
-        """The best rate of its good answers, in answers a second; 0: it is not known."""
-        return self._best
+        return self._pauses / (self._all_good + self._pauses + 1.0)
 
     @property
     def is_far_below(self) -> bool:
@@ -207,13 +202,13 @@ class Recovery:
             self._revise(reading, now, goods, took)
             return
         self._told += 1
-        if self._told >= _TOLD and reading.evidence > _IS_LIMIT:
+        if self._told >= TOLD and reading.evidence > _IS_LIMIT:
             self.mode = Mode.LIMIT
             self._limit = reading.rate
             self._burst = self._ladder.peak(reading.rate)
             self._cruise(now)
         elif self.mode is Mode.CHANCE or (
-            is_short and self._pauses > _TOLD and reading.evidence < _IS_LIMIT
+            is_short and self._pauses > TOLD and reading.evidence < _IS_LIMIT
         ):
             self._go_by_chance()
         else:

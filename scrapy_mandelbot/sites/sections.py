@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.sites.pause import Pause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
+from scrapy_mandelbot.sites.recovery import BY_CHANCE
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -35,7 +36,6 @@ SITE_PATH = "/"
 _DEEPEST = 8  # slashes; what is deeper belongs to the section above it
 _LONGEST = 500  # characters of a section's path
 _SUSPICIOUS = 3  # pages, at least
-_BY_CHANCE = 0.05  # so likely is it, at most, that what is to blame is refused by chance
 _COUNTED = 16  # refused pages of a section; so many prove it
 
 
@@ -117,10 +117,10 @@ class Section:
 class RefusedUrl:
     """A request that was refused."""
 
-    __slots__ = ("first_sent", "is_alone", "may_go_at", "times")
+    __slots__ = ("first_sent", "is_alone", "last_sent", "may_go_at", "times")
 
     def __init__(self, first_sent: int) -> None:
-        self.first_sent = first_sent
+        self.first_sent = self.last_sent = first_sent
         """In ticks."""
         self.times = 0
         """How often it was refused."""
@@ -200,10 +200,6 @@ class Sections:
     def is_hopeless(self, path: str) -> bool:
         """Return whether a run does not end later for the section with this path."""
         return self.is_over(path) or (path in self._aside and self._aside[path].robots)
-
-    def was_refused(self, fingerprint: bytes) -> bool:
-        """Return whether the request was refused, and not answered well since."""
-        return fingerprint in self._urls
 
     def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
         """Return whether a request is of a section that was refused since it was answered well.
@@ -320,7 +316,7 @@ class Sections:
             return Blame.SECTION
         self._suspect(flight, fingerprint)
         is_well = self.good_at > one.first_sent
-        one.is_alone = one.times > 1 and self._share ** (one.times - 1) <= _BY_CHANCE and is_well
+        one.is_alone = one.times > 1 and self._share ** (one.times - 1) <= BY_CHANCE and is_well
         one.may_go_at = 0.0
         if one.times > 1:
             step = one.times - 2 if one.is_alone else 0  # the first one was its site's business
@@ -374,6 +370,7 @@ class Sections:
             if len(self._urls) > MOST_REFUSED_URLS:
                 self._urls.popitem(last=False)
         one.times += 1
+        one.last_sent = tick
         return one
 
     def _suspect(self, flight: Flight, fingerprint: bytes) -> None:
@@ -390,9 +387,7 @@ class Sections:
     def _refuses_alone(self, section: Section, share: float) -> bool:
         pages = len(section.refused)
         return (
-            pages >= _SUSPICIOUS
-            and self.good_at > section.refused_at
-            and share**pages <= _BY_CHANCE
+            pages >= _SUSPICIOUS and self.good_at > section.refused_at and share**pages <= BY_CHANCE
         )
 
     def _forget_one(self) -> bool:

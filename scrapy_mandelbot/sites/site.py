@@ -13,7 +13,7 @@ What holds a site's requests back, any of these alone:
 - a section or page that is refused while others are answered well waits alone (``sections.py``).
 
 Here are the decisions that take two of these. A question to one goes to ``site.turns``,
-``site.routes``, ``site.sections``. Whatever changes ends in :meth:`SiteState._settle`.
+``site.routes``, ``site.sections``. Whatever changes ends in :meth:`SiteState._note_whether_plain`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.sites.flight import Admission, Turns
 from scrapy_mandelbot.sites.pause import Refusal, clock_time
-from scrapy_mandelbot.sites.pause_table import Fact, News
+from scrapy_mandelbot.sites.pause_table import LAST_ROUND, Fact, News, PauseState
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.sections import NO_SECTIONS, Blame, Sections
 from scrapy_mandelbot.sites.turned_away import TurnedAway
@@ -139,16 +139,17 @@ class SiteState:
     def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.
 
-        Where a site or section is in its last round, that is one which was refused before.
+        In a last round one that was refused in it, or twice before: once may be a limit's doing.
         """
-        route = flight.route if flight.passed is None else flight.passed
-        pause, section = self.routes.pause(route), self.sections.of(flight.request)
-        if self.routes.has_given_up(route) or (section is not None and section.is_over()):
+        section = self.sections.of(flight.request)
+        if self.routes.has_given_up(flight.goes_by) or (section and section.is_over()):
             return True
-        is_last_round = (pause is not None and pause.is_last_round) or (
-            section is not None and section.pause is not None and section.pause.is_last_round
-        )
-        return is_last_round and self.sections.was_refused(fingerprint)
+        return self.sections.times(fingerprint) > 1 and self._is_last_round(flight)
+
+    def _is_last_round(self, flight: Flight) -> bool:
+        section = self.sections.of(flight.request)
+        pauses = self.routes.pause(flight.goes_by), None if section is None else section.pause
+        return any(one is not None and one.state in LAST_ROUND for one in pauses)
 
     # Requests come and go.
 
@@ -167,7 +168,7 @@ class SiteState:
         if self.has_refused:
             self.sections.hand_out(flight, now)
         self.routes.let_pass(flight, now)
-        self._settle()
+        self._note_whether_plain()
 
     def admit(self, flight: Flight, now: float) -> Admission:
         """Return whether a request may leave for the site now; if so, it has taken its turn."""
@@ -183,7 +184,7 @@ class SiteState:
         self.turns.give(flight)
         if takes_turn:
             self.routes.let_pass(flight, now)
-            self._settle()
+            self._note_whether_plain()
         return Admission.GO
 
     def sent(self, flight: Flight, now: float) -> None:
@@ -211,14 +212,14 @@ class SiteState:
         is_news |= self.routes.lost(flight, now)
         flight.is_sent = False
         if is_news:
-            self._settle()
+            self._note_whether_plain()
         return is_news
 
     def end_scout(self, flight: Flight | None = None) -> None:
         """Note that the rules are known now, or never will be; if it is this request that knows."""
         if flight is None or self.scout is flight:
             self.scout = None
-        self._settle()
+        self._note_whether_plain()
 
     def awaited(self) -> Iterator[Flight]:
         """Yield the requests whose end others wait for."""
@@ -237,8 +238,8 @@ class SiteState:
 
         Args:
             flight: the request.
-            now: in seconds.
-            fingerprint: of the request; anything where :attr:`has_refused` is False.
+            now: seconds.
+            fingerprint: anything where :attr:`has_refused` is False.
             is_page: whether it is a page that may be asked for again, and not an error.
         """
         self.ticks += 1
@@ -265,7 +266,7 @@ class SiteState:
             news = News.SECTION_RESUMED if ended else News.SECTION_PAUSED
         if self.routes.is_faded(now) and not self.sections.has_any_aside:  # well for long
             self.routes, self.sections, self.has_refused = NO_ROUTES, NO_SECTIONS, False
-        self._settle()
+        self._note_whether_plain()
         return news
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
@@ -282,7 +283,10 @@ class SiteState:
         if blame is Blame.SECTION:
             section_news = sections.probe_refused(flight, refusal)
             news = news or section_news
-        self._settle()
+        url = sections.refused_url(fingerprint)
+        if url is not None and self._is_last_round(flight):
+            url.times += 1  # it is tried no more
+        self._note_whether_plain()
         return news
 
     def _refused_as_robot(self, flight: Flight, page: bytes, refusal: Refusal) -> News | None:
@@ -295,7 +299,7 @@ class SiteState:
         if path is None:
             return None
         self._own_sections().refuse_robots(path, refusal)
-        self._settle()
+        self._note_whether_plain()
         return News.REFUSES_ROBOTS
 
     def is_silent(
@@ -306,11 +310,7 @@ class SiteState:
         Not one that never answered in this run, and not for a single URL: such requests are
         RetryMiddleware's, as always.
 
-        Args:
-            flight: the one that got no answer.
-            fingerprint: of the request.
-            now: seconds.
-            is_certain: whether no server listens there, so that one request is proof enough.
+        `is_certain`: whether no server listens there, so that one request is proof enough.
         """
         if self.held_until > now or self.routes.is_shut_for(flight):
             return True
@@ -324,15 +324,16 @@ class SiteState:
     def may_go_at(self, fingerprint: bytes, route: str = "") -> tuple[float, bool]:
         """Return when a request may be sent again that was refused, and whether it alone is.
 
-        0: it was not refused, or may go at once.
-
-        One that alone is refused has a time of its own. One that was refused with its site lets
-        others go first, for as long as a first pause takes.
+        0: it was not refused, or may go at once, or its site is given up. One that alone is refused
+        has a time of its own; one that was refused with its site lets others go first, for as long
+        as a first pause takes.
         """
         url = self.sections.refused_url(fingerprint)
         if url is None:
             return 0.0, False
         pause = self.routes.pause(route)
+        if pause is not None and pause.state is PauseState.GIVEN_UP:
+            return 0.0, False
         if url.is_alone or pause is None:
             return url.may_go_at, url.is_alone
         return max(url.may_go_at, pause.others_go_until), False
@@ -342,13 +343,13 @@ class SiteState:
     def keep_to(self, pace: Pace, until: float, now: float) -> bool:
         """Have the site asked at this pace; see :meth:`Turns.keep_to`."""
         is_news = self.turns.keep_to(pace, until, now)
-        self._settle()
+        self._note_whether_plain()
         return is_news
 
     def keep_to_what_is_left(self, longest: float, now: float) -> bool:
         """Leave it alone as a former run would; see :meth:`Turns.keep_to_what_is_left`."""
         is_news = self.turns.keep_to_what_is_left(longest, now)
-        self._settle()
+        self._note_whether_plain()
         return is_news
 
     def overhear(self, now: float, route: str, refusal: Refusal) -> Pause | None:
@@ -356,7 +357,7 @@ class SiteState:
         self._own_sections()  # as where it refused this crawl itself: its answers are looked at
         pause = self._own_routes().use(route).pause
         news = pause.take(Fact.REFUSED, now, refusal)
-        self._settle()
+        self._note_whether_plain()
         return pause if news is not None else None
 
     def go_on(self, now: float, left: LeftPause) -> None:
@@ -369,34 +370,34 @@ class SiteState:
             sections.go_on(now, left)
         else:
             routes.use(left.route).pause.go_on(now, left)
-        self._settle()
+        self._note_whether_plain()
 
     def hold(self, now: float, until: float) -> None:
         """Have nothing sent before ``until``, whatever the site answers; now: end the hold."""
         if self.held_until == -inf:
             self._held_since = now
         self.held_until = until
-        self._settle()
+        self._note_whether_plain()
 
     def end_hold(self, now: float) -> float | None:
         """Return how long the hold was that is over now; None: there is none, or it is not over."""
         if self.held_until == -inf or now < self.held_until:
             return None
         self.held_until = -inf
-        self._settle()
+        self._note_whether_plain()
         return now - self._held_since
 
     def give_up(self, now: float, reason: str) -> list[str]:
         """Ask the site no more, whatever the law says; return the routes given up by this."""
         names = self._own_routes().give_up(now, reason)
-        self._settle()
+        self._note_whether_plain()
         return names
 
     def note_route(self, route: str) -> None:
         """Note by which proxy a request goes, where those are told apart; none is no route."""
         if route:
             self._own_routes().use(route)
-            self._settle()
+            self._note_whether_plain()
 
     # What it is made of.
 
@@ -435,7 +436,7 @@ class SiteState:
             self.has_refused = True
         return self.sections
 
-    def _settle(self) -> None:
+    def _note_whether_plain(self) -> None:
         """See whether anything holds requests back."""
         has_plain_routes = self.routes.is_plain
         if has_plain_routes and not self.has_refused:

@@ -66,7 +66,7 @@ class NoClaims:
         """Return when the crawl may ask a site next."""
         return now
 
-    def settle(self, site: CrawledSite, route: str) -> None:
+    def note_use(self, site: CrawledSite, route: str) -> None:
         """Do nothing."""
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class Claims:
             return self._due(site, Lease.TURN, site.name, now)
         return now
 
-    def settle(self, site: CrawledSite, route: str) -> None:
+    def note_use(self, site: CrawledSite, route: str) -> None:
         """Note which leases of a site are in use, and give those back that were and are not."""
         for lease, key in (Lease.PROBE, key_of(site.name, route)), (Lease.TURN, site.name):
             claim = self._claims.get((lease, key))

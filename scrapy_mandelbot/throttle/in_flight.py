@@ -155,12 +155,13 @@ class RequestInFlight(Flight):
         """Of the meta keys that the way out changes, those that it had in the queue."""
 
 
-class _Was(NamedTuple):
+class Was(NamedTuple):
     """What a request that is sent back was when it was handed out."""
 
     dont_filter: bool
     meta: Mapping[str, object]
-    not_before: float
+    site: str  # its name
+    not_before: float  # seconds since the epoch; 0: it may be handed out at once
 
 
 _HANGS = 1.0  # seconds; most sites that are there have answered by then
@@ -252,7 +253,7 @@ class InFlight:
         self.limits: dict[str, float] = {}
         """How many requests those slots may transfer at once, as it was when they were empty."""
         # What each was, and when it may go; not its flight, which would keep the request for ever.
-        self.coming_back: WeakKeyDictionary[Request, _Was] = WeakKeyDictionary()
+        self.coming_back: WeakKeyDictionary[Request, Was] = WeakKeyDictionary()
         self._look_at = _FEW
         self.shared_slot: Callable[[CrawledSite, str], str] | None = None
         """Returns the download slot of a site's requests, given Scrapy's, if sites share some."""
@@ -389,7 +390,9 @@ class InFlight:
         request: Request = flight.request
         self.let_go(flight)
         flight.site.tally.taken -= 1  # it is taken in anew
-        self.coming_back[request] = _Was(flight.dont_filter, flight.meta, not_before)
+        self.coming_back[request] = Was(
+            flight.dont_filter, flight.meta, flight.site.name, not_before
+        )
         request.dont_filter = True
         return request
 
@@ -397,22 +400,18 @@ class InFlight:
         """Return whether the request was sent back and has not arrived."""
         return request in self.coming_back
 
-    def take_back(self, request: Request) -> float:
-        """Make a request that comes back to the queue what it was when it was handed out.
-
-        Returns:
-            When it may be handed out again, in seconds since the epoch; 0: at once.
-        """
+    def take_back(self, request: Request) -> Was | None:
+        """Make a request what it was when it was handed out, if it comes back; return that."""
         was = self.coming_back.pop(request, None)
         if was is None:
-            return 0.0
+            return None
         request.dont_filter = was.dont_filter
         for key in _CHANGED_ON_THE_WAY:
             if key in was.meta:
                 request.meta[key] = was.meta[key]
             else:
                 request.meta.pop(key, None)
-        return was.not_before
+        return was
 
     def let_go(self, flight: RequestInFlight) -> None:
         """Forget a request that has its answer, or never gets one."""

@@ -73,7 +73,7 @@ class Operator:
         throttle = self._throttle
         site = throttle.sites.of(name)
         site.hold(self._now(), until)
-        throttle.sites.settle(site)
+        throttle.sites.note_trouble(site)
         throttle.in_flight.evict(site, None)
         throttle.reports.paused(events.HELD, site, "", until, reason)
         throttle.update(site)

@@ -53,7 +53,7 @@ class OtherCrawls:
         site.go_on(now, left)
         if is_newest and left.until > now and not left.section:
             site.overhear(now, left.route, Refusal(now, left.reason, left.until - now))
-        throttle.sites.settle(site)
+        throttle.sites.note_trouble(site)
         pause = site.routes.pause(left.route)
         if is_news and pause is not None:
             throttle.alarm.set(site, pause.until)
@@ -66,7 +66,7 @@ class OtherCrawls:
         site = throttle.sites.of(name)
         refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
         heard = site.overhear(now, route, refusal)
-        throttle.sites.settle(site)
+        throttle.sites.note_trouble(site)
         if heard is not None:
             throttle.in_flight.evict(site, route)
             throttle.reports.paused(events.OVERHEARD, site, route, heard.until, heard.reason)

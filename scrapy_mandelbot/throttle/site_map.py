@@ -133,7 +133,7 @@ class CrawledSite(SiteState):
 
     def look_anew(self) -> None:
         """See whether anything holds its requests back, as a pause that it shares has changed."""
-        self._settle()
+        self._note_whether_plain()
 
     def is_news(self, what: str) -> bool:
         """Return whether that was never told of it; now it is."""
@@ -225,7 +225,7 @@ class Sites:
             total.add(one)
         return total
 
-    def settle(self, site: CrawledSite) -> None:
+    def note_trouble(self, site: CrawledSite) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""
         if site.is_plain:
             self._in_trouble.pop(site.name, None)

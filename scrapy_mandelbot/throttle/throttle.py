@@ -168,15 +168,15 @@ class Throttle:
         site.hand_out(flight, now, as_scout=as_scout)
         if not site.is_plain:
             self._count_wait(site)
-            self._settle_claims(site, flight.route)
+            self._note_claims(site, flight.route)
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
     def may_go_at(self, request: Request, site: CrawledSite, route: str) -> tuple[float, bool]:
         """Return when a request may go that was refused, and whether its page is to blame."""
-        if not site.has_refused or site.routes.has_given_up(route):
+        if not site.has_refused:
             return 0.0, False
-        return site.may_go_at(self._fingerprint(request), route)
+        return site.may_go_at(self._crawler.request_fingerprinter.fingerprint(request), route)
 
     # Asked by the middlewares, of a request on its way.
 
@@ -191,9 +191,8 @@ class Throttle:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
         if not site.has_refused:
-            route = flight.route if flight.passed is None else flight.passed
-            return site.routes.has_given_up(route)
-        return site.is_given_up_for(flight, self._fingerprint(flight.request))
+            return site.routes.has_given_up(flight.goes_by)
+        return site.is_given_up_for(flight, flight.fingerprint or self._fingerprint(flight))
 
     def can_go_back(self, flight: RequestInFlight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""
@@ -227,7 +226,7 @@ class Throttle:
             site.tally.left(now)
         self._count_wait(site)
         self.reports.keep_turn(site, now)
-        self._settle_claims(site, flight.route)
+        self._note_claims(site, flight.route)
 
     async def wait(self, flight: RequestInFlight, admission: Admission) -> bool:
         """Wait until a request may try again that never was in the queue; return whether it may.
@@ -269,9 +268,9 @@ class Throttle:
         now = self._now()
         pause = site.routes.pause(flight.route)
         before = set(site.sections.set_aside())
-        fingerprint = self._fingerprint(flight.request)
+        fingerprint = flight.fingerprint or self._fingerprint(flight)
         news = site.answered(flight, now, fingerprint, is_page=is_page)
-        self.sites.settle(site)
+        self.sites.note_trouble(site)
         self.reports.sections_resumed(site, before)
         if news is not None:
             self.reports.answered(news, site, flight.route, pause)
@@ -301,11 +300,11 @@ class Throttle:
             self.refusals.keep(flight, response)
         kind = "no answer" if response is None else str(response.status)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
-        fingerprint = self._fingerprint(flight.request)
+        fingerprint = flight.fingerprint or self._fingerprint(flight)
         if self._together and not route:
             self._together.refused(site, now)
         news = site.refused(flight, fingerprint, refusal)
-        self.sites.settle(site)
+        self.sites.note_trouble(site)
         tries = site.sections.times_alone(fingerprint)  # the first was the site's business
         flight.is_refused_alone = tries - 2 >= self._tries_alone
         flight.not_before = site.may_go_at(fingerprint, route)[0] if tries else 0.0
@@ -321,13 +320,13 @@ class Throttle:
         """Return whether a request without an answer means that its site is down for a while."""
         is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
         self.in_flight.unheard.fail(flight, failure)
-        page = self._fingerprint(flight.request)
+        page = flight.fingerprint or self._fingerprint(flight)
         return flight.site.is_silent(flight, page, self._now(), is_certain=is_certain)
 
     def handed_on(self, flight: RequestInFlight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
-        flight.site.sections.forget(self._fingerprint(flight.request))
+        flight.site.sections.forget(flight.fingerprint or self._fingerprint(flight))
 
     def send_back(self, flight: RequestInFlight, event: Event = events.BOUNCED) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
@@ -363,7 +362,7 @@ class Throttle:
     def _pace_changed(self, site: CrawledSite) -> None:
         if self._together:
             self._together.join(site, self._now())
-        self.sites.settle(site)
+        self.sites.note_trouble(site)
         self.alarm.set(site, self._now())  # who waits may have to wait no longer
 
     def _due(self, flight: RequestInFlight, now: float) -> float:
@@ -385,25 +384,25 @@ class Throttle:
                     return Admission.PAUSED if asks else Admission.NO_TURN
         admission = site.admit(flight, now)
         if admission is Admission.GO:
-            self._settle_claims(site, route)
+            self._note_claims(site, route)
         return admission
 
-    def _settle_claims(self, site: CrawledSite, route: str) -> None:
+    def _note_claims(self, site: CrawledSite, route: str) -> None:
         if self.has_claims and self._claims:
-            self._claims.settle(site, route)
+            self._claims.note_use(site, route)
 
     def update(self, site: CrawledSite) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""
         if self._claims:
             for route in site.routes.names():
-                self._settle_claims(site, route)
+                self._note_claims(site, route)
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.turns.end_shut(now)
         if held_for is not None:
             self.reports.resumed(events.RESUMED, site, "", held_for)
         if shut_for is not None:
             self.reports.resumed(events.OPENED, site, "", shut_for)
-        self.sites.settle(site)
+        self.sites.note_trouble(site)
         if site.held_until > now:
             self.alarm.set(site, site.held_until)
         for waiter in self._room.of(site):
@@ -440,6 +439,7 @@ class Throttle:
             self.reports.keep_turn(site, now)
         self.update(site)
 
-    def _fingerprint(self, request: Request) -> bytes:
-        """Return what tells the request from others, also after it was on disk."""
-        return self._crawler.request_fingerprinter.fingerprint(request)
+    def _fingerprint(self, flight: RequestInFlight) -> bytes:
+        """Return what tells a flight's request from others, also after it was on disk."""
+        flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(flight.request)
+        return flight.fingerprint

@@ -157,7 +157,7 @@ class Reports:
             event = events.REFUSES_ROBOTS_STILL if is_robots else events.SECTION_GIVEN_UP
         section.is_told = True
         is_last_round = event is events.SECTION_GIVEN_UP
-        fate = "those that were never sent are sent once" if is_last_round else None
+        fate = "those that were not refused twice are sent once more" if is_last_round else None
         self.of_section(event, site, section, fate)
 
     def slower(self, site: CrawledSite, route: str, pause: Pause) -> None:

@@ -22,8 +22,7 @@ UNITS = {"KiB": 2**10, "MiB": 2**20}
 NO_LIMITS = {
     "throttle.paces._extract": "there is one",
     "sites.ladder._LONGEST": "what is a limit and what an outage",
-    "sites.sections._AT_MOST_WITH_ITS_SITE": "when a page lets others go first",
-    "sites.recovery._AT_MOST": "what chance explains",
+    "sites.recovery.MOST_BY_CHANCE": "what chance explains",
     "sites.recovery._IS_LIMIT": "of a statistic",
     "rules.failures._LONGEST_LABEL": "what a name can be",
     "robots.origins._LONGEST_NAME": "what a name can be",

@@ -278,6 +278,37 @@ async def test_the_probe_is_another_request_than_the_one_that_failed_last(make_c
 
 
 @ensureDeferred
+async def test_where_all_were_refused_they_are_probes_by_turns(make_crawler, clock):
+    """The one that was refused longest ago first: a limit may have refused it."""
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    throttle, active = Crawl.of(crawler).throttle, crawler.engine.downloader.active
+    fill(scheduler, *(f"https://a.example/{number}" for number in range(4)))
+    sent = []
+
+    def refuse_next() -> None:
+        request = scheduler.next_request()
+        sent.append(request.url[-1])
+        throttle.refused(throttle.flight_of(request), "503")
+        scheduler.enqueue_request(throttle.send_back(throttle.flight_of(request)))
+        active.discard(request)
+
+    first = [scheduler.next_request() for _ in range(4)]
+    active.update(first)
+    for request in first:
+        throttle.refused(throttle.flight_of(request), "503")
+    for request in first:
+        scheduler.enqueue_request(throttle.send_back(throttle.flight_of(request)))
+    active.clear()
+    for _ in range(4):
+        assert scheduler.next_request() is None, "paused"
+        clock.turn(100)
+        refuse_next()
+    assert sent == [request.url[-1] for request in first]
+    assert len(list(scheduler.mqs.drain())) == 4
+
+
+@ensureDeferred
 async def test_peek_is_what_pop_would_return(make_crawler):
     """And leaves it in the queue."""
     crawler = make_crawler()

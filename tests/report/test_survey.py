@@ -71,7 +71,7 @@ class Stands:
         throttle = self.crawl.throttle
         flight = throttle.flight_of(request)
         self.crawl.learn_pace(request, flight.site)
-        throttle.sites.settle(flight.site)
+        throttle.sites.note_trouble(flight.site)
         throttle.admit(flight)
         throttle.answered(flight)
         throttle.ended(flight)

@@ -105,7 +105,7 @@ async def test_without_scrapys_private_name_it_is_signed_before_it_waits(
 ):
     """Sooner, and as right; the signature is taken away all the same."""
     web, other = shop
-    monkeypatch.setattr(engine, "watch_downloads", lambda *_: False)
+    monkeypatch.setattr(engine, "download_by", lambda *_: False)
     kept = []
 
     class LookingSpider(FormSpider):

@@ -93,8 +93,9 @@ def test_the_share_that_chance_refuses_beside_a_limit_is_known():
     ladder = Ladder()
     read_limit(ladder, 30, 5, 1)
     assert 0 < ladder.share_below(30) < 0.1
+    share = ladder.share_below(30)
     ladder.read([1000.0 + number for number in range(20)], [1030.0])
-    assert ladder.share_below(30) > ladder.share_below(30, but=1)
+    assert ladder.share_below(30) > share
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_whatever_the_times_are_the_numbers_are_finite(good, refused):
         ladder.read(good, refused, more=7)
         reading = ladder.reading()
         assert all(map(isfinite, reading))
-        assert RATES[0] <= reading.slowest <= reading.rate <= reading.fastest <= RATES[-1]
+        assert RATES[0] <= reading.rate <= RATES[-1]
         for rate in (1e-9, 1.0, 1e9):
             assert 0 < ladder.share_below(rate) <= 1
             assert isfinite(ladder.peak(rate))

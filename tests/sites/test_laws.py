@@ -41,6 +41,8 @@ BOUNDS = {
     "111 dead, path": Bound(10, 15, 6),
     "111 dead, by turns": Bound(10, 15, 6),
     "111 dead, flat": Bound(115, 130, 60),
+    "300 dead, flat": Bound(3400, 4500, 80),
+    "111 dead, flat, 30/5": Bound(320, 400, 90),
     "30 dead first": Bound(10, 15, 6),
     "dead behind 30/s": Bound(20, 30, 16),
     "dead and 5 % chance": Bound(30, 90, 8),
@@ -81,7 +83,7 @@ BOUNDS = {
     "12/3, 20 ms": Bound(40, 70, 8),
     "70/10, 20 ms": Bound(22, 40, 3),
     "chance 3 %": Bound(60, 90, 4.5),
-    "chance 15 %": Bound(85, 220, 24),
+    "chance 15 %": Bound(105, 220, 24),
 }
 
 
@@ -165,27 +167,27 @@ NEEDED_BY = [
     (ladder, "_SPANS", 1, "10/min"),
     (ladder, "BELOW", 1.0, "6/min, burst 5"),
     (ladder, "_TRUST", 1e9, "10/min"),
-    (ladder, "_DISPROVED", 100, "111 dead, flat"),
+    (ladder, "TOLD", 100, "111 dead, flat"),
     # recovery.py
     (recovery, "_RAMP_FROM", 0.5, "111 dead, path"),
-    (recovery, "_GROWTH", 1.05, "chance 5 %"),
+    (recovery, "_GROWTH", 1.05, "111 dead, path"),
     (recovery, "_LATELY", 0.1, "30/5, 20 ms"),
     (recovery, "_AHEAD", 1e9, "200/5, 1 ms"),
     (recovery, "_PLATEAU", 0.0, "30/5, 1 ms"),
     (recovery, "_IS_LIMIT", 1e9, "30/5, 1 ms"),
-    (recovery, "_TOLD", 0, "down, names the time"),
+    (recovery, "TOLD", 0, "down, names the time"),
     (recovery, "_TIGHT", 0.0, "200/0, held up"),
     (recovery, "_TRUST", 1e9, "30 to 60 a second"),
-    (recovery, "_EXPLAINED", 2.0, "chance 15 %"),
-    (recovery, "_UNSEEN", 1.0, "chance 15 %"),
+    (recovery, "BY_CHANCE", 2.0, "chance 20 %"),
+    (recovery, "MOST_BY_CHANCE", 0, "chance 20 %"),
     (recovery, "_OTHERS_FIRST", 0, "111 dead, flat"),
     # sections.py, pause.py, probe.py
     (sections, "_SUSPICIOUS", 100, "111 dead, path"),
-    (sections, "_BY_CHANCE", 0.0, "111 dead, path"),
+    (sections, "BY_CHANCE", 0.0, "22 dead, flat"),
     (pause, "_REMEMBERED", 0.0, "ban that doubles"),
     (pause, "_GROWTH", 2.0, "ban that doubles"),
     (probe, "_LOOKED_THROUGH", 1, "22 dead, path"),
-    (probe, "_ASKED_AGAIN", -1, "300 dead, flat"),
+    (probe, "MOST_BY_CHANCE", -1, "300 dead, flat"),
     (probe, "_GOLDEN", 0.0, "111 dead, flat"),
 ]
 

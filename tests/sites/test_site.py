@@ -19,6 +19,7 @@ from scrapy_mandelbot.sites.probe import (
     choose_probe,
     looked_through,
     may_ask_again,
+    refused_longest_ago,
 )
 from scrapy_mandelbot.sites.recovery import Mode
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, REMEMBERED
@@ -434,8 +435,8 @@ def test_what_was_refused_lets_others_go_first(site):
     assert site.may_go_at(b"other")[0] == 0
 
 
-def test_in_the_last_round_only_what_was_never_sent_is_sent(site):
-    """What was refused fails at once; a site that never answered is given up for all."""
+def test_in_the_last_round_each_is_sent_once_more(site):
+    """But what was refused twice, or in this round: once may have been a limit's doing."""
     site.answered(hand_out(site, 99), 99, b"")
     refuse(site, 100)
     for _ in range(2):
@@ -444,9 +445,34 @@ def test_in_the_last_round_only_what_was_never_sent_is_sent(site):
         site.refused(probe, b"two", Refusal(at, "503"))
         site.ended(probe, at)
     assert not site.routes.has_given_up()
-    assert site.is_given_up_for(flight_to(site), b"one")
     assert site.is_given_up_for(flight_to(site), b"two")
-    assert not site.is_given_up_for(flight_to(site), b"never sent")
+    for page in (b"one", b"never sent"):
+        assert not site.is_given_up_for(flight_to(site), page)
+        at = site.due(at)
+        last = hand_out(site, at)
+        site.refused(last, page, Refusal(at, "503"))
+        site.ended(last, at)
+        assert site.is_given_up_for(flight_to(site), page)
+    assert not site.routes.has_given_up()
+
+
+def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
+    """One that never was comes before; in a last round they come from elsewhere as well."""
+    pages = [Page(f"{site.name}/{number}") for number in range(3)]
+    site.answered(hand_out(site, 99), 99, b"")
+    refuse(site, 100, b"2")
+    for number in (0, 1):
+        at = site.due(100)
+        probe = hand_out(site, at)
+        site.refused(probe, b"%d" % number, Refusal(at, "503"))
+        site.ended(probe, at)
+    assert looked_through(site) > 1, "it is the last round"
+
+    def fingerprint_of(page):
+        return page.url.rpartition("/")[2].encode()
+
+    assert refused_longest_ago(site, pages, fingerprint_of) == 2
+    assert refused_longest_ago(site, [*pages, Page(f"{site.name}/new")], fingerprint_of) == 3
 
 
 def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):

@@ -360,13 +360,13 @@ def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     assert claims.due(site, "", clock.now()) == clock.now()
     probe = RequestInFlight(Request(f"{SITE}/page"), site)
     site.hand_out(probe, clock.now(), as_scout=False)
-    claims.settle(site, "")
+    claims.note_use(site, "")
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         clock.turn(4)
         database.execute("BEGIN IMMEDIATE")
         clock.turn(1)  # it is to be renewed
         site.ended(probe, clock.now())
-        claims.settle(site, "")
+        claims.note_use(site, "")
         assert len(claims) == 0
         database.execute("ROLLBACK")
     if is_claimed_anew:

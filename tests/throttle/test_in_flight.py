@@ -70,19 +70,19 @@ def test_it_comes_back_as_it_was(world, meta, dont_filter):
     assert back.dont_filter, "it has to pass the dupe filter"
     assert in_flight.is_coming_back(request)
     assert in_flight.in_slot("example.com") == 0
-    assert in_flight.take_back(request) == 7
+    assert in_flight.take_back(request).not_before == 7
 
     assert request.meta == meta
     assert request.dont_filter is dont_filter
     assert in_flight.get(request) is None
     assert not in_flight.is_coming_back(request)
-    assert in_flight.take_back(request) == 0, "once"
+    assert in_flight.take_back(request) is None, "once"
 
 
 def test_a_new_request_is_taken_as_it_is(world):
     """A request that a spider yields is none that comes back."""
     request = Request("https://example.com/", meta={"download_slot": "mine"}, dont_filter=True)
-    assert world.in_flight.take_back(request) == 0
+    assert world.in_flight.take_back(request) is None
     assert request.dont_filter
     assert request.meta == {"download_slot": "mine"}
 

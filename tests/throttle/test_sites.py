@@ -31,7 +31,7 @@ def name(number: int) -> str:
 def pause(sites: Sites, number: int) -> None:
     site = sites.of(name(number))
     site.refused(flight_to(site), b"one", Refusal(100.0, "503"))
-    sites.settle(site)
+    sites.note_trouble(site)
 
 
 def test_a_site_is_one_object(sites):
@@ -100,7 +100,7 @@ def test_a_site_in_trouble_is_kept_until_it_is_well(sites, few):
     probe = flight_to(site)
     site.hand_out(probe, 200.0, as_scout=False)
     site.answered(probe, 200.0, b"")
-    sites.settle(site)
+    sites.note_trouble(site)
     assert sites.in_trouble() == []
     del site, probe
     gc.collect()

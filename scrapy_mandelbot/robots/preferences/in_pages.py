@@ -114,7 +114,7 @@ def words_of(
     agent: str | bytes | Sequence[str],
 ) -> PageWords:
     """Take the words about its use out of a response: as :func:`page_usage` reads it."""
-    read = tuple(_headers_read(headers))
+    read = tuple(_headers_read(headers)) if headers else ()
     if not body:
         return PageWords(read) if read else NO_WORDS
     metas = meta_tags(body, names_heard(agent) | _IN_HEADS)

@@ -14,13 +14,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.in_pages import PageWords, usage_in
-from scrapy_mandelbot.robots.preferences.statements import CATEGORIES, NOTHING_SAID, Usage
+from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage, answers_of
 from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile, with_tdm_file
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from scrapy_mandelbot.robots.preferences.statements import Statement
 
 VERSION = 2
 """Of a line's form: it grows when a name or a meaning changes. Lines of version 1 have no hash."""
@@ -33,6 +35,7 @@ LINE_LIMIT = 65_536
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What is raised by a line that somebody has changed, when it is looked into."""
 _TEXT_LIMIT = 500  # characters of a statement's text
+_written = json.JSONEncoder(separators=(",", ":")).encode
 _FEW = 20  # statements and terms of a line that is cut
 
 
@@ -99,19 +102,16 @@ def entry_of(page: FetchRecord) -> dict[str, Any]:
 def line_of(entry: dict[str, Any], number: int, previous: str) -> bytes:
     """Return a line, with its end: what it says, its number, and the hash of the line before it."""
     entry = {"version": VERSION, "number": number, "previous": previous, **entry}
-    line = _as_line(entry)
+    line = _written(entry).encode() + b"\n"
     if len(line) > LINE_LIMIT:  # what a page says itself is the longest part of it, and goes first
         short: dict[str, Any] = {"words": [[], [], []], "is_cut": True}
         short |= {name: entry.get(name, ())[:_FEW] for name in ("statements", "terms")}
-        line = _as_line({**entry, **short})
+        line = _written({**entry, **short}).encode() + b"\n"
     if len(line) > LINE_LIMIT:
         short |= {"robots": None, "statements": [], "terms": [], "agent": ""}
-        line = _as_line({**entry, **short, "url": str(entry.get("url"))[:_TEXT_LIMIT]})
+        short["url"] = str(entry.get("url"))[:_TEXT_LIMIT]
+        line = _written({**entry, **short}).encode() + b"\n"
     return line
-
-
-def _as_line(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
 def _rules_data(rules: RulesInForce, url: str, agent: str | Sequence[str]) -> dict[str, Any]:
@@ -137,17 +137,15 @@ def _decided(robots: RobotsTxt, url: str, agent: str | Sequence[str]) -> dict[st
 
 
 def _said(usage: Usage, *, is_image: bool) -> dict[str, Any]:
-    statements = [
-        {**asdict(one), "text": one.text[:_TEXT_LIMIT]}
-        for one in usage.statements[:MOST_STATEMENTS]
-    ]
     return {
-        "answers": {
-            category: usage.answer(category, of_images=is_image) for category in CATEGORIES
-        },
-        "statements": statements,
-        "terms": [asdict(one) for one in usage.terms[:MOST_STATEMENTS]],
+        "answers": answers_of(usage, of_images=is_image),
+        "statements": list(map(_statement_data, usage.statements[:MOST_STATEMENTS])),
+        "terms": list(map(asdict, usage.terms[:MOST_STATEMENTS])),
     }
+
+
+def _statement_data(statement: Statement) -> dict[str, Any]:
+    return {**asdict(statement), "text": statement.text[:_TEXT_LIMIT]}
 
 
 def read_line(line: bytes) -> dict[str, Any] | None:

@@ -310,12 +310,7 @@ class Usage:
         Raises:
             KeyError: there is no such category.
         """
-        if category not in CATEGORIES:
-            raise KeyError(category)
-        statement = self.decided_by(category, of_images=of_images)
-        if statement is None:
-            return "unknown"
-        return "allowed" if statement.allowed else "disallowed"
+        return answers_of(self, of_images=of_images)[category]
 
     def decided_by(self, category: str, *, of_images: bool = False) -> Statement | None:
         """Return the first statement that makes the answer what it is; None: nothing is said."""
@@ -330,7 +325,7 @@ class Usage:
     @property
     def answers(self) -> dict[str, Answer]:
         """The answer for each category."""
-        return {category: self[category] for category in CATEGORIES}
+        return answers_of(self)
 
     def and_also(self, other: Usage) -> Usage:
         """Return what both say."""
@@ -344,6 +339,16 @@ class Usage:
 
 
 NOTHING_SAID = Usage()
+
+
+def answers_of(usage: Usage, *, of_images: bool = False) -> dict[str, Answer]:
+    """Return the answer for each category, for a page, or for an image: see ``Usage.answer``."""
+    answers: dict[str, Answer] = dict.fromkeys(CATEGORIES, "unknown")
+    for one in usage.statements:
+        is_open = answers.get(one.category, "disallowed") != "disallowed"
+        if is_open and (of_images or not one.images_only):
+            answers[one.category] = "allowed" if one.allowed else "disallowed"
+    return answers
 
 
 def statements_of(

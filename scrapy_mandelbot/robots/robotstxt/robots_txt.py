@@ -118,7 +118,7 @@ class RobotsTxt:
         """
         decider = self._decider(agent)
         name = decider.selection.agent
-        parts = read_url(url, self.dialect)
+        parts = read_url(url, self._grammar.dialect)
         if parts is None:
             return Verdict(True, None, name, reasons.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
         allowed, rule = decider.explain(parts[1])
@@ -204,17 +204,18 @@ class RobotsTxt:
         Of what the agent may not crawl nothing is said (draft-ietf-aipref-attach). The file is also
         read as the robots whose names stand for a use, such as GPTBot: see `preferences`.
         """
-        from scrapy_mandelbot.robots.preferences.statements import Usage  # noqa: PLC0415 - few ask
+        from scrapy_mandelbot.robots.preferences import statements as uses  # noqa: PLC0415 - few ask
 
         licenses, tokens = self._about_uses or self._read_about_uses()
         if not self.allowed(url, agent):
-            return Usage((), licenses, is_crawlable=False)
-        preferences = self._preferences(agent)
+            return uses.Usage((), licenses, is_crawlable=False)
+        preferences = self._decider(agent).preferences or self._preferences(agent)
         said: tuple[Statement, ...] = ()
         if preferences.lines:
             parts = read_url(url, self.dialect)
             said = preferences.of(parts[1] if parts else "")
-        return Usage(said + self._refused_as(tokens, url, agent) if tokens else said, licenses)
+        said += self._refused_as(tokens, url, agent) if tokens else ()
+        return uses.Usage(said, licenses) if said or licenses else uses.NOTHING_SAID
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
         """Return the Content-Usage and Content-Signal lines about the agent, in order."""

@@ -77,7 +77,7 @@ def license_links(body: bytes) -> tuple[LicenseLink, ...]:
     :data:`METAS_LIMIT` are returned.
     """
     page = _as_ascii_shows_it(body)[:HEAD_LIMIT]
-    if not any(word in page for word in (b"icense", b"ICENSE")):
+    if b"icense" not in page and b"ICENSE" not in page:
         return ()
     found: list[LicenseLink] = []
     position = 0

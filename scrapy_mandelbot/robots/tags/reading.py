@@ -130,7 +130,9 @@ def robot_tags(
             hears what is said to any of its names, and what is said to all.
     """
     # Every page of a crawl comes by here: what has no tags costs no further call.
-    names = _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
+    if not isinstance(agent, str):
+        agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
+    names = _names(agent)
     values = tuple(_header_values(headers)) if headers else ()
     metas = meta_tags(body, names)
     return _said_by(values, metas, names) if values or metas else NO_TAGS
@@ -192,7 +194,9 @@ def names_heard(agent: str | bytes | Sequence[str]) -> frozenset[str]:
 
     It is a product token, a whole User-Agent header, or a sequence of tokens.
     """
-    return _names(header_text(agent) if isinstance(agent, (str, bytes)) else tuple(agent))
+    if not isinstance(agent, str):
+        agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
+    return _names(agent)
 
 
 def _said(values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
