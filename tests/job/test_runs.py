@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import scrapy
 from engine_slot import EngineSlot
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.request import RequestFingerprinter
 
@@ -77,6 +79,11 @@ class Run:
         self.scheduler.enqueue_request(self._throttle.send_back(flight))
         self.scheduler.finish_request(request)
         self.clock.turn(0)
+
+    def send(self, signal, **arguments) -> list:
+        """Send a signal; return what its receivers did."""
+        send = self.crawler.signals.send_catch_log
+        return [answer for _, answer in send(signal, spider=self.crawler.spider, **arguments)]
 
     def die(self) -> None:
         """End as by a kill -9, when this turn of the loop is over."""
@@ -234,7 +241,7 @@ def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
     first.start("kills", "well")
     (kills,) = [one for one in iter(first.next, None) if one.url.endswith("kills")]
     first.job.begins(kills)
-    for request in list(first.scheduler._unacked):
+    for request in list(first.job.storage.unacked):
         if request is not kills:
             first.end(request)
     first.die()
@@ -249,9 +256,8 @@ def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
     assert last.told("mandelbot/job/set_aside") == 1
     assert "3 runs have died with it" in caplog.text
     assert PAGE + "kills" in caplog.text
-    with pytest.raises(CloseSpider) as raised:
-        last.job._spider_idle()
-    assert raised.value.reason == "job_set_aside"
+    answers = last.send(signals.spider_idle, dont_log=CloseSpider)
+    assert [one.value.reason for one in answers if one is not None] == ["job_set_aside"]
     last.close(reason="job_set_aside")
     path = last.job.store.path
     for wanted, found in ((False, 0), (True, 1)):
@@ -294,9 +300,8 @@ def test_the_state_of_a_spider_that_died_is_given_back(run, ends):
     first.job.commits.now()
     first.die() if ends == "died" else first.close()
     second = run()
-    second.crawler.extensions = None
-    second.job._feeds.begin = lambda *_: None
-    second.job._spider_opened()
+    second.crawler.extensions = SimpleNamespace(middlewares=[])
+    second.send(signals.spider_opened)
     assert second.crawler.spider.state == ({"pages": 7} if ends == "died" else {})
 
 
