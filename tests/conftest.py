@@ -10,6 +10,7 @@ import tempfile
 
 import pytest
 from clocks import TurnedClock
+from forked import Forked
 from hypothesis import HealthCheck, settings
 from jobs import Job
 from redis_server import RedisServer
@@ -139,6 +140,14 @@ def webs():
 
 
 @pytest.fixture(scope="session")
+def forked(tmp_path_factory):
+    """Start what runs Scrapy in processes of their own, without importing it for each."""
+    started = Forked(tmp_path_factory.mktemp("forked"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
 def redis_of_session(tmp_path_factory):
     """A Redis for all tests of this process that need no other; it starts with the first."""
     with RedisServer(tmp_path_factory.mktemp("redis")) as server:
@@ -153,9 +162,9 @@ def redis_server(redis_of_session) -> RedisServer:
 
 
 @pytest.fixture
-def job(tmp_path) -> Job:
+def job(tmp_path, forked) -> Job:
     """A spider of its own process, with JOBDIR."""
-    return Job(tmp_path)
+    return Job(tmp_path, forked)
 
 
 @pytest.fixture(scope="session")

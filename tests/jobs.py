@@ -18,6 +18,7 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forked import Forked
     from twisted.internet.defer import Deferred
 
     from scrapy_mandelbot.store.contract import KeptPause
@@ -47,8 +48,9 @@ class Spider(scrapy.Spider):
 class Job:
     """A job in a folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, forked: Forked) -> None:
         self._folder = folder
+        self._forked = forked
 
     def run(
         self,
@@ -79,9 +81,12 @@ class Job:
 
     def _run(self, start_urls, settings, interrupt_at, spider) -> tuple[str, float]:
         (self._folder / "spider.py").write_text(f"{spider}\n    start_urls = {start_urls}\n")
-        command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", "-o", "items.jsonl"]
+        command = ["scrapy", "runspider", "spider.py", "-o", "items.jsonl"]
         for setting in ("JOBDIR=job", *settings):
             command += ["-s", setting]
+        if interrupt_at is None:
+            return self._forked.program(self._folder, *command).stderr.decode(), 0.0
+        command = [sys.executable, "-m", *command]
         interrupted = 0.0
         log = self._folder / "log.txt"
         with (
@@ -93,7 +98,7 @@ class Job:
             watchdog = threading.Timer(LONGEST, child.kill)
             watchdog.start()
             for line in child.stdout:
-                if interrupt_at and line.strip() == interrupt_at:
+                if line.strip() == interrupt_at:
                     child.send_signal(signal.SIGINT)
                     interrupted = time.monotonic()
                     break

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.job.job_store import ChildrenLeft, KeptRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.job.job_store import Place
 
 
@@ -108,10 +106,6 @@ class MemoryJob:
             self._state.pop(name, None)
         else:
             self._state[name] = value
-
-    def claimed(self) -> Iterator[int]:
-        """Yield the numbers of the requests that are claimed."""
-        yield from self._claimed
 
     def commit(self) -> None:
         """Do nothing: it is as kept as it will be."""

@@ -120,7 +120,6 @@ class JobWorker(RunningJob):
         order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
         self.storage = SharedStorage(self.job, form, order, fingerprint, self)
-        self.storage.given_by = self._given.get
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         self._crawl.events.hear(self._site_changed, *CHANGES)

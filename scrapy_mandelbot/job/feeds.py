@@ -85,6 +85,8 @@ class Feeds:
         self.has_finished = False
         """Whether the job is done, so that what is stored from now on is all."""
         self._offsets: dict[str, int] = {}
+        self._full: dict[str, int] = {}
+        """How long the files of batches are that are full, and may not be stored yet."""
         self._counts: dict[str, int] = {}
         """By file, how many items it has."""
         self._exporter: Any = None
@@ -113,7 +115,7 @@ class Feeds:
         Raises:
             OSError: a file cannot be written.
         """
-        offsets, self._counts = dict(self._offsets), dict(self._counts)
+        offsets, self._counts = self._offsets | self._full, dict(self._counts)
         for slot in self._slots():
             path, file = _path(slot), slot.file
             if path is None or file is None or file.closed:
@@ -158,6 +160,13 @@ class Feeds:
         for slot in self._slots():
             if self._folder is not None and slot not in self._ready:
                 self._make_ready(slot, self._folder)
+        for path, file in (
+            (_path(one), one.file) for one in self._ready if one not in self._slots()
+        ):
+            if file is not None and not file.closed:  # it is stored in another turn of the loop
+                file.flush()
+            if path is not None and path.exists():
+                self._full[str(path)] = path.stat().st_size
         self._ready = list(self._slots())
 
     def _make_ready(self, slot: FeedSlot, folder: Path) -> None:

@@ -55,6 +55,8 @@ class RunningJob:
         self.start = Unacked(START)
         """Stands for start() as the one who gives requests."""
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
+        self.given_by = self._given.get
+        """Returns what has given a new request; None: nobody knows."""
         self._broken: CannotKeepError | None = None
         """Why the spider was closed."""
         self._named = self._unread = 0
@@ -112,7 +114,7 @@ class RunningJob:
 
     def tell_what_is_left(self) -> None:
         """Tell how many requests could not be kept, and how many not be read."""
-        left = self.storage.left_in_memory()
+        left = sum(one.number is None for one in self.storage.unacked.values())
         if left:
             self._tell(events.JOB_LEFT_IN_MEMORY, waiting=left)
         if self._unread > 1:
@@ -194,7 +196,6 @@ class Job(RunningJob):
         order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
         self.storage = JobStorage(self.store, form, order, fingerprint, self)
-        self.storage.given_by = self._given.get
         self._state = SpiderState(spider, self.store, self.clock.now)
         try:
             cut(self.store.get_state(_OFFSETS), self.folder, has_died=not self._was_closed)

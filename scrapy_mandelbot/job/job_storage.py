@@ -111,8 +111,6 @@ class JobStorage(RequestStorage):
         self._in_vain = 0
         self.is_taking_over = False
         """Whether the fingerprints of what is pushed are known already."""
-        self.given_by: Callable[[Request], Unacked | None] = lambda _: None
-        """Returns what has given a new request, where that is known."""
 
     def has_seen(self, request: Request) -> bool:
         """Return whether a request like it was seen.
@@ -203,10 +201,6 @@ class JobStorage(RequestStorage):
             one.number for one in self.unacked.values() if one.is_out and one.number is not None
         }
 
-    def left_in_memory(self) -> int:
-        """Return how many requests cannot be written down, and are not settled."""
-        return sum(one.number is None for one in self.unacked.values())
-
     def settled(self, request: Request) -> bool:
         """Note that nothing is left to do for a request; return whether it was one of the job's."""
         one = self.unacked.get(request)
@@ -263,7 +257,7 @@ class JobStorage(RequestStorage):
             self._store.see(number)
 
     def _push_new(self, name: str, request: Request, body: bytes) -> None:
-        parent, place = self.given_by(request), self._place(request)
+        parent, place = self._complaints.given_by(request), self._place(request)
         number = None if parent is None else parent.number
         if number == LOST:  # whoever has the parent is given it
             return
@@ -289,7 +283,7 @@ class JobStorage(RequestStorage):
 
     def _rows_behind(self, request: Request) -> tuple[Unacked, ...]:
         """Return the rows that are to wait for a request which is in memory only."""
-        parent = self.given_by(request)
+        parent = self._complaints.given_by(request)
         if parent is not None:
             if parent.is_start or not parent.waits:
                 return ()

@@ -26,7 +26,6 @@ from scrapy_mandelbot.job.pending import MOST_HIDDEN, LineIndex, Pending, Reques
 from scrapy_mandelbot.store.sqlite_file import transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_mandelbot.job.job_store import Place
@@ -243,10 +242,6 @@ class SqliteJob:
     def put_state(self, name: str, value: bytes | None) -> None:
         """Keep something under a name in place of what was; None: nothing."""
         self._pending.put_state(name, value)
-
-    def claimed(self) -> Iterator[int]:
-        """Yield the numbers of the requests that are claimed."""
-        yield from self._claimed
 
     def commit(self) -> None:
         """Write all that was done since the last time, in one transaction.

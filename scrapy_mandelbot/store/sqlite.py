@@ -368,8 +368,7 @@ class SqliteStore(LiveStore):
         self._save_timer = None
         self.save()
         if self._unsaved:
-            is_locked_now = self._now() - self._locked_since < _LOCKED_FOR
-            is_soon = is_locked_now and self._locked_since < inf
+            is_soon = 0 <= self._now() - self._locked_since < _LOCKED_FOR
             self._save_within(_ASK_AGAIN_AFTER if is_soon else _TRY_AGAIN_AFTER)
 
     def look(self) -> None:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from forked import Forked
 from twisted.internet.threads import deferToThread
-
-
-@pytest.fixture(scope="session")
-def forked(tmp_path_factory):
-    """Start what runs the command."""
-    started = Forked(tmp_path_factory.mktemp("forked"))
-    yield started
-    started.stop()
 
 
 @pytest.fixture

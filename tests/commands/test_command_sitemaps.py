@@ -178,19 +178,16 @@ def test_copies_on_a_server_are_looked_at_and_dropped_alike(robots, project, tmp
 
 
 @ensureDeferred
-async def test_copies_of_a_crawl_are_those_of_the_command(webs, robots_later, project):
+async def test_copies_of_a_crawl_are_those_of_the_command(webs, forked, robots_later, project):
     """What Scrapy's fetch has kept in this project, the command shows."""
-    import subprocess
-    import sys
-
     from twisted.internet.threads import deferToThread
 
     web = webs()
     web.chain(1)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /x\n")
     project.write_text(project.read_text().replace("'project.spiders'", ""))
-    arguments = [sys.executable, "-m", "scrapy", "fetch", "--nolog", web.url]
-    folder = project.parent.parent
-    await deferToThread(subprocess.run, arguments, cwd=folder, capture_output=True, check=True)
+    fetch = ("scrapy", "fetch", "--nolog", web.url)
+    fetched = await deferToThread(forked.program, project.parent.parent, *fetch)
+    assert fetched.returncode == 0, fetched.stderr
     run = await robots_later("cache", "show", web.url)
     assert "    2  Disallow: /x\n" in run.stdout.decode()

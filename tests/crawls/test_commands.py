@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,16 +22,16 @@ def site(webs):
     return web
 
 
-def scrapy_command(folder: Path, *arguments: str):
-    return deferToThread(
-        subprocess.run,
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+@pytest.fixture
+def scrapy_command(forked):
+    """Run Scrapy's command in a folder, while this process serves the sites that it asks."""
+
+    def run(folder: Path, *arguments: str):
+        ended = forked.program(folder, "scrapy", *arguments)
+        ended.stdout, ended.stderr = ended.stdout.decode(), ended.stderr.decode()
+        return ended
+
+    return partial(deferToThread, run)
 
 
 @pytest.fixture
@@ -61,7 +60,9 @@ def project(tmp_path):
     ],
 )
 @ensureDeferred
-async def test_scrapys_commands_work_where_robots_txt_is_unavailable(webs, project, command, shows):
+async def test_scrapys_commands_work_where_robots_txt_is_unavailable(
+    webs, scrapy_command, project, command, shows
+):
     """They show the page, say that its rules are not known, and do not wait for better times."""
     web = site(webs)
     web.pages["/robots.txt"] = Answer(b"", 503, {"Retry-After": "3600"})
@@ -73,7 +74,7 @@ async def test_scrapys_commands_work_where_robots_txt_is_unavailable(webs, proje
 
 @pytest.mark.parametrize("command", [["fetch", "--headers"], ["parse", "--spider=one"]])
 @ensureDeferred
-async def test_scrapys_commands_show_a_503_at_once(webs, project, command):
+async def test_scrapys_commands_show_a_503_at_once(webs, scrapy_command, project, command):
     """A page that asks for a pause is what they were asked to show."""
     web = site(webs)
     web.pages["/"] = Answer(b"", 503, {"Retry-After": "3600"})
@@ -87,7 +88,7 @@ async def test_scrapys_commands_show_a_503_at_once(webs, project, command):
     "command", [["fetch"], ["shell", "-c", "response.text"], ["parse", "--spider=one"]]
 )
 @ensureDeferred
-async def test_scrapys_commands_do_not_wait_for_a_turn(webs, project, command):
+async def test_scrapys_commands_do_not_wait_for_a_turn(webs, scrapy_command, project, command):
     """Nor for a visit time that begins in half a day: a person waits for the page."""
     web = site(webs)
     far = (time.gmtime().tm_hour + 12) % 24
@@ -101,7 +102,7 @@ async def test_scrapys_commands_do_not_wait_for_a_turn(webs, project, command):
 
 
 @ensureDeferred
-async def test_scrapy_parse_shows_what_robot_tags_forbid(webs, project):
+async def test_scrapy_parse_shows_what_robot_tags_forbid(webs, scrapy_command, project):
     """Nothing is dropped from what a person at a terminal has asked for."""
     web = site(webs)
     web.pages["/"].headers["X-Robots-Tag"] = "none"
@@ -113,7 +114,7 @@ async def test_scrapy_parse_shows_what_robot_tags_forbid(webs, project):
 
 
 @ensureDeferred
-async def test_a_project_keeps_its_copies_in_its_data_folder(webs, project):
+async def test_a_project_keeps_its_copies_in_its_data_folder(webs, scrapy_command, project):
     """Commands and crawls of a project share them; outside, nothing is left behind."""
     web = site(webs)
     for _ in range(2):
@@ -133,7 +134,7 @@ async def test_a_project_keeps_its_copies_in_its_data_folder(webs, project):
     ids=["fetch", "shell", "parse"],
 )
 @ensureDeferred
-async def test_commands_follow_no_sitemaps(webs, project, command):
+async def test_commands_follow_no_sitemaps(webs, scrapy_command, project, command):
     """Who asks for a page is not crawling the site."""
     web = site(webs)
     web.pages["/robots.txt"] = Answer(f"Sitemap: {web.url}/sitemap.xml".encode())

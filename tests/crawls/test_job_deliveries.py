@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -61,7 +61,7 @@ def pages():
 
     asked = Counter()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}", asked
     server.shutdown()
@@ -70,19 +70,13 @@ def pages():
 
 
 @pytest.mark.parametrize("at_once", [1, 16])
-def test_a_page_that_kills_is_set_aside_after_three_deaths(pages, tmp_path, at_once):
+def test_a_page_that_kills_is_set_aside_after_three_deaths(pages, tmp_path, forked, at_once):
     """The rest is crawled, the log and the command say so, and requeue brings it back."""
     url, asked = pages
     script = tmp_path / "killed.py"
     script.write_text(SPIDER)
-    command = [sys.executable, str(script), url, str(PAGES), str(at_once)]
-
-    def run():
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    def robots(*arguments):
-        command = [sys.executable, "-m", "scrapy", "robots", "job", "job", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    run = partial(forked.program, tmp_path, script, url, PAGES, at_once)
+    robots = partial(forked.run, tmp_path, "job", "job")
 
     deaths = 0
     while (last := run()).returncode != 0:
@@ -92,8 +86,8 @@ def test_a_page_that_kills_is_set_aside_after_three_deaths(pages, tmp_path, at_o
     assert asked["/7"] == 3
     done = (tmp_path / "done.txt").read_text().split()
     assert {one.rpartition("/")[2] for one in done} == {*map(str, range(PAGES))} - {"7"}
-    assert last.stderr.count("is set aside: 3 runs have died with it") == 1
-    assert f"{url}/7" in last.stderr
+    assert last.stderr.count(b"is set aside: 3 runs have died with it") == 1
+    assert f"{url}/7" in last.stderr.decode()
 
     told = json.loads(robots("--format", "json").stdout)
     assert told["set_aside"] == {"3 runs have died with it": 1}
@@ -106,28 +100,22 @@ def test_a_page_that_kills_is_set_aside_after_three_deaths(pages, tmp_path, at_o
 
 
 @NEEDS_REDIS
-def test_a_page_kills_three_workers_at_most(pages, tmp_path, redis_server):
+def test_a_page_kills_three_workers_at_most(pages, tmp_path, forked, redis_server):
     """The others have the rest, the log and the command say so, and requeue brings it back."""
     url, asked = pages
     script = tmp_path / "killed.py"
     script.write_text(SPIDER)
-    command = [sys.executable, str(script), url, str(PAGES), "4", redis_server.url]
+    start = partial(forked.program, tmp_path, script, url, PAGES, 4, redis_server.url)
 
-    def start():
-        return subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    robots = partial(forked.run, tmp_path, "job", f"{redis_server.url}#killed")
 
-    def robots(*arguments):
-        job = f"{redis_server.url}#killed"
-        command = [sys.executable, "-m", "scrapy", "robots", "job", job, *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    workers = [start() for _ in range(5)]
-    logs = [worker.communicate(timeout=120)[1] for worker in workers]
+    with ThreadPoolExecutor(5) as pool:
+        workers = [one.result() for one in [pool.submit(start) for _ in range(5)]]
     assert sorted(worker.returncode for worker in workers) == [-9, -9, -9, 0, 0]
     assert asked["/7"] == 3
     done = (tmp_path / "done.txt").read_text().split()
     assert {one.rpartition("/")[2] for one in done} == {*map(str, range(PAGES))} - {"7"}
-    log = "".join(logs)
+    log = b"".join(worker.stderr for worker in workers).decode()
     assert log.count("is set aside: 3 workers have died with it") == 1
     assert f"{url}/7" in log
 
@@ -135,7 +123,5 @@ def test_a_page_kills_three_workers_at_most(pages, tmp_path, redis_server):
     assert told["set_aside"] == {"3 workers have died with it": 1}
     assert (told["waiting"], told["in_flight"], told["workers"]) == (0, 0, [])
     assert robots("requeue").returncode == 0
-    worker = start()
-    worker.communicate(timeout=120)
-    assert worker.returncode == -9
+    assert start().returncode == -9
     assert asked["/7"] == 4

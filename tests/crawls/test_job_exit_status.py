@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 SPIDER = """
@@ -33,15 +30,13 @@ sys.exit(3 if process.bootstrap_failed else 0)
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_job_that_has_failed_is_told_by_the_exit_status(tmp_path, fails):
+def test_a_job_that_has_failed_is_told_by_the_exit_status(tmp_path, forked, fails):
     """Of Scrapy's commands, and by ``bootstrap_failed`` of a CrawlerProcess."""
     text = SPIDER.replace("FAILS", str(fails))
     (tmp_path / "spider.py").write_text(text)
     (tmp_path / "process.py").write_text(text + PROCESS)
-    commands = {1: ["-m", "scrapy", "runspider", "spider.py"], 3: ["process.py"]}
+    commands = {1: ["scrapy", "runspider", "spider.py"], 3: ["process.py"]}
     for status, command in commands.items():
-        run = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert run.returncode == (status if fails else 0), run.stderr
-        assert ("Spider closed (job_unreadable)" in run.stderr) is fails
+        run = forked.program(tmp_path, *command)
+        assert run.returncode == (status if fails else 0), run.stderr.decode()
+        assert (b"Spider closed (job_unreadable)" in run.stderr) is fails

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -87,7 +85,7 @@ CLOSE = pytest.param(
 
 
 @pytest.mark.parametrize("how", ["kill", CLOSE])
-def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, how):
+def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, forked, how):
     """After runs that were killed, and after those that were closed; a batch has its number."""
     script = tmp_path / "fed.py"
     text = SPIDER.replace("ITEMS", str(ITEMS))
@@ -95,16 +93,16 @@ def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, how):
     script.write_text("\n".join(kept))
 
     def run(calls):
-        command = [sys.executable, str(script), str(calls), how]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        ended = forked.program(tmp_path, script, calls, how)
+        return ended.returncode, ended.stderr.decode()
 
     for calls in RUNS:
-        ended = run(calls)
-        assert ended.returncode == (-9 if how == "kill" else 0), ended.stderr
-    ended = run(10 * ITEMS)
-    assert "Spider closed (finished)" in ended.stderr, ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert "may lack items" not in ended.stderr
+        status, log = run(calls)
+        assert status == (-9 if how == "kill" else 0), log
+    _, log = run(10 * ITEMS)
+    assert "Spider closed (finished)" in log, log
+    assert "Traceback" not in log
+    assert "may lack items" not in log
 
     far = tmp_path / "far"
     with (tmp_path / "items.csv").open(encoding="utf-8") as file:
@@ -141,7 +139,7 @@ def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, how):
         assert ids == [*range(1, len(ids) + 1)]
         assert len(ids) <= 8
 
-    assert "Spider closed (finished)" in run(10 * ITEMS).stderr
+    assert "Spider closed (finished)" in run(10 * ITEMS)[1]
     again = json.loads((tmp_path / "items.json").read_text("utf-8"))
     assert len(again) == len(found["json"]) + ITEMS
     assert len(json.loads((tmp_path / "over.json").read_text("utf-8"))) == ITEMS

@@ -11,6 +11,8 @@ from shops import FOLLOW, index, shop, urls, urlset
 
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 SETTINGS = {**FOLLOW, "CONCURRENT_REQUESTS": 2, "ROBOTSTXT_OBEY": True}
 MAPS = ("/index.xml", "/a.xml", "/b.xml")
 

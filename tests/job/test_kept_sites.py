@@ -12,6 +12,8 @@ from test_job_scheduler import EngineSlot
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job
+from scrapy_mandelbot.job.site_states import read_left, written
+from scrapy_mandelbot.sites.pause import LeftPause
 from scrapy_mandelbot.sites.pause_table import PauseState
 from scrapy_mandelbot.store.contract import KeptPause
 
@@ -289,3 +291,13 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
     second = run()
     clock.turn(7 * 86_400)
     assert len(second.all()) == 1
+
+
+@pytest.mark.parametrize("section", ["", "/shop/"])
+def test_what_is_left_of_a_site_is_by_a_servers_clock(section):
+    """Which is ahead of that of who writes it, and by another time of that of who reads it."""
+    left = [LeftPause("", 100.0, "503", 2, section), LeftPause("proxy", 50.0, "429", 0, "")]
+    assert read_left(written(left, 1_000.0), 1_000.0) == left
+    assert [one.until for one in read_left(written(left, 1_000.0), 400.0)] == [700.0, 650.0]
+    assert [one.until for one in read_left(written(left))] == [100.0, 50.0]
+    assert written([]) == b""

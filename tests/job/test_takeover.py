@@ -111,6 +111,37 @@ async def test_what_cannot_be_read_is_named_and_kept_aside(make_crawler, tmp_pat
     assert (aside / file.relative_to(tmp_path / "requests.queue")).read_bytes() == b"\xff" * 5000
 
 
+@pytest.mark.parametrize("gone", ["requests.queue", "requests.seen"])
+@ensureDeferred
+async def test_what_there_is_is_taken_over(make_crawler, tmp_path, take, gone, caplog):
+    """Requests without fingerprints, or fingerprints alone; once."""
+    leave(make_crawler, tmp_path)
+    path = tmp_path / gone
+    path.unlink() if path.is_file() else shutil.rmtree(path)
+    caplog.set_level("INFO", "scrapy_mandelbot.job.takeover")
+    assert len(take()) == (31 if gone == "requests.seen" else 0)
+    assert ("0 fingerprints" if gone == "requests.seen" else "32 fingerprints") in caplog.text
+    assert sorted(path.name for path in tmp_path.glob("requests.*")) == [
+        f"{one}.taken-over" for one in ("requests.queue", "requests.seen") if one != gone
+    ]
+    caplog.clear()
+    assert take() == []
+    assert not caplog.text
+
+
+@ensureDeferred
+async def test_a_queue_whose_own_notes_are_broken_is_named(make_crawler, tmp_path, take, caplog):
+    """Of the others all is taken."""
+    leave(make_crawler, tmp_path, SCHEDULER_DISK_QUEUE="scrapy.squeues.PickleFifoDiskQueue")
+    (file,) = (tmp_path / "requests.queue").glob("*site1*/0/info.json")
+    file.write_text("{")
+    assert len(take()) == 21
+    assert (
+        f"1 parts of a job of Scrapy's cannot be read, and are kept beside it: {file.parent}"
+        in (caplog.text)
+    )
+
+
 @ensureDeferred
 async def test_a_takeover_that_breaks_off_goes_on(make_crawler, tmp_path, take, monkeypatch):
     """What was committed before is not taken twice, what was not is taken."""

@@ -1,7 +1,8 @@
-"""Runs ``scrapy robots`` in a process of its own, which need not import Scrapy first.
+"""Runs ``scrapy`` and programs that crawl in processes of their own, which need not import Scrapy.
 
-That takes most of a second, and the command itself next to nothing. So one process imports both and
-nothing else, and is forked for each run: no run knows of another. It is this file, as a program.
+That takes most of a second, and the run itself mostly next to nothing. So one process imports it
+and the package and nothing else, and is forked for each run: no run knows of another. It is this
+file, as a program.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import subprocess
@@ -27,15 +29,21 @@ IMPORTED = (
     "scrapy.core.engine",
     "scrapy.logformatter",
     "scrapy.statscollectors",
-    "scrapy_mandelbot.robots.reports.robots_page",
+    "scrapy.core.downloader.handlers.datauri",
+    "scrapy.crawler",
+    "scrapy_mandelbot.addon",
     "scrapy_mandelbot.commands.call",
+    "scrapy_mandelbot.downloadermiddlewares",
+    "scrapy_mandelbot.job.sqlite_job",
+    "scrapy_mandelbot.robots.reports.robots_page",
+    "scrapy_mandelbot.spidermiddlewares",
     "scrapy_mandelbot.store.sqlite",
 )
 COMPONENTS = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
 
 
 class Forked:
-    """What runs the command."""
+    """What runs them."""
 
     def __init__(self, folder: Path) -> None:
         self._address = str(folder / "forked")
@@ -50,7 +58,13 @@ class Forked:
     def run(
         self, folder: Path, *arguments: object, stdin: bytes = b"", **environ: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run the command in a folder, and wait for it."""
+        """Run ``scrapy robots`` in a folder, and wait for it."""
+        return self.program(folder, "scrapy", "robots", *arguments, stdin=stdin, **environ)
+
+    def program(
+        self, folder: Path, *arguments: object, stdin: bytes = b"", **environ: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run ``scrapy``, or the script that comes first, in a folder, and wait for it."""
         words = [str(argument) for argument in arguments]
         with TemporaryDirectory() as files, socket.socket(socket.AF_UNIX) as connection:
             given, out, err = (Path(files) / name for name in ("in", "out", "err"))
@@ -102,7 +116,7 @@ def become(folder: str, arguments: list[str], environ: dict[str, str], files: li
         os.dup2(os.open(file, mode), number)
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8")
-    sys.argv = [sys.modules["scrapy.__main__"].__file__, "robots", *arguments]
+    sys.argv = arguments
     sys.path[0] = folder
 
 
@@ -118,4 +132,8 @@ if __name__ == "__main__":
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as here:
         serve(here)
-    sys.modules["scrapy.__main__"].execute()
+    if sys.argv[0] == "scrapy":
+        sys.argv[0] = sys.modules["scrapy.__main__"].__file__
+        sys.modules["scrapy.__main__"].execute()
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,0 +1,136 @@
+"""What who looks at a job on Redis is told of it."""
+
+from __future__ import annotations
+
+import pytest
+from redis_server import NEEDS_REDIS
+from shared_jobs import LEASE, Worker
+
+from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.job.job_store import Place
+
+pytestmark = NEEDS_REDIS
+
+FIRST_IN = Place(0, 0, is_last_first=False)
+A, B = "https://a.example", "https://b.example"
+
+
+@pytest.fixture
+def looker(redis_server):
+    """Who looks, and is no worker."""
+    server = JobServer(redis_server.url, "job", LEASE)
+    yield server
+    server.close()
+
+
+def test_a_job_that_nobody_has_begun_is_none(looker, worker):
+    """Only to look makes none."""
+    assert not looker.exists()
+    assert (looker.lengths(), looker.workers(), looker.left(), looker.aside()) == ({}, {}, {}, {})
+    assert list(looker.requests()) == []
+    assert not looker.exists()
+    worker()
+    assert looker.exists()
+
+
+def test_what_waits_and_what_is_claimed_is_counted_by_site(looker, worker):
+    """Of sites that have an owner, and of those that wait for one, or come last."""
+    one = worker()
+    for number in range(6):
+        one.push(A, FIRST_IN, b"%d" % number)
+    one.exchange(take=1)
+    one.push(B, FIRST_IN, b"b")
+    one.exchange()
+    assert looker.lengths() == {A: (2, 4), B: (1, 0)}
+    one.claim(A)
+    one.exchange()
+    one.redis.zadd(f"{one.server.key}:workers", {one.worker: 1})  # it dies
+    other = worker()
+    other.exchange()
+    assert looker.lengths() == {A: (6, 0), B: (1, 0)}
+
+
+def test_workers_are_told_with_what_is_left_of_their_leases(looker, worker):
+    """Those that are dead are not."""
+    first, second = worker(lease=20.0), worker(lease=40.0)
+    second.push(A, FIRST_IN, b"")
+    second.push(B, FIRST_IN, b"")
+    second.exchange(take=2)
+    told = looker.workers()
+    assert {number: sites for number, (_, sites) in told.items()} == {
+        first.worker: 0,
+        second.worker: 2,
+    }
+    assert 0 < told[first.worker][0] <= 20 < told[second.worker][0] <= 40
+    first.redis.zadd(f"{first.server.key}:workers", {first.worker: 1})
+    assert [*looker.workers()] == [second.worker]
+
+
+def test_how_sites_are_to_be_asked_is_told(looker, worker):
+    """As their owners have said it."""
+    one = worker()
+    one.push(A, FIRST_IN, b"")
+    one.exchange(take=1)
+    one.rest(A, b"paused", "5000")
+    one.exchange()
+    assert looker.left() == {A: b"paused"}
+    one.rest(A, b"", "0")
+    one.exchange()
+    assert looker.left() == {}
+
+
+def test_all_requests_are_told_with_their_places(looker, worker):
+    """Those that wait, are claimed, or are set aside; and no other job's."""
+    one = worker()
+    other = worker(name="jo?")
+    other.push(A, FIRST_IN, b"not this one")
+    other.exchange()
+    for number in range(6):
+        one.push(f"{A} slot", Place(-number, 1, is_last_first=False), b"%d" % number)
+    one.exchange(take=1)
+    one.refuse(one.claim(f"{A} slot").number, "it cannot be read")
+    one.exchange()
+    found = sorted(looker.requests(), key=lambda request: request.place)
+    assert [request.body for request in found] == [b"5", b"4", b"3", b"2", b"1", b"0"]
+    assert {(request.site, request.line) for request in found} == {(A, f"{A} slot")}
+    assert [request.place[:2] for request in found] == [(-number, 1) for number in range(5, -1, -1)]
+    assert looker.aside() == {A: {"it cannot be read": 1}}
+    odd = JobServer(looker.url, "jo?", LEASE)
+    assert [request.body for request in odd.requests()] == [b"not this one"]
+    odd.close()
+
+
+@pytest.mark.parametrize("of", [A, ""])
+def test_what_is_set_aside_or_left_alone_is_requeued(looker, worker, of):
+    """Of a site, or of all; it waits as if it were new."""
+    one = worker()
+    for site in (A, B):
+        one.push(site, FIRST_IN, b"page")
+    one.exchange(take=2)
+    for site in (A, B):
+        one.refuse(one.claim(site).number, "it cannot be read")
+        one.rest(site, b"paused", "100000")
+        one.give_back(site)
+    one.exchange()
+    sites = [of] if of else [A, B]
+    assert looker.requeue(of) == sites
+    assert [*looker.aside()] == [site for site in (A, B) if site not in sites]
+    assert [*looker.left()] == [site for site in (A, B) if site not in sites]
+    one.exchange(take=5)
+    assert sorted(one.sites) == sites
+    assert looker.requeue("https://none.example") == []
+
+
+def test_who_leaves_tells_what_is_to_be_known(redis_server, looker):
+    """Of sites that nobody else has."""
+    one, other = Worker(redis_server.url), Worker(redis_server.url)
+    for site in (A, B):
+        one.push(site, FIRST_IN, b"page")
+    one.exchange(take=2)
+    one.server.leave(one.worker, one.token, [(A, b"paused", "50000"), (B, b"", "inf")])
+    assert other.exchange(take=5).waiting == 2
+    assert not other.sites
+    assert looker.left() == {A: b"paused"}
+    assert 40 < other.answer.next_due <= 50
+    one.close()
+    other.leave()

@@ -1,0 +1,396 @@
+"""A job from run to run, without a crawl: what comes again, what is passed over, what goes last."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import scrapy
+from engine_slot import EngineSlot
+from scrapy import Request, signals
+from scrapy.exceptions import CloseSpider
+from scrapy.utils.request import RequestFingerprinter
+
+from scrapy_mandelbot import JobScheduler
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job import job as job_module
+from scrapy_mandelbot.job.commits import FEW, bring_back
+from scrapy_mandelbot.job.job import Job, JobError
+from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.sqlite_job import SqliteJob
+
+PAGE = "https://example.com/"
+
+
+class Pages(scrapy.Spider):
+    """Its callbacks are never called: a test gives what they would."""
+
+    name = "queue"
+
+    def other(self, response):
+        """Be another callback."""
+
+
+class Run:
+    """A run of the job."""
+
+    def __init__(self, crawler, clock) -> None:
+        self.crawler, self.clock = crawler, clock
+        crawler.spider = Pages()
+        crawler.spider.crawler, crawler.spider.state = crawler, {}
+        crawler.request_fingerprinter = RequestFingerprinter(crawler)
+        crawler.engine._slot = EngineSlot()
+        self._throttle = Crawl.of(crawler).throttle
+        self.scheduler = JobScheduler.from_crawler(crawler)
+        self.job = Job.of(crawler)
+        self.scheduler.open(crawler.spider)
+        self.told = crawler.stats.get_value
+        self.is_over = False
+
+    def start(self, *urls: str, **arguments) -> list[bool]:
+        """Have start() give requests; return which of them are new."""
+        return [self.give(self.job.start, url, **arguments) for url in urls]
+
+    def give(self, parent, url: str, **arguments) -> bool:
+        """Have a parent give a request; return whether it is kept."""
+        request = Request(PAGE + url, **arguments)
+        return self.job.gives(parent, request) and self.scheduler.enqueue_request(request)
+
+    def next(self) -> Request | None:
+        """Take the next request, as the engine does that has it in its downloader."""
+        request = self.scheduler.next_request()
+        if request is not None:
+            self.crawler.engine.downloader.active.add(request)
+        return request
+
+    def all(self) -> list[str]:
+        """Take all that may be sent now; return what they are called."""
+        return [request.url[len(PAGE) :] for request in iter(self.next, None)]
+
+    def end(self, request: Request) -> None:
+        """Have nothing left to do for a request."""
+        self._throttle.let_go(self._throttle.flight_of(request))
+        self.scheduler.finish_request(request)
+        self.clock.turn(0)
+
+    def send_back(self, request: Request) -> None:
+        """Have a request sent back, as a site that is paused does."""
+        flight = self._throttle.flight_of(request)
+        self.scheduler.enqueue_request(self._throttle.send_back(flight))
+        self.scheduler.finish_request(request)
+        self.clock.turn(0)
+
+    def send(self, signal, **arguments) -> list:
+        """Send a signal; return what its receivers did."""
+        send = self.crawler.signals.send_catch_log
+        return [answer for _, answer in send(signal, spider=self.crawler.spider, **arguments)]
+
+    def die(self) -> None:
+        """End as by a kill -9, when this turn of the loop is over."""
+        self.clock.turn(0)
+        self.close(self.job.let_go)
+        self.clock.calls.clear()
+
+    def close(self, how=None, reason: str = "shutdown") -> None:
+        """End in good order, or otherwise."""
+        if not self.is_over:
+            self.is_over = True
+            self._throttle.close()
+            (how or (lambda: self.scheduler.close(reason)))()
+
+
+@pytest.fixture
+def run(make_crawler, clock, tmp_path):
+    """Start a run."""
+    runs = []
+
+    def start(**settings) -> Run:
+        folder = str(tmp_path / "job")
+        crawler = make_crawler(JOBDIR=folder, MANDELBOT_STORE="memory", **settings)
+        runs.append(Run(crawler, clock))
+        return runs[-1]
+
+    yield start
+    for one in runs:
+        one.close()
+
+
+def test_what_was_in_flight_at_a_kill_comes_again(run):
+    """What was settled does not; what waited is as it was."""
+    first = run()
+    first.start("1", "2", "3", "4")
+    done, _ = first.next(), first.next()
+    first.end(done)
+    first.die()
+    second = run()
+    assert len(second.scheduler) == 3
+    assert second.scheduler.has_pending_requests()
+    left = second.all()
+    assert len(left) == 2, "the one in flight goes last, when the others have ended"
+    second.close()
+    assert len(run().scheduler) == 3
+
+
+@pytest.mark.parametrize("reason", ["finished", "shutdown", "job_set_aside", "died"])
+def test_what_start_gave_is_passed_over_in_a_run_that_goes_on(run, reason):
+    """As often as it was given; a run after one that has finished asks for it anew."""
+    first = run()
+    assert first.start("1", "1", "2", dont_filter=True) == [True, True, True]
+    for request in iter(first.next, None):
+        first.end(request)
+    first.die() if reason == "died" else first.close(reason=reason)
+    second = run()
+    is_new = reason in {"finished", "job_set_aside"}
+    assert second.start("1", "2", "1", dont_filter=True) == [is_new] * 3
+    assert second.start("1", "3", dont_filter=True) == [True, True]
+    assert second.told("mandelbot/job/passed_over", 0) == (0 if is_new else 3)
+
+
+def test_children_that_a_cut_callback_gave_are_passed_over(run):
+    """Those that no fingerprint stops, once each; what it had not given is new."""
+    first = run()
+    first.start("parent")
+    parent = first.job.called(first.next())
+    assert [first.give(parent, "a", dont_filter=True) for _ in range(2)] == [True, True]
+    first.job.commits.now()
+    first.die()
+    second = run()
+    assert sorted(second.all()) == ["a", "a"]
+    second.close()
+    third = run()
+    requests = [third.next() for _ in range(2)]
+    for request in requests:
+        third.end(request)
+    (parent,) = iter(third.next, None)
+    one = third.job.called(parent)
+    given = [third.give(one, "a", dont_filter=True) for _ in range(3)]
+    assert given == [False, False, True]
+    assert third.give(one, "b", dont_filter=True)
+    third.end(parent)
+    assert sorted(third.all()) == ["a", "b"]
+
+
+def test_a_page_that_is_sent_back_after_its_callback_gives_all_anew(run):
+    """It is called once more in this run, and what it gave was counted for the call before."""
+    first = run()
+    first.start("parent")
+    request = first.next()
+    assert first.give(first.job.called(request), "a", dont_filter=True)
+    first.job.commits.now()
+    first.send_back(request)
+    first.job.commits.now()
+    first.die()
+    second = run()
+    parent = next(one for one in iter(second.next, None) if one.url.endswith("parent"))
+    assert second.give(second.job.called(parent), "a", dont_filter=True)
+
+
+def test_a_page_waits_for_what_it_gave_that_cannot_be_written_down(run):
+    """A kill before that has ended brings the page back; its end ends both."""
+    first = run()
+    first.start("parent")
+    parent = first.next()
+    assert first.give(first.job.called(parent), "child", callback=lambda response: None)
+    assert first.told("mandelbot/job/in_memory") == 1
+    first.end(parent)
+    first.die()
+    second = run()
+    assert len(second.scheduler) == 1
+    parent = second.next()
+    second.give(second.job.called(parent), "child", callback=lambda response: None)
+    second.end(parent)
+    child = second.next()
+    assert child.url == PAGE + "child"
+    second.end(child)
+    assert not second.give(second.job.start, "child"), "it was seen"
+    second.die()
+    third = run()
+    assert len(third.scheduler) == 0
+    assert not third.give(third.job.start, "child"), "also by the next run"
+
+
+def test_what_is_in_flight_is_known_before_its_callback_runs(run):
+    """A commit is made for that, and none where it is known."""
+    first = run()
+    first.start("1", "2")
+    request, in_flight = first.next(), first.job.deliveries
+    first.job.commits.now()
+    assert len(in_flight.in_flight) == 1
+    commits = []
+    first.job.before_commits(lambda: commits.append(None))
+    first.job.begins(request)
+    first.job.begins(Request(PAGE))
+    first.job.begins(None)
+    assert commits == []
+    other = first.next()
+    first.job.begins(other)
+    assert len(commits) == 1
+    assert len(in_flight.in_flight) == 2
+    first.job.begins(other)
+    assert len(commits) == 1
+    first.end(request)
+    assert len(in_flight.in_flight) == 1
+    first.send_back(other)
+    first.job.commits.now()
+    assert in_flight.in_flight == set()
+
+
+def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
+    """It is told, the run does not end as finished, and it comes back when it is brought back."""
+    first = run()
+    first.start("kills", "well")
+    (kills,) = [one for one in iter(first.next, None) if one.url.endswith("kills")]
+    first.job.begins(kills)
+    for request in list(first.job.storage.unacked):
+        if request is not kills:
+            first.end(request)
+    first.die()
+    for _ in range(2):
+        again = run()
+        assert len(again.scheduler) == 1
+        again.job.begins(again.next())
+        again.die()
+    last = run()
+    assert last.next() is None
+    assert len(last.scheduler) == 0
+    assert last.told("mandelbot/job/set_aside") == 1
+    assert "3 runs have died with it" in caplog.text
+    assert PAGE + "kills" in caplog.text
+    answers = last.send(signals.spider_idle, dont_log=CloseSpider)
+    assert [one.value.reason for one in answers if one is not None] == ["job_set_aside"]
+    last.close(reason="job_set_aside")
+    path = last.job.store.path
+    for wanted, found in ((False, 0), (True, 1)):
+        store = SqliteJob(path)
+        assert len(bring_back(store, lambda _, wanted=wanted: wanted)) == found
+        store.commit()
+        store.close()
+    after = run()
+    assert after.told("mandelbot/job/set_aside") is None
+    assert after.all() == ["kills"]
+
+
+def test_those_that_were_in_flight_at_a_death_go_few_at_a_time(run):
+    """When nothing else is left to do, or in flight."""
+    first = run()
+    first.start(*map(str, range(20)))
+    for _ in range(12):
+        first.next()
+        first.clock.turn(100)
+    first.job.commits.now()
+    count = len(first.job.deliveries.in_flight)
+    first.die()
+    second = run()
+    assert len(second.scheduler) == 20
+    for _ in range(20 - count):
+        request = second.next()
+        assert int(request.url[len(PAGE) :]) < 20 - count, "the last ones were asked for first"
+        if len(second.scheduler) == count:
+            assert second.next() is None
+        second.end(request)
+    assert len(second.all()) == min(FEW, count)
+
+
+@pytest.mark.parametrize("ends", ["died", "closed"])
+def test_the_state_of_a_spider_that_died_is_given_back(run, ends):
+    """Scrapy gives back that of one that was closed."""
+    first = run()
+    first.crawler.spider.state = {"pages": 7}
+    first.start("1")
+    first.job.commits.now()
+    first.die() if ends == "died" else first.close()
+    second = run()
+    second.crawler.extensions = SimpleNamespace(middlewares=[])
+    second.send(signals.spider_opened)
+    assert second.crawler.spider.state == ({"pages": 7} if ends == "died" else {})
+
+
+def test_what_others_keep_in_a_job_is_there_in_the_next_run(run):
+    """Under their names, as of the last commit; what cannot be read closes the crawl."""
+    first = run()
+    values = {"a/1": b"1", "a/2": b"2", "b/1": b"3"}
+
+    def keep() -> None:
+        for name, value in values.items():
+            first.job.put(name, value)
+
+    first.job.before_commits(keep)
+    first.job.commits.now()
+    first.job.put("a/2", None)
+    first.die()
+    second = run()
+    assert second.job.kept("a/") == {"a/1": b"1", "a/2": b"2"}
+    assert second.job.kept("b/") == {"b/1": b"3"}
+    second.job.put("a/1", None)
+    second.close()
+    assert run().job.kept("a/") == {"a/2": b"2"}
+
+
+def test_a_job_that_cannot_be_read_closes_the_crawl_once(run, monkeypatch):
+    """Whoever asks; what it asked for is nothing."""
+    closed = []
+    monkeypatch.setattr(job_module.engine, "close_spider", lambda _, reason: closed.append(reason))
+
+    def fails(*_):
+        raise CannotKeepError("broken")
+
+    first = run()
+    monkeypatch.setattr(first.job.store, "get_states", fails)
+    assert first.job.kept("a/") == {}
+    assert closed == ["job_unreadable"]
+    monkeypatch.setattr(first.job.store, "has_seen", fails)
+    assert first.scheduler.enqueue_request(Request(PAGE))
+    monkeypatch.setattr(first.job.store, "claim", fails)
+    assert first.next() is None
+    assert closed == ["job_unreadable"]
+    monkeypatch.undo()
+
+
+def test_a_second_run_ends_at_its_start(run):
+    """With what is wrong; when the first has ended, it may begin."""
+    first = run()
+    with pytest.raises(JobError, match="two runs cannot share a JOBDIR"):
+        run()
+    first.close()
+    assert run().scheduler is not None
+
+
+def test_a_run_that_was_resumed_is_told(run, caplog):
+    """With how many wait, and how the last one ended."""
+    caplog.set_level("INFO")
+    first = run()
+    first.start("1", "2")
+    assert "wait" not in caplog.text
+    first.close()
+    assert run().told("mandelbot/job/resumed") is not None or "2 requests" in caplog.text
+    assert "was closed" in caplog.text
+
+
+@pytest.mark.parametrize("reason", ["finished", "shutdown"])
+def test_what_cannot_be_kept_is_told_at_the_end(run, caplog, reason):
+    """The first ten by name, and how many are left."""
+    first = run()
+    for number in range(12):
+        first.give(first.job.start, str(number), callback=lambda response: None)
+    assert first.told("mandelbot/job/in_memory") == 12
+    assert caplog.text.count("cannot be written") <= 10
+    request = first.next()
+    first.end(request)
+    before = len(caplog.records)
+    first.close(reason=reason)
+    assert "11" in "".join(record.getMessage() for record in caplog.records[before:])
+
+
+def test_other_callbacks_are_found_again_by_their_names(run):
+    """And a request that was changed on its way back is kept as it is then."""
+    first = run()
+    spider = first.crawler.spider
+    first.give(first.job.start, "1", callback=spider.other, errback=spider.other, meta={"a": 1})
+    request = first.next()
+    request.meta["a"] = 2
+    first.send_back(request)
+    first.close()
+    second = run()
+    again = second.next()
+    assert again.meta["a"] == 2
+    assert again.callback == again.errback == second.crawler.spider.other
