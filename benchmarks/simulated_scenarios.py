@@ -237,10 +237,12 @@ SCENARIOS: dict[str, Scenario] = {
     "12/min with 3 dead": slow(12, 4, 100, dead=3),
     "5 in any minute": quota(5, 60, 60, sliding=True),
     "15/3, held up": limit(15, 3, 300, 0.02, held_up=0.05),
-    # One address with twenty names.
+    # One address with several names.
     "20 names, 30/5": named(lambda _: Bucket(30, 5), 40),
     "20 names, 60/min": named(lambda _: Bucket(1, 20), 20),
     "20 names, 30/5 each": named(lambda _: EachName(lambda _: Bucket(30, 5)), 40),
+    "2 names, 30/5 each": named(lambda _: EachName(lambda _: Bucket(30, 5)), 300, 2),
+    "4 names, 30/5 each": named(lambda _: EachName(lambda _: Bucket(30, 5)), 300, 4),
     "20 names, 2 limited": named(
         lambda _: EachName(lambda name: Bucket(3, 5) if name in {"n3", "n9"} else Server()), 40
     ),

@@ -10,6 +10,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from shops import FOLLOW, shop, urls, urlset
 from webs import Answer, html
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 ABROAD = "scrapy_mandelbot.sitemap_crawl.citations._MOST_ABROAD"
 
 

@@ -15,6 +15,8 @@ from webs import Answer, Closed, html
 
 from scrapy_mandelbot.engine import scheduler_length
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 
 @ensureDeferred
 async def test_a_site_that_nobody_knows_is_asked_whether_it_cites_the_sitemap(webs):

@@ -10,6 +10,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from shops import FOLLOW, index, urlset
 from webs import Answer, html
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 PUBLIC = "http://shop.example.com"
 INSIDE = "http://127.0.0.1:1"
 SPELT = [

@@ -12,6 +12,8 @@ from scrapy_mandelbot import OutcomeKind
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.rules.failures import failure_of
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 RULES = b"User-agent: *\nDisallow: /page/1\nAllow: /page/10\n"
 
 

@@ -12,6 +12,8 @@ from scrapy.spiders import SitemapSpider
 from shops import urlset
 from webs import Closed
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 LINE = "Sitemaps are not followed in this run"
 
 

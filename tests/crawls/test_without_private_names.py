@@ -21,6 +21,8 @@ from webs import site
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.job_file import JobLock
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 HAS_SCHEDULER = hasattr(ExecutionEngine, "scheduler")
 
 ENGINE_NAMES = [
