@@ -111,6 +111,8 @@ def test_times_are_by_the_servers_clock(open_store, skew):
     told(wrong)
     copy, _ = find(right, NOW - 50, site="http://other")
     assert copy.fetched_at == pytest.approx(NOW, abs=0.5)
+    _, left = find(open_store(), NOW - 50, site="http://other")
+    assert left == 0, "it is fresh, so that nobody fetches it again"
     wrong.put_turn("http://other", NOW + skew + 5_000)
     wrong.put_run("links", NOW + skew)
     told(wrong)
