@@ -361,7 +361,7 @@ class SiteQueue:
         at, is_alone = self._throttle.may_go_at(request, line.site, line.route)
         if at <= now or is_alone:
             return at if at > now else 0.0
-        if has_come and line.name not in self._storage.lengths:
+        if has_come and self._delayed and line.name not in self._storage.lengths:
             self.end_delays(line.site)
         return at if line.name in self._storage.lengths else 0.0
 

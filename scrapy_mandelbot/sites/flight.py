@@ -58,11 +58,6 @@ class Flight:
         origin = "from the queue" if self.is_from_queue else "from elsewhere"
         return f"<Flight of {self.request} {origin}>"
 
-    @property
-    def goes_by(self) -> str:
-        """The route by which it was handed out or has had its turn, else that which it would go."""
-        return self.route if self.passed is None else self.passed
-
 
 class Admission(Enum):
     """Whether a request on its way may leave for its site."""

@@ -36,7 +36,7 @@ class PauseState(Enum):
     GIVEN_UP = "given up"
 
 
-LAST_ROUND = PauseState.ONCE_EACH, PauseState.LAST_PROBING
+LAST_ROUND = frozenset({PauseState.ONCE_EACH, PauseState.LAST_PROBING})
 """Where requests are sent once each, as their site would be given up."""
 
 

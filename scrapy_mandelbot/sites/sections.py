@@ -228,6 +228,11 @@ class Sections:
 
     # Told.
 
+    def count_last(self, fingerprint: bytes) -> None:
+        """Have a request that was refused in a last round be tried no more."""
+        if (url := self._urls.get(fingerprint)) is not None:
+            url.times += 1
+
     def go_on(self, now: float, left: LeftPause) -> None:
         """Go on with the pause of a section; one that is known already goes on as it is."""
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:

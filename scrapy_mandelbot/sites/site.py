@@ -141,15 +141,15 @@ class SiteState:
 
         In a last round one that was refused in it, or twice before: once may be a limit's doing.
         """
-        section = self.sections.of(flight.request)
-        if self.routes.has_given_up(flight.goes_by) or (section and section.is_over()):
+        states = self._states(flight)
+        if PauseState.GIVEN_UP in states:
             return True
-        return self.sections.times(fingerprint) > 1 and self._is_last_round(flight)
+        return not LAST_ROUND.isdisjoint(states) and self.sections.times(fingerprint) > 1
 
-    def _is_last_round(self, flight: Flight) -> bool:
-        section = self.sections.of(flight.request)
-        pauses = self.routes.pause(flight.goes_by), None if section is None else section.pause
-        return any(one is not None and one.state in LAST_ROUND for one in pauses)
+    def _states(self, flight: Flight) -> tuple[PauseState | None, PauseState | None]:
+        pause = self.routes.pause(flight.route if flight.passed is None else flight.passed)
+        of_section = getattr(self.sections.of(flight.request), "pause", None)
+        return pause.state if pause else None, of_section.state if of_section else None
 
     # Requests come and go.
 
@@ -283,9 +283,9 @@ class SiteState:
         if blame is Blame.SECTION:
             section_news = sections.probe_refused(flight, refusal)
             news = news or section_news
-        url = sections.refused_url(fingerprint)
-        if url is not None and self._is_last_round(flight):
-            url.times += 1  # it is tried no more
+        has_begun = news is News.PAUSED and blame is not Blame.SECTION
+        if not has_begun and not LAST_ROUND.isdisjoint(self._states(flight)):
+            sections.count_last(fingerprint)
         self._note_whether_plain()
         return news
 

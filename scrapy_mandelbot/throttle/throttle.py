@@ -191,7 +191,8 @@ class Throttle:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
         if not site.has_refused:
-            return site.routes.has_given_up(flight.goes_by)
+            route = flight.route if flight.passed is None else flight.passed
+            return site.routes.has_given_up(route)
         return site.is_given_up_for(flight, flight.fingerprint or self._fingerprint(flight))
 
     def can_go_back(self, flight: RequestInFlight) -> bool:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.exporters import PythonItemExporter
 from scrapy.extensions.feedexport import FeedExporter
@@ -123,6 +124,7 @@ def items(kind, folder) -> list[int]:
 
 
 @each_kind
+@ensureDeferred
 async def test_a_run_that_died_is_gone_on_with(begin, tmp_path, kind):
     """Items of settled pages once, those of others when they come again; one head, and one end."""
     first = begin(kind)
@@ -137,6 +139,7 @@ async def test_a_run_that_died_is_gone_on_with(begin, tmp_path, kind):
 
 
 @each_kind
+@ensureDeferred
 async def test_a_run_that_was_stopped_is_gone_on_with(begin, tmp_path, kind):
     """As if there had been no end; also where nothing is to come any more."""
     first = begin(kind)
@@ -154,6 +157,7 @@ async def test_a_run_that_was_stopped_is_gone_on_with(begin, tmp_path, kind):
 
 
 @each_kind
+@ensureDeferred
 async def test_a_run_that_died_before_its_first_commit_begins_anew(begin, tmp_path, kind):
     """What it wrote is cut, and kept where the job is."""
     first = begin(kind)
@@ -168,6 +172,7 @@ async def test_a_run_that_died_before_its_first_commit_begins_anew(begin, tmp_pa
     assert b"1" in of_first.read_bytes()
 
 
+@ensureDeferred
 async def test_what_others_have_written_to_a_file_of_lines_stays(begin, tmp_path):
     """Since a run that was closed; since one that died it is as what that one wrote."""
     kind = KINDS["lines"]
@@ -197,6 +202,7 @@ def batches(folder) -> dict[str, list[int]]:
 
 
 @pytest.mark.skipif(not hasattr(FeedExporter, "_schedule_slot_close"), reason="Scrapy before 2.15")
+@ensureDeferred
 async def test_the_batch_that_was_under_way_is_gone_on_with(begin, tmp_path):
     """Numbers go on; what was stored is not stored again, and what was full is."""
     first = begin(BATCHES)
@@ -222,6 +228,7 @@ def test_a_crash_harms_none_of_these(begin, kind):
     assert list(begin(kind).feeds.not_kept()) == []
 
 
+@ensureDeferred
 async def test_a_feed_of_a_class_of_the_projects_own_is_named(begin, tmp_path):
     """Nobody knows whether that goes on in a file."""
     run = begin(
