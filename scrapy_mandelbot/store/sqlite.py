@@ -239,10 +239,12 @@ class SqliteStore(LiveStore):
         name = as_text(spider)
         if name in self._unsaved.runs:
             return self._unsaved.runs[name]
+        rows = self._rows("SELECT began_at FROM runs WHERE spider = ?", name)
+        if not rows:
+            return None
         try:
-            ((began_at,),) = self._rows("SELECT began_at FROM runs WHERE spider = ?", name)
-            return float(began_at)
-        except NO_ROW_OF_OURS as error:  # none, as well
+            return float(rows[0][0])
+        except NO_ROW_OF_OURS as error:
             logger.debug("The last run of %s in %s cannot be read: %s", spider, self._path, error)
             return None
 

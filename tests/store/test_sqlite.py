@@ -365,6 +365,20 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
     assert store.get_run("http://a") in {None, 1.0, -1.0, float("inf")}
 
 
+def test_a_spider_that_never_finished_is_no_row_that_cannot_be_read(path, stores, caplog):
+    """The log has nothing to tell of it; of a row that is not ours it has."""
+    caplog.set_level(logging.DEBUG)
+    store = stores(path)
+    assert store.get_run("links") is None
+    assert not caplog.messages
+    store.close()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("INSERT INTO runs VALUES ('links', 'x')")
+    assert stores(path).get_run("links") is None
+    (told,) = caplog.messages
+    assert told.startswith(f"The last run of links in {path} cannot be read")
+
+
 def test_a_pause_is_saved_sooner_than_a_copy(tmp_path, clock):
     """Others hear of it within a second, whatever was to be saved before."""
     store = SqliteStore(tmp_path / "store.db", clock.call_later)
