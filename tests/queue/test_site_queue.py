@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from crawling import ensureDeferred
 from queueing import URLS, drain, fill, open_scheduler, refuse
 
@@ -277,9 +278,13 @@ async def test_the_probe_is_another_request_than_the_one_that_failed_last(make_c
     assert bad.dont_filter is False
 
 
+@pytest.mark.parametrize("later", [0, 100])
 @ensureDeferred
-async def test_where_all_were_refused_they_are_probes_by_turns(make_crawler, clock):
-    """The one that was refused longest ago first: a limit may have refused it."""
+async def test_where_all_were_refused_they_are_probes_by_turns(make_crawler, clock, later):
+    """The one that was refused longest ago first: a limit may have refused it.
+
+    Also where each is sent as soon as the pause is over, and the others would wait for longer.
+    """
     crawler = make_crawler()
     scheduler = open_scheduler(crawler)
     throttle, active = Crawl.of(crawler).throttle, crawler.engine.downloader.active
@@ -302,7 +307,8 @@ async def test_where_all_were_refused_they_are_probes_by_turns(make_crawler, clo
     active.clear()
     for _ in range(4):
         assert scheduler.next_request() is None, "paused"
-        clock.turn(100)
+        pause = Crawl.of(crawler).sites["https://a.example"].routes.pause()
+        clock.turn(pause.until - clock.now() + later)
         refuse_next()
     assert sent == [request.url[-1] for request in first]
     assert len(list(scheduler.mqs.drain())) == 4
