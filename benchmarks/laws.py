@@ -16,14 +16,17 @@ a hundred pages, seconds until that, pages a second, their share of the allowed 
 times as long as need be it took (x), the longest time without a request, requests sent too early,
 and when the crawl ended.
 
+With ``--beside`` a row has less of each law: seconds till the last page, or how many pages it got
+of those that can be got, and all refusals in a hundred pages; of the median of the seeds.
+
 With ``--write`` the medians and the worst are kept in a file; with ``--against`` those of such a
 file are held beside these: how many times as long it takes now, all rows together and those that
 are a sixth worse.
 
 Usage::
 
-    python benchmarks/laws.py [--seeds 20] [--from 0] [--law ours] [--write FILE] [--against FILE]
-        [scenario ...]
+    python benchmarks/laws.py [--seeds 20] [--from 0] [--law ours] [--beside] [--write FILE]
+        [--against FILE] [scenario ...]
 """
 
 from __future__ import annotations
@@ -355,9 +358,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
+    parser.add_argument("--beside", action="store_true")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--against", type=Path)
     options = parser.parse_args()
+    if options.beside:
+        print_beside(options)
+    else:
+        print_table(options)
+
+
+def print_table(options: argparse.Namespace) -> None:
+    """Print a line for each law, with all that came of it."""
     seconds: dict[str, list[float]] = {}
     print(
         f"{'scenario':26} {'law':8} {'got':>11} {'worst':>5} {'unsent':>6}"
@@ -403,6 +415,24 @@ def main() -> None:
         options.write.write_text(json.dumps(seconds, indent=1))
     if options.against:
         compare(json.loads(options.against.read_text()), seconds)
+
+
+def print_beside(options: argparse.Namespace) -> None:
+    """Print the laws next to each other: what came of a scenario with each, in short."""
+    laws = options.law or ["ours"]
+    print(f"{'scenario':26}" + "".join(f"{law:>24}" for law in laws))
+    for name, scenario in SCENARIOS.items():
+        if options.scenario and not any(name.startswith(one) for one in options.scenario):
+            continue
+        print(f"{name:26}", end="")
+        for law in laws:
+            some = results(scenario, law, range(options.first, options.first + options.seeds))
+            got, took = median(one.got for one in some), median(one.last_good for one in some)
+            share = median(one.refused / one.pages for one in some)
+            gettable = some[0].gettable
+            what = f"{took:,.0f} s" if got == gettable else f"{got:,.0f} of {gettable:,}"
+            print(f"{what + f', {share:,.0%}':>24}", end="", flush=True)
+        print()
 
 
 def seconds_for_all(result: Result) -> float:

@@ -37,7 +37,6 @@ class SiteAndQueue:
         self.crawl = crawl
         self.law = PauseLaw()
         self.site = SiteState("https://example.com", self.law)
-        self._refusals = self.law.of_a_part.tries + 2
         self._aside: dict[str, list[str]] = {}
         self._delayed: dict[str, None] = {}  # those that were refused longest ago first
         self._in_flight = self._answered = 0
@@ -144,7 +143,7 @@ class SiteAndQueue:
         if self.crawl.is_again(url):
             return
         site = self.site
-        if site.sections.times_alone(page) >= self._refusals or site.is_given_up_for(flight, page):
+        if flight.is_refused_alone or site.is_given_up_for(flight, page):
             self.crawl.fail(url)
             site.sections.forget(page)
         else:

@@ -189,9 +189,14 @@ SCENARIOS: dict[str, Scenario] = {
     "20/min, burst 10": slow(20, 10, 200),
     "10/min, burst 5": slow(10, 5, 150),
     "10/min": slow(10, 0, 150),
+    "10/min, 20 pages": slow(10, 0, 21),
+    "20/min, burst 10, 50 pages": slow(20, 10, 51),
     "6/min, burst 5": slow(6, 5, 100),
     "1/min, burst 5": slow(1, 5, 80),
     "1,000/h, burst 50": slow(1_000 / 60, 50, 250),
+    "10 to 30 a minute": Scenario(
+        lambda _: Moving(1 / 6, 5, 2_400, 0.5), flat(600), ideal=2_400 + (600 - 406) * 2
+    ),
     "30/min with 5 dead": slow(30, 5, 150, dead=5),
     "30/min, section of 30 dead": Scenario(
         lambda _: All(Dead(in_dead), Bucket(0.5, 5)), with_section(60, 30, 60), ideal=228

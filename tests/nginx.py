@@ -48,7 +48,7 @@ http {{
         listen 127.0.0.1:{port};
         root {folder}/www;
         index index.html;
-        location / {{ limit_req zone=pages burst={burst} {delay}; {refuses} }}
+        location / {{ limit_req zone=pages {burst}; {refuses} }}
         location @refused {{ {retry_after} return 503; }}
     }}
 }}
@@ -80,8 +80,7 @@ class Nginx:
             port=self.port,
             rate=rate,
             per=per,
-            burst=burst,
-            delay=delay,
+            burst=f"burst={burst} {delay}" if burst else "",
             refuses="" if retry_after is None else "error_page 503 @refused;",
             retry_after=f"add_header Retry-After {retry_after} always;" if retry_after else "",
             log_format=LOG_FORMAT,

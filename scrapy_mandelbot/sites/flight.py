@@ -26,8 +26,10 @@ class Flight:
     __slots__ = (
         "fingerprint",
         "is_from_queue",
+        "is_refused_alone",
         "is_sent",
         "keeps_pauses",
+        "not_before",
         "passed",
         "request",
         "route",
@@ -53,6 +55,10 @@ class Flight:
         """Whether pauses hold it back; a pace does in any case."""
         self.is_sent = False
         """Whether it has left for its site."""
+        self.is_refused_alone = False
+        """Whether its URL was tried often enough: it is refused, and no other is."""
+        self.not_before = 0.0
+        """When it may be sent, as far as its URL alone is refused."""
 
     def __repr__(self) -> str:
         origin = "from the queue" if self.is_from_queue else "from elsewhere"

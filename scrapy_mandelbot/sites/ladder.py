@@ -45,7 +45,7 @@ TOLD = 2
 
 _SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
 _SPANS = 4  # from pause to pause, that tell; twice as many once they were wrong
-_TRUST = 20.0  # requests after which it is asked at the rate itself, and then faster and faster
+_TRUST = 20.0  # requests, at most, till it is asked at the rate itself, then faster and faster
 
 
 class Reading(NamedTuple):
@@ -55,6 +55,8 @@ class Reading(NamedTuple):
     """For a limit: the G of the rate that explains most."""
     rate: float
     """Requests a second, the best guess at the limit."""
+    burst: float
+    """How much the bucket of about this rate has held."""
 
 
 class _Run(NamedTuple):
@@ -120,7 +122,8 @@ class Ladder:
         evidence = max(values, default=0.0)
         likely = [number for number, value in enumerate(values) if value > evidence - _LIKELY]
         slowest, fastest = (likely[0], likely[-1]) if likely else (0, -1)
-        return Reading(evidence, (RATES[slowest] * RATES[fastest]) ** 0.5)
+        rate = (RATES[slowest] * RATES[fastest]) ** 0.5
+        return Reading(evidence, rate, self._peak(_near(rate)))
 
     def explains_last(self, rate: float) -> bool:
         """Return whether the last run ended where the bucket of about this rate was full."""
@@ -133,10 +136,6 @@ class Ladder:
         good_above, above, good, refused = self._counts(number, self._peak(number))
         below, good_below = refused - above, good - good_above
         return (below + 0.5) / (good_below + below + 1.0)
-
-    def peak(self, rate: float) -> float:
-        """Return how much the bucket of about this rate has held."""
-        return self._peak(_near(rate))
 
     def _peak(self, number: int) -> float:
         return max((run.peaks[number] for run in self._runs), default=1.0)
@@ -217,14 +216,18 @@ class SlowLimit:
                 self.rate = best
 
     def _best(self) -> float:
-        """Return the best rate of spans next to each other, one page of them being chance."""
+        """Return the best rate of spans next to each other, one page of them being chance.
+
+        Not of the last three or four: without a burst, what a long pause lets through is lost.
+        """
         spans = list(self._spans)[-self._enough :]
-        best = sum(goods for _, goods in spans) / sum(seconds for seconds, _ in spans)
+        best = 0.0
         for begin in range(len(spans)):
             seconds, goods = 0.0, 0
-            for one, more in spans[begin:]:
+            for end, (one, more) in enumerate(spans[begin:], begin + 1):
                 seconds, goods = seconds + one, goods + more
-                best = max(best, (goods - 1) / seconds)
+                by_chance = end < len(spans) or end - begin <= TOLD
+                best = max(best, (goods - by_chance) / seconds)
         return best
 
     @property
@@ -234,7 +237,8 @@ class SlowLimit:
 
     def pace(self, goods: int) -> float:
         """Return requests a second, after so many good answers of a run."""
-        return self.rate * (BELOW + (1.0 - BELOW) * (goods / _TRUST) ** 3)
+        trust = min(_TRUST, max(1.0, self._spans[-1][1]))  # as many as have told it last
+        return self.rate * (BELOW + (1.0 - BELOW) * (goods / trust) ** 3)
 
 
 def _threshold(peak: float) -> float:

@@ -27,10 +27,10 @@ class Lengths:
         "_law",
         "_remembered",
         "_repeats",
-        "_resumed_at",
         "failed",
         "is_recalled",
         "place",
+        "resumed_at",
         "step",
     )
 
@@ -46,14 +46,15 @@ class Lengths:
         """Whether this pause has begun where the last one ended."""
         self._repeats = False
         self._remembered = 0.0
-        self._resumed_at = -inf
+        self.resumed_at = -inf
+        """When the last pause ended."""
 
     def begin(self, now: float, recovery: Recovery | None) -> float | None:
         """Begin a pause; return its seconds where the last one is remembered, else None."""
         self.step = self.failed = 0
         self._repeats = self.is_recalled = False
         if self._remembered:
-            passed = max(0.0, now - self._resumed_at)
+            passed = max(0.0, now - self.resumed_at)
             self._remembered *= 0.5 ** (passed / self._remembered)
         if recovery is not None and recovery.mode is not Mode.RAMP:
             return None
@@ -74,7 +75,7 @@ class Lengths:
 
     def end(self, now: float, recovery: Recovery | None) -> None:
         """Note that a probe was answered well."""
-        self._resumed_at = now
+        self.resumed_at = now
         if self.is_telling(recovery):
             self._remembered /= 2.0
         else:
@@ -91,12 +92,7 @@ class Lengths:
 
     def is_faded(self, now: float, seconds: float) -> bool:
         """Return whether the last pause ended that long ago, if there was one."""
-        return self._resumed_at < now - seconds
-
-    @property
-    def resumed_at(self) -> float:
-        """When the last pause ended."""
-        return self._resumed_at
+        return self.resumed_at < now - seconds
 
     def _recall(self) -> bool:
         """Go on from the last pause, where it is remembered; return whether it is."""
@@ -117,8 +113,7 @@ JITTER = 0.1
 """By so large a part a pause of our own choice is longer at most: crawls do not knock together."""
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     """A site said no to a request."""
 
     now: float

@@ -7,7 +7,6 @@ but a longer ``Retry-After`` extends the pause; and only failed probes lengthen 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,8 +73,7 @@ class News(Enum):
     SECTION_GIVEN_UP = "section given up"
 
 
-@dataclass(frozen=True)
-class FactDetails:
+class FactDetails(NamedTuple):
     """What a pause is told with a fact."""
 
     now: float

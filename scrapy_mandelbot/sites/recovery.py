@@ -73,8 +73,6 @@ class Recovery:
         """Requests a second, now."""
         self.next_at = -inf
         """When the next request may be sent."""
-        self._ladder = Ladder()
-        self._slow = SlowLimit()
         # The run.
         self._good: deque[float] = deque(good, maxlen=_MOST)
         self._refused: deque[float] = deque(maxlen=_LATE)
@@ -90,6 +88,8 @@ class Recovery:
         self._pauses = 0.0
         self._told = 0  # runs that the ladder has read since it is new
         self._best = self._borne()  # requests a second that were borne
+        self._ladder = Ladder()
+        self._slow = SlowLimit()
         self._limit = self._burst = 0.0
         self._creeps_from = -inf
         self._let_through: deque[float] = deque(maxlen=3)
@@ -113,9 +113,9 @@ class Recovery:
         if not self._is_over:
             self._is_over = True
             self._ended_at = now
-            self._slow.refused(now)
             self._all_good += self._answers
             self._best = max(0.98 * self._best, self._lately(now))
+            self._slow.refused(now)
 
     def disregard(self, sent: Iterable[float]) -> None:
         """Take refusals, by the time they were sent, for no matter of the rate."""
@@ -137,9 +137,7 @@ class Recovery:
     @property
     def is_far_below(self) -> bool:
         """Whether it has a limit that is slow, or far below what it bore."""
-        if self.mode is Mode.SLOW:
-            return True
-        return self.mode is Mode.LIMIT and self.rate < 0.5 * self._best
+        return self.counts and (self.mode is Mode.SLOW or self.rate < 0.5 * self._best)
 
     @property
     def counts(self) -> bool:
@@ -204,8 +202,7 @@ class Recovery:
         self._told += 1
         if self._told >= TOLD and reading.evidence > _IS_LIMIT:
             self.mode = Mode.LIMIT
-            self._limit = reading.rate
-            self._burst = self._ladder.peak(reading.rate)
+            self._limit, self._burst = reading.rate, reading.burst
             self._cruise(now)
         elif self.mode is Mode.CHANCE or (
             is_short and self._pauses > TOLD and reading.evidence < _IS_LIMIT
@@ -228,8 +225,7 @@ class Recovery:
         if trusted < _TRUST and not self._ladder.explains_last(reading.rate):
             self._creeps_from += now - self._ended_at  # chance, beside the limit
             return
-        self._limit = reading.rate
-        self._burst = self._ladder.peak(reading.rate)
+        self._limit, self._burst = reading.rate, reading.burst
         self._bound(goods, took)
         self._cruise(now)
 
@@ -261,16 +257,13 @@ class Recovery:
     @property
     def _caught_up(self) -> float:
         """The seconds that are caught up at most; none where two at once are one too many."""
-        is_tight = self.mode is Mode.LIMIT and self._burst < _TIGHT
-        return 0.0 if is_tight else 1.0 / self.rate
+        return 0.0 if self.counts and self._burst < _TIGHT else 1.0 / self.rate
 
     def answered(self, now: float) -> bool:
         """Note a good answer; return whether the site is as open as it was before."""
         if self.mode is Mode.LIMIT:
             passed = max(0.0, now - self._creeps_from) / _TRUST
-            self.rate = max(
-                self.rate, BELOW * self._limit * (1.0 + (1.0 / BELOW - 1.0) * passed**3)
-            )
+            self.rate = max(self.rate, self._limit * (BELOW + (1.0 - BELOW) * passed**3))
             return False
         if self.mode is Mode.SLOW:
             self.rate = self._slow.pace(self._answers)

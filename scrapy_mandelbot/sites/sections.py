@@ -147,7 +147,7 @@ class Sections:
     )
 
     def __init__(self, law: PauseLaw, good: int = 0) -> None:
-        self._law = law.of_a_part
+        self._law = law
         self._urls: OrderedDict[bytes, RefusedUrl] = OrderedDict()
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self._aside: dict[str, Section] = {}
@@ -217,11 +217,6 @@ class Sections:
         one = self._urls.get(fingerprint)
         return 0 if one is None else one.times
 
-    def times_alone(self, fingerprint: bytes) -> int:
-        """Return how often this request was refused, if the page is to blame; 0: it is not."""
-        one = self._urls.get(fingerprint)
-        return one.times if one is not None and one.is_alone else 0
-
     def refused_url(self, fingerprint: bytes) -> RefusedUrl | None:
         """Return what is known of a request that was refused, and not answered well since."""
         return self._urls.get(fingerprint)
@@ -238,7 +233,7 @@ class Sections:
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
-            law = self._law.of_robots if section.robots else self._law
+            law = self._law.of_robots if section.robots else self._law.of_a_part
             section.pause, section.is_told = Pause(law), True
             section.pause.go_on(now, left)
             self._aside[left.section] = section
@@ -308,7 +303,7 @@ class Sections:
                 del self._sections[other.path]
                 self._aside.pop(other.path, None)
         self._aside[section.path] = section
-        section.pause = Pause(self._law.of_robots if section.robots else self._law)
+        section.pause = Pause(self._law.of_robots if section.robots else self._law.of_a_part)
         section.pause.take(Fact.REFUSED, refusal.now, refusal)
         if not section.robots:
             section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
@@ -316,18 +311,20 @@ class Sections:
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> Blame:
         """Note a refusal; return what it is taken for."""
         one = self._note(fingerprint, flight.tick)
-        section = self.of(flight.request)
-        if section is not None:
-            return Blame.SECTION
-        self._suspect(flight, fingerprint)
-        is_well = self.good_at > one.first_sent
-        one.is_alone = one.times > 1 and self._share ** (one.times - 1) <= BY_CHANCE and is_well
-        one.may_go_at = 0.0
-        if one.times > 1:
-            step = one.times - 2 if one.is_alone else 0  # the first one was its site's business
-            one.may_go_at = refusal.now + self._law.pause(step, refusal)
-        self._refused += not one.is_alone
-        return Blame.PAGE if one.is_alone else Blame.SITE
+        blame = Blame.SECTION
+        if self.of(flight.request) is None:
+            self._suspect(flight, fingerprint)
+            is_well = self.good_at > one.first_sent
+            one.is_alone = one.times > 1 and self._share ** (one.times - 1) <= BY_CHANCE and is_well
+            one.may_go_at = 0.0
+            if one.times > 1:
+                step = one.times - 2 if one.is_alone else 0  # the first one was its site's business
+                one.may_go_at = refusal.now + self._law.of_a_part.pause(step, refusal)
+            self._refused += not one.is_alone
+            blame = Blame.PAGE if one.is_alone else Blame.SITE
+        flight.is_refused_alone = one.is_alone and one.times - 2 >= self._law.of_a_part.tries
+        flight.not_before = one.may_go_at if one.is_alone else 0.0
+        return blame
 
     def probe_refused(self, flight: Flight, refusal: Refusal) -> News | None:
         """Note that a request of a section set aside was refused; return what is to be told."""
@@ -342,7 +339,7 @@ class Sections:
         """Ask for what is set aside once more at most; return the sections given up by this."""
         refusal = Refusal(now, reason)
         for one in self._urls.values():
-            one.times, one.may_go_at = one.times + self._law.tries, 0.0
+            one.times, one.may_go_at = one.times + self._law.of_a_part.tries, 0.0
         return [
             section
             for section in self._aside.values()

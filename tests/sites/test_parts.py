@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from flights import Page, flight_to
+from flights import Page, flight_to, times_alone
 
 from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import News
@@ -241,8 +241,19 @@ def test_others_were_answered_well_since_it_was_sent(parts):
     answered(parts, OTHER, 11)
     for times, pause in enumerate([1, 3, 9, 27, 81], start=2):
         assert refused(parts, ONE, 10 + times) is Blame.PAGE
-        assert parts.times_alone(ONE.encode()) == times
+        assert times_alone(parts, ONE.encode()) == times
         assert may_go_at(parts) == 1000 + pause
+
+
+def test_its_flight_is_told_when_it_may_go_and_when_it_was_tried_enough(parts):
+    """No more than the law of a part has tries, the site's own refusal apart."""
+    flights = []
+    for number in range(2 + LAW.of_a_part.tries):
+        flights.append(sent(ONE, 10 + 2 * number))
+        parts.refused(flights[-1], ONE.encode(), Refusal(1000.0, "503"))
+        answered(parts, OTHER, 11 + 2 * number)
+    assert [one.not_before for one in flights[:4]] == [0, 1001, 1003, 1009]
+    assert [one.is_refused_alone for one in flights] == [False] * (len(flights) - 1) + [True]
 
 
 def test_the_server_says_when(parts):
@@ -260,7 +271,7 @@ def test_nothing_was_answered_since_it_was_sent(parts, good_at):
         answered(parts, OTHER, good_at)
     assert refused(parts, ONE, 10) is Blame.SITE
     assert refused(parts, ONE, 14) is Blame.SITE
-    assert parts.times_alone(ONE.encode()) == 0
+    assert times_alone(parts, ONE.encode()) == 0
 
 
 def test_where_much_is_refused_a_page_is_not_to_blame_for_that(parts):
@@ -285,7 +296,7 @@ def test_with_its_site_a_page_waits_no_longer_than_a_first_pause(parts):
 
 def test_one_never_refused_has_no_count(parts):
     """Zero."""
-    assert parts.times_alone(ONE.encode()) == 0
+    assert times_alone(parts, ONE.encode()) == 0
     assert may_go_at(parts) == 0
     assert not parts.times(ONE.encode())
 

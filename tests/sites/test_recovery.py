@@ -51,6 +51,18 @@ def in_limit(rate: float = 20.0, burst: int = 5) -> tuple[Recovery, float]:
     raise AssertionError("no limit was found")
 
 
+def test_at_a_slow_limit_nothing_is_caught_up():
+    """Two at once, after a time without any, are one too many where there is no burst."""
+    recovery, now = Recovery(), 0.0
+    for _ in range(6):
+        now = pause(recovery, go(recovery, now, 1), seconds=10.0)
+    assert recovery.mode is Mode.SLOW
+    late = recovery.next_at + 100.0
+    recovery.sent(late)
+    recovery.left(late + 0.25)
+    assert recovery.next_at == pytest.approx(late + 0.25 + 1 / recovery.rate)
+
+
 def test_at_first_it_is_a_ramp():
     """From four a second, or from what was answered lately, growing with each good answer."""
     recovery = Recovery()

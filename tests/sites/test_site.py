@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
-from flights import Page, flight_to
+from flights import Page, flight_to, times_alone
 
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -267,11 +267,11 @@ def test_a_url_that_alone_is_refused_waits_alone(site):
     assert refuse(site, 103) is News.SET_ASIDE
     assert site.due(103) == 103
     assert site.may_go_at(b"one")[0] == 104
-    assert site.sections.times_alone(b"one") == 2
+    assert times_alone(site.sections, b"one") == 2
     assert site.may_go_at(b"other")[0] == 0
     assert site.is_plain
     site.sections.forget(b"one")
-    assert site.sections.times_alone(b"one") == 0
+    assert times_alone(site.sections, b"one") == 0
     assert site.may_go_at(b"one")[0] == 0
 
 
@@ -284,7 +284,7 @@ def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
     site.ended(probe, 102)
     assert refuse(site, 103, retry_after=9.0) is News.PAUSED
     assert site.due(103) == 112
-    assert site.sections.times_alone(b"one") == 2
+    assert times_alone(site.sections, b"one") == 2
 
 
 def set_shelf_aside(site: SiteState) -> News | None:
@@ -430,7 +430,7 @@ def test_a_page_that_was_answered_well_is_known(site):
 def test_what_was_refused_lets_others_go_first(site):
     """For as long as a first pause takes, after the pause; with its site, not alone."""
     refuse(site, 100)
-    assert site.sections.times_alone(b"one") == 0
+    assert times_alone(site.sections, b"one") == 0
     assert site.may_go_at(b"one")[0] == 102
     assert site.may_go_at(b"other")[0] == 0
 

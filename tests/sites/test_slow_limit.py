@@ -50,12 +50,38 @@ def test_an_outage_is_no_slow_limit(outage):
     assert limit.rate == 0
 
 
+def test_the_last_pauses_tell_most():
+    """Without a burst what comes free in too long a pause is lost: the first ones say too little.
+
+    The last two alone say nothing yet: a page more or less is half as much again.
+    """
+    limit = SlowLimit()
+    spans(limit, (1, 1), (14, 1), (9, 1), (8, 1), (7, 1))
+    assert limit.rate == pytest.approx(3 / 24)
+
+
+def test_a_good_span_between_others_counts_but_for_a_page():
+    """Where it is one of many, which one is the best is chance as well."""
+    limit = SlowLimit()
+    spans(limit, (1, 1), (20, 1), (20, 1), (10, 3), (40, 1), (40, 1))
+    assert limit.rate == pytest.approx(2 / 10)
+
+
 def test_it_is_asked_a_little_below_and_then_ever_faster(known):
-    """So a limit that is higher than it was thought to be is found."""
+    """So a limit that is higher than it was thought to be is found; as soon as little told it."""
+    assert known.pace(0) == pytest.approx(0.097)
+    assert known.pace(2) == pytest.approx(0.1), "two came in the last span"
+    assert known.pace(0) < known.pace(1) < known.pace(4) < known.pace(8)
+    assert known.pace(8) > 0.2
+
+
+@pytest.mark.parametrize("goods", [20, 50])
+def test_what_many_requests_told_is_trusted_for_twenty(known, goods):
+    """No estimate is trusted for longer."""
+    spans(known, (10 * goods, goods), begin=81, asked=0.11)
     assert known.pace(0) == pytest.approx(0.097)
     assert known.pace(20) == pytest.approx(0.1)
-    assert known.pace(0) < known.pace(10) < known.pace(40) < known.pace(80)
-    assert known.pace(80) > 0.2
+    assert known.pace(10) < 0.099 < known.pace(19)
 
 
 def test_a_refusal_above_the_rate_confirms_it(known):
