@@ -12,8 +12,7 @@ the two files is in `effects.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
 from scrapy_mandelbot.robots.fix.questions import SITE, Most, Questions
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 _LISTED = 50  # differences that are told one by one
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """Something that the two files answer differently."""
 
     question: str
@@ -49,8 +47,7 @@ class Difference:
         return f"{shown(self.question)}{who} was {was}, and is {now}"
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(NamedTuple):
     """What was compared, and what came of it."""
 
     dialect: str
@@ -179,8 +176,7 @@ _MOST = Most(1_000_000, 0, 200)  # all robots
 _SAMPLE = Most(10, 100, 100)
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(NamedTuple):
     """A corrected file, and what it changes for whom."""
 
     text: str
@@ -233,13 +229,13 @@ def correct(  # noqa: PLR0913 - two by position
             correction = _compared(body, written.text, questions, (robots, after), max_bytes)
             is_harmless = correction.is_harmless and not questions.is_cut
             if correction.proof.holds and (as_asked or is_harmless):
-                return replace(correction, remarks=(*first, *written.remarks))
+                return correction._replace(remarks=(*first, *written.remarks))
         is_sample = questions.is_too_large or questions.is_cut
         first = (*first, _TOO_LARGE if is_sample else _refusal(correction), stays)
     text = as_it_is(body)
     questions, after = _questions(body, robots, text, max_decisions)
     same = _compared(body, text, questions, (robots, after), max_bytes)
-    return replace(same, remarks=first)
+    return same._replace(remarks=first)
 
 
 def _questions(

@@ -56,25 +56,28 @@ def decisive(values: Iterable[str]) -> Iterator[str]:
 
 
 def meetings(values: Iterable[str]) -> Iterator[str]:
-    """Yield targets that a rule with wildcards and another may both match.
+    """Yield targets that a rule with wildcards and another may both match, and no third one.
 
     What the other matches stands for the first wildcard. Each rule meets a few of those that it can
     meet, the next rule the next few: of many pairs a part, spread evenly.
     """
-    paths = list(map(_path, values))
-    literals = sorted({_filled(path.removesuffix("$"), "") for path in paths})
-    turn = 0
-    for path in paths:
-        head, star, rest = path.partition("*")
-        if not star:
-            continue
+    paths = [_path(value).removesuffix("$") for value in values]
+    literals = sorted({_filled(path, "") for path in paths})
+    starred = [path.partition("*") for path in paths if "*" in path]
+    for turn, (head, _, tail) in enumerate(starred):
+        rest, place = _filled(tail, ""), turn * _MEETINGS
         first, last = bisect_left(literals, head), bisect_left(literals, f"{head}\U0010ffff")
-        for place in range(turn, turn + min(_MEETINGS, last - first)):
-            other = literals[first + place % (last - first)]
-            both = other + _filled(rest.removesuffix("$"), "")
-            yield both
-            yield f"{both}x"  # past a $
-        turn += _MEETINGS
+        for number in range(place, place + min(_MEETINGS, last - first)):
+            other = literals[first + number % (last - first)]
+            both = next((n for n in range(len(rest), 0, -1) if other.endswith(rest[:n])), 0)
+            yield from (other + rest, f"{other}x{rest}", other + rest[both:])
+            yield from (f"{other}{rest}x", f"{other}x{rest}x")  # past a $
+        for number in range(place, place + min(_MEETINGS, len(starred))):
+            other, _, tail_of_it = starred[number % len(starred)]
+            if head.startswith(other):
+                its = _filled(tail_of_it, "")
+                yield from (head + its + rest, f"{head}x{its}{rest}")
+                yield from (head + rest + its, f"{head}x{rest}{its}")
 
 
 def _path(value: str) -> str:
@@ -138,8 +141,6 @@ class Questions:
     def __init__(
         self, files: Sequence[RobotsTxt], size: int, max_decisions: int, *, most: Most | None = None
     ) -> None:
-        self.is_cut = False
-        """Whether some were left out, as they would take too long."""
         """Read the files.
 
         Args:
@@ -148,6 +149,8 @@ class Questions:
             max_decisions: There are no more questions, about; fewer, where each takes longer.
             most: How many there are of what; None: as `size` and `max_decisions` allow.
         """
+        self.is_cut = False
+        """Whether some were left out, as they would take too long."""
         self._files = files
         self.max_decisions = max_decisions
         self._own: dict[str, list[list[str]]] = {}

@@ -11,9 +11,8 @@ another thing than the document, the decisions are kept, and a remark says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.fix.rewritten_lines import (
     Block,
@@ -46,8 +45,7 @@ _TOLD = 20  # lines that a remark names
 _RULES = frozenset({"allow", "disallow"})
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
+class Rewritten(NamedTuple):
     """The corrected file."""
 
     text: str

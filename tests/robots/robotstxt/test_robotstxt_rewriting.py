@@ -400,6 +400,24 @@ def test_no_difference_escapes_the_proof(rules, place, other, dialect):
             assert not prove(body, after, dialect).holds
 
 
+@pytest.mark.parametrize(
+    ("first", "instead", "others", "url"),
+    [
+        ("Disallow: /", "Disallow: /*a", ["Allow: /b", "Allow: /ba", "Disallow: /*"], "/bxa"),
+        ("Allow: /b$", "Allow: /b*b$", ["Allow: /b", "Disallow: /*a**", "Allow: /b*b"], "/bab"),
+        ("Disallow: /*ab", "Disallow: /$", ["Disallow: /", "Allow: /aa*a", "Allow: /aa"], "/aab"),
+        ("Allow: /**ab", "Allow: /", ["Disallow: /*a$", "Allow: /a**"], "/baba"),
+        ("Allow: /bb*", "Allow: /*bb*", ["Allow: /*b$", "Disallow: /b"], "/babba"),
+    ],
+)
+def test_what_two_rules_match_and_no_third_is_asked(first, instead, others, url):
+    """Where a third is longer than both, what both match is decided by that."""
+    before, after = ("\n".join(["User-agent: *", rule, *others]) for rule in (first, instead))
+    answers = [RobotsTxt.parse(text.encode()).allowed(url, "x") for text in (before, after)]
+    assert answers[0] != answers[1]
+    assert not prove(before.encode(), after).holds
+
+
 def test_a_proof_says_what_was_compared():
     """Decisions, fields, dialect; and when it asked a part of all questions."""
     proof = prove(GOOD.encode(), GOOD)
@@ -426,11 +444,11 @@ def test_what_is_white_space_elsewhere_ends_no_name(space, dialect):
 
 
 def test_rules_with_wildcards_meet_all_others_in_turn():
-    """Each meets a few, together they meet all; only those that they can meet."""
+    """Each meets a few, together they meet all; only those that they can meet, in several ways."""
     wildcards = [f"/a/*x{n}" for n in range(10)]
     others = [f"/a/{n}" for n in range(60)]
     met = list(meetings([*wildcards, *others, "/b/1", "/c$"]))
-    assert len(met) == 10 * 8 * 2  # each, and a little past it
+    assert len(met) == 10 * 8 * (5 + 4)  # any other, and any with wildcards
     assert set(others) <= {target.partition("x")[0] for target in met}
     assert all(target.startswith("/a/") for target in met)
     assert set(meetings(["/*a$", "/b*", "/#c"])) >= {"/ba", "/%23ca"}
