@@ -44,7 +44,8 @@ class Worker(SharedJob):
 
     def claimed(self) -> Iterator[int]:
         """Yield the numbers of the requests that were handed out."""
-        yield from self._claimed.keys() - set(self._lines.numbers())
+        waiting = (number for heap in self._lines._lines.values() for _, number, _ in heap)
+        yield from self._claimed.keys() - set(waiting)
 
     def close(self) -> None:
         """Let go of the connection, as a process does that dies."""

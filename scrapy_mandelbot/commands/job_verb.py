@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -201,17 +202,14 @@ def _look_at_shared(job: Invocation) -> Result:
     if not name:
         raise CannotBeHadError("a job on Redis is named after its address: redis://…/0#shops")
     try:
-        server = JobServer(url, name, 1)
-        try:
+        with closing(JobServer(url, name, 1)) as server:
             if not server.exists():
-                raise CannotKeepError(f"there is no job {name!r} there")
+                raise CannotKeepError(f"there is no job {name!r} there")  # noqa: TRY301
             if job.opts.export:
                 return _exported((one.line, one.body) for one in server.requests())
             if job.args[1:]:
                 return _requeued(server.requeue(job.args[2] if job.args[2:] else ""), job)
             return _shared(server, f"{without_credentials(url)}#{name}", job)
-        finally:
-            server.close()
     except (CannotKeepError, ValueError) as error:
         raise CannotBeHadError(f"{without_credentials(url)}: {error}") from None
     except ImportError as error:
@@ -283,16 +281,12 @@ class _JobContents(NamedTuple):
 
 def _read(path: Path) -> _JobContents:
     """Return what there is in the file of a job; CannotKeepError: it cannot be read."""
-    database = connect_to_read(path)
-    try:
-        with as_ours():
-            claimed = json.loads(read_state(database, CLAIMED) or b"[]")
-            why = read_aside(read_state(database, ASIDE))
-            in_flight, poisonous = _by_line(database, claimed), _by_line(database, list(why))
-            lines = _by_line(database, None) - poisonous
-            kept = read_states(database, IN_JOB)
-    finally:
-        database.close()
+    with closing(connect_to_read(path)) as database, as_ours():
+        claimed = json.loads(read_state(database, CLAIMED) or b"[]")
+        why = read_aside(read_state(database, ASIDE))
+        in_flight, poisonous = _by_line(database, claimed), _by_line(database, list(why))
+        lines = _by_line(database, None) - poisonous
+        kept = read_states(database, IN_JOB)
     aside: dict[str, Counter[str]] = defaultdict(Counter)
     for name, count in (lines - in_flight).items():
         parts = parts_of_name(name)
@@ -322,17 +316,13 @@ def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter
 
 def _bodies(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the line and body of each request in the file of a job; CannotKeepError as above."""
-    database = connect_to_read(path)
-    try:
-        with as_ours():
-            query = (
-                "SELECT name, body, checksum, number FROM requests"
-                " JOIN lines ON lines.line = abs(requests.line)"
-            )
-            for name, body, *written in database.execute(query):
-                yield name, body if is_as_written(body, *written) else b""
-    finally:
-        database.close()
+    query = (
+        "SELECT name, body, checksum, number FROM requests"
+        " JOIN lines ON lines.line = abs(requests.line)"
+    )
+    with closing(connect_to_read(path)) as database, as_ours():
+        for name, body, *written in database.execute(query):
+            yield name, body if is_as_written(body, *written) else b""
 
 
 def _requeued(keys: list[str], job: Invocation) -> Result:
@@ -353,8 +343,7 @@ def _forget_pauses(folder: Path, site: str | None) -> list[str]:
             store.put_pause(key, None)
         store.close()
     try:
-        job = SqliteJob(folder / FILE)
-        try:
+        with closing(SqliteJob(folder / FILE)) as job:
             for name in job.get_states(IN_JOB if site is None else IN_JOB + site):
                 kept = name.removeprefix(IN_JOB)
                 if site in {None, kept}:
@@ -363,8 +352,6 @@ def _forget_pauses(folder: Path, site: str | None) -> list[str]:
             lines = bring_back(job, lambda line: site in {None, site_of_line(line)})
             keys += [parts_of_name(line)[0] for line in lines]
             job.commit()
-        finally:
-            job.close()
     except CannotKeepError as error:
         raise CannotBeHadError(f"{folder / FILE}: {error}") from None
     return sorted(set(keys))

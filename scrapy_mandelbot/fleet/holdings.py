@@ -183,12 +183,6 @@ class HeldLines:
         """Return how many there are of each line that has any."""
         return {line: len(heap) for line, heap in self._lines.items()}
 
-    def numbers(self) -> Iterator[int]:
-        """Yield the numbers of all."""
-        for heap in self._lines.values():
-            for _, number, _ in heap:
-                yield number
-
     def add(self, line: str, place: tuple[int, int, int], number: int, body: bytes) -> None:
         """Have a request wait."""
         heappush(self._lines.setdefault(line, []), (place, number, body))

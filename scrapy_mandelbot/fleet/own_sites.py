@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,7 @@ class OwnSites:
             if name in self._job.sites and self._is_movable(site := sites.of(name)):
                 self._give_back(site, now)
         left = min(surplus, _MOST_GIVEN)
-        for name in list(self._job.sites)[:_LOOKED_AT] if left else ():
+        for name in list(islice(self._job.sites, _LOOKED_AT)) if left else ():
             site = sites.of(name)
             if self._is_movable(site) and is_calm(site):
                 self._give_back(site, now)
@@ -107,10 +108,10 @@ class OwnSites:
 
     def call_back(self) -> None:
         """Have nothing sent that waits in download slots: the sites may be others' by now."""
-        for name in self._job.sites:
-            site = self._crawl.sites.get(name)
-            if site is not None:
-                self._crawl.throttle.in_flight.evict(site, None)
+        in_flight = self._crawl.throttle.in_flight
+        for site in {flight.site for flight in in_flight.flights()}:
+            if site.name in self._job.sites:
+                in_flight.evict(site, None)
 
     def say_all(self) -> None:
         """Say of each what its next owner has to know: the crawl ends."""

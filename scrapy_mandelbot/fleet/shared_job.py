@@ -202,20 +202,15 @@ class SharedJob:
             site.said = state, milliseconds
             self._add(("rest", key(name), state, milliseconds), len(state))
 
-    def give_back(self, name: str) -> list[str]:
-        """Have a site be another's, with all that waits of it; return its lines that had any here.
-
-        None of its requests may be in flight.
-        """
+    def give_back(self, name: str) -> None:
+        """Have a site be another's, with all that waits of it; none may be in flight."""
         site = self.sites.pop(name)
         self._low.pop(name, None)
-        lines = sorted(self._line_of_site.pop(name, ()))
-        for line in lines:
+        for line in self._line_of_site.pop(name, ()):
             self._lines.drop(line)
         for number in site.numbers:  # those that came back and were delayed, too
             del self._claimed[number]
         self._add(("give_back", key(name)))
-        return lines
 
     def ask_for(self, name: str) -> None:
         """Ask for a site, though nothing of it need wait there."""
@@ -263,12 +258,12 @@ class SharedJob:
         if sent.words or answer.sites or answer.is_again:
             self.last = sent.number
         self.out = {*self._sending, *self.out & self._claimed.keys()}
-        self._said_alone.add(sent.number, self._now(), self._sent_words)
-        self._said_alone.add_rests(sent.number, self._now(), self._sent_words)
-        said = sum(one.word[0] == "push" for one in self._sent_words)
+        now = self._now()
+        self._said_alone.add(sent.number, now, self._sent_words)
+        self._said_alone.add_rests(sent.number, now, self._sent_words)
+        said = sum(one.is_push for one in self._sent_words)
         self._size -= sum(one.size for one in self._sent_words)
         self._sent, self._sent_words = None, []
-        now = self._now()
         new = {name: state for name, state in answer.sites.items() if name not in self.sites}
         if answer.is_again:  # what was given back since is on its way there
             given_back = {one.word[1] for one in self._words if one.word[0] == "give_back"}

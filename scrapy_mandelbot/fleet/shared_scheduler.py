@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import scrapy.signals
+
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_scheduler import JobScheduler
 from scrapy_mandelbot.queue.site_queue import SiteQueue
+from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import key_of, queue_name, site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 
@@ -61,6 +65,7 @@ class SharedJobScheduler(JobScheduler):
         self._spider = spider
         try:
             engine.on_settled(self._crawler, self.finish_request)
+            self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
             self._storage: SharedStorage = self._worker.begin(spider)
             self._unacked = self._storage.unacked
             self._queue = SiteQueue.over(self._crawler, self._storage)
@@ -98,6 +103,15 @@ class SharedJobScheduler(JobScheduler):
             self._queue.rouse(self._line_of(request))
             self._count("enqueued", "memory")
         self._worker.pushed()
+
+    def _spider_opened(self) -> None:
+        engine.download_by(self._crawler, self._send)  # before what counts requests as sent
+
+    async def _send(self, download: engine.Download, request: Request) -> Response:
+        """Send a request that leaves its download slot, unless its site may be another's by now."""
+        if request in self._unacked and not self._worker.may_send:
+            raise SitePausedError  # it goes back: this process was stopped, or Redis is away
+        return await download(request)
 
     def _line_of(self, request: Request) -> str:
         key = key_of(site_of_request(request), self._throttle.route_of(request))

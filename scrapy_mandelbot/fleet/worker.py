@@ -100,7 +100,7 @@ class JobWorker(RunningJob):
         Raises:
             JobError: the job cannot be reached.
         """
-        worker = vars(crawler).get(_ATTRIBUTE)
+        worker: JobWorker | None = vars(crawler).get(_ATTRIBUTE)
         if worker is None:
             if not shares_job(crawler):
                 return None
@@ -111,7 +111,6 @@ class JobWorker(RunningJob):
             except ImportError as error:
                 raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
             setattr(crawler, _ATTRIBUTE, worker)
-        assert isinstance(worker, cls)  # noqa: S101 -- nobody else sets it
         return worker
 
     def begin(self, spider: Spider) -> SharedStorage:
@@ -417,7 +416,7 @@ class JobWorker(RunningJob):
 
     def _spider_opened(self) -> None:
         # They are not cut where a run died: other workers may have written to them.
-        self._feeds = Feeds(self._crawler, is_synced=False)
+        self._feeds = Feeds(self._crawler)
         self.begin_feeds(self._feeds)
 
     def _count(self, said: int, answer: Reply) -> None:

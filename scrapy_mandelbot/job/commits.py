@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.job import Job
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
+    Seconds = Callable[[], float]
+
 logger = logging.getLogger(__name__)
 
 _STATE = "spider.state"
 _SHARE = 20
-"""A pickling that took so long is not done again before this many times as long has passed: a state
-of 200,000 entries takes 8 ms."""
+"""How many times as long as a pickling took must pass before the next: 8 ms for 200,000 entries."""
 
 
 class SpiderState:
@@ -36,12 +37,14 @@ class SpiderState:
         spider: whose state it is.
         store: where it is kept.
         now: returns seconds, by a clock that only goes forward.
+        busy: returns seconds of processor time: a machine that stands still makes no state large.
     """
 
-    def __init__(self, spider: Spider, store: SqliteJob, now: Callable[[], float]) -> None:
+    def __init__(self, spider: Spider, store: SqliteJob, now: Seconds, busy: Seconds) -> None:
         self._spider: Any = spider
         self._store = store
         self._now = now
+        self._busy = busy
         self._kept: bytes | None = None
         self._not_before = 0.0
         self._is_complained_of = False
@@ -63,9 +66,9 @@ class SpiderState:
     def save(self, *, is_last: bool = False) -> None:
         """Have the state in the next commit, where it has changed and is not too costly."""
         state = getattr(self._spider, "state", None)
-        began = self._now()
-        if (not state and self._kept is None) or (began < self._not_before and not is_last):
+        if (not state and self._kept is None) or (self._now() < self._not_before and not is_last):
             return
+        began = self._busy()
         try:
             pickled = pickle.dumps(state, protocol=4)
         except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
@@ -73,8 +76,7 @@ class SpiderState:
                 self._is_complained_of = True
                 logger.warning("spider.state is not kept over a crash: %r", error)
             return
-        ended = self._now()
-        self._not_before = ended + _SHARE * (ended - began)
+        self._not_before = self._now() + _SHARE * (self._busy() - began)
         if pickled != self._kept:
             self._kept = pickled
             self._store.put_state(_STATE, pickled)

@@ -17,7 +17,7 @@ import re
 from hashlib import blake2b
 from operator import mod
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.signals
 from scrapy.exporters import (
@@ -37,7 +37,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
@@ -59,22 +59,51 @@ _KNOWN = (
 """Those that write one item after the other, so that they can go on in a file."""
 
 
+IN_JOB = "feed"
+"""What the names begin with under which a job has how each file of items was at its last commit."""
+FORMER = "feeds", "feeds.items"
+"""Where former versions had that of all files: how long each was, and how many items it had."""
+
+
+class FeedFile(NamedTuple):
+    """How a file of items was at a commit, and how many it had."""
+
+    length: int | None
+    """Octets, its end not counted; None: it was of no feed of that run, and is not to be cut."""
+    items: int
+
+
+def read_kept(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
+    """Return by path how files were, given what a job has under such names.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    lengths, counts = (json.loads(states.get(one, b"{}")) for one in FORMER)
+    files = {path: FeedFile(length, counts.get(path, 0)) for path, length in lengths.items()}
+    for name in states.keys() - {*FORMER}:
+        files[json.loads(name.partition("/")[2])] = FeedFile(*json.loads(states[name]))
+    return files
+
+
 class Feeds:
     """The feeds of a crawl.
 
     Args:
         crawler: whose feeds they are.
-        is_synced: whether they are on the disk, and not only handed to the system, at a commit.
         folder: JOBDIR, where a next run finds what this one has left; None: there is none.
+        kept: how files were at the last commit of a former run.
+        is_synced: whether they are on the disk, and not only handed to the system, at a commit.
         goes_on: whether the last run of the job did not finish it.
     """
 
     def __init__(
         self,
         crawler: Crawler,
-        *,
-        is_synced: bool,
         folder: Path | None = None,
+        kept: Mapping[str, FeedFile] | None = None,
+        *,
+        is_synced: bool = False,
         goes_on: bool = False,
     ) -> None:
         self._crawler = crawler
@@ -84,57 +113,50 @@ class Feeds:
         self._goes_on = goes_on
         self.has_finished = False
         """Whether the job is done, so that what is stored from now on is all."""
-        self._offsets: dict[str, int] = {}
-        self._full: dict[str, int] = {}
-        """How long the files of batches are that are full, and may not be stored yet."""
-        self._counts: dict[str, int] = {}
-        """By file, how many items it has."""
+        self._files = dict(kept or {})
+        """By path, as they were when they were looked at last."""
+        self._changed: dict[str, bytes | None] = {}
+        """What the job does not know of that."""
         self._exporter: Any = None
         self._ready: list[FeedSlot] = []
         """Those that were looked at."""
 
-    def begin(self, kept: bytes | None = None) -> None:
-        """Have each file be gone on with, and note how long it is before anything is written.
-
-        `kept`: how many items each file has, as :meth:`counts` has told it.
-        """
+    def begin(self) -> None:
+        """Have each file be gone on with, and note how long it is before anything is written."""
         extensions = self._crawler.extensions.middlewares
         self._exporter = next((one for one in extensions if isinstance(one, FeedExporter)), None)
-        self._counts = json.loads(kept or b"{}")
         if self._folder is not None and self._exporter is not None:
             self._exporter.slots = [self._batch_gone_on_with(one) for one in self._slots()]
         self._look()
         if any(map(_in_batches, self._slots())):
             self._crawler.signals.connect(self._look, scrapy.signals.item_scraped)
-        for path in filter(None, map(_path, self._slots())):
-            self._offsets[str(path)] = path.stat().st_size if path.exists() else 0
+        own = {str(path) for path in map(_path, self._slots()) if path is not None}
+        for path in own | self._files.keys():
+            file, was = Path(path), self._files.get(path, FeedFile(None, 0))
+            if path in own:
+                length = file.stat().st_size if file.exists() else 0
+                self._put(path, was._replace(length=length))
+            elif not file.exists():
+                self._put(path, None)
+            elif file.suffix != ".spool":  # others may write to it now
+                self._put(path, was._replace(length=None))
 
-    def flush(self) -> bool:
-        """Have all items written; return whether that made a file longer.
+    def flush(self) -> dict[str, bytes | None]:
+        """Have all items written; return what the job is to keep of the files that have changed.
+
+        By name, as :func:`read_kept` takes it; None: nothing.
 
         Raises:
             OSError: a file cannot be written.
         """
-        offsets, self._counts = self._offsets | self._full, dict(self._counts)
         for slot in self._slots():
-            path, file = _path(slot), slot.file
-            if path is None or file is None or file.closed:
-                continue
-            file.flush()
-            if self._is_synced:
-                os.fsync(file.fileno())
-            offsets[str(path)] = file.tell()
-            self._counts[str(path)] = slot.itemcount
-        is_longer, self._offsets = offsets != self._offsets, offsets
-        return is_longer
+            self._flush(slot)
+        changed, self._changed = self._changed, {}
+        return changed
 
-    def written(self) -> bytes:
-        """Return how long each file is, as :func:`cut` takes it."""
-        return json.dumps(self._offsets).encode()
-
-    def counts(self) -> bytes:
-        """Return how many items each file has, as :meth:`begin` takes it."""
-        return json.dumps(self._counts).encode()
+    def is_stored(self, path: Path) -> None:
+        """Forget a batch."""
+        self._put(str(path.absolute()), None)
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
         """Yield the feeds that may have items twice or none after a crash: URI, and why."""
@@ -160,14 +182,29 @@ class Feeds:
         for slot in self._slots():
             if self._folder is not None and slot not in self._ready:
                 self._make_ready(slot, self._folder)
-        for path, file in (
-            (_path(one), one.file) for one in self._ready if one not in self._slots()
-        ):
-            if file is not None and not file.closed:  # it is stored in another turn of the loop
-                file.flush()
-            if path is not None and path.exists():
-                self._full[str(path)] = path.stat().st_size
+        for slot in self._ready:
+            if slot not in self._slots():  # it is full, and stored in another turn of the loop
+                self._flush(slot)
         self._ready = list(self._slots())
+
+    def _flush(self, slot: FeedSlot) -> None:
+        path, file = _path(slot), slot.file
+        if path is None or file is None or file.closed:
+            return
+        file.flush()
+        if self._is_synced:
+            os.fsync(file.fileno())
+        self._put(str(path), FeedFile(file.tell(), slot.itemcount))
+
+    def _put(self, path: str, file: FeedFile | None) -> None:
+        if file == self._files.get(path):
+            return
+        written = None if file is None else json.dumps(file).encode()
+        self._changed[f"{IN_JOB}/{json.dumps(path)}"] = written
+        if file is None:
+            del self._files[path]
+        else:
+            self._files[path] = file
 
     def _make_ready(self, slot: FeedSlot, folder: Path) -> None:
         form = slot.exporters[slot.format]
@@ -183,12 +220,13 @@ class Feeds:
         elif self._goes_on and isinstance(slot.storage, FileFeedStorage):
             slot.storage.write_mode = "ab"
         path = _path(slot) or folder
-        own = _going_on(form, is_known=str(path) in self._counts)
+        _, items = self._files.get(str(path), (0, 0))
+        own = _going_on(form, lambda: self._flush(slot), is_known=items > 0)
         slot.exporters = {**slot.exporters, slot.format: own}
         is_whole = issubclass(form, _WHOLE) or isinstance(slot.storage, Spool)
-        has_items = self._counts.get(str(path)) and path.exists() and path.stat().st_size
+        has_items = items and path.exists() and path.stat().st_size
         if is_whole and has_items and getattr(slot.storage, "write_mode", "ab") == "ab":
-            slot.itemcount = self._counts[str(path)]
+            slot.itemcount = items
             slot.start_exporting()  # so that its end is written, though no item may come
 
     def _batch_gone_on_with(self, slot: FeedSlot) -> FeedSlot:
@@ -196,17 +234,22 @@ class Feeds:
         assert self._folder is not None  # noqa: S101 -- see its caller
         if not (_in_batches(slot) and self._starts_batches):
             return slot
-        left = {
-            int(path.stem.rpartition("-")[2]): path
-            for path in self._folder.glob(f"{_spool(self._folder, slot, 0).stem[:-2]}-*.spool")
-        }
-        stored = _stored(self._folder, slot)
-        number = max([stored + 1, *left])
-        for old in sorted(left.keys() - {number}):
-            if old > stored:  # it was full, and the run died before it was stored
-                Spool(self._batch(slot, old), left[old], self).store(None)
+        folder, most = self._folder, slot.feed_options["batch_item_count"]
+        left: dict[int, int] = {}  # how many items each has
+        for path in folder.glob(_spool(folder, slot, "*").name):
+            file = self._files.get(str(path.absolute()))
+            if file is None:  # it was begun after the last commit: its pages are asked for again
+                path.replace(folder / f"cut-{path.name}")
             else:
-                left[old].unlink()
+                left[int(path.stem.rpartition("-")[2])] = file.items
+        stored, last = _stored(_mark(_spool(folder, slot, 0))), max(left, default=0)
+        number = last if last > stored and left[last] < most else max(stored, last) + 1
+        for old in sorted(left.keys() - {number}):  # full, and the run ended before it was stored
+            batch = self._batch(slot, old)
+            self._make_ready(batch, folder)
+            batch.file = batch.file or batch.storage.open(batch.spider)
+            batch.itemcount = most
+            self._exporter._schedule_slot_close(batch, batch.spider)  # noqa: SLF001
         return slot if number == 1 else self._batch(slot, number)
 
     def _batch(self, slot: FeedSlot, number: int) -> FeedSlot:
@@ -242,10 +285,9 @@ class Spool:
         """Return the file in which its items are."""
         return self.path.open("ab")
 
-    def store(self, file: IO[bytes] | None) -> Deferred[None]:
+    def store(self, file: IO[bytes]) -> Deferred[None]:
         """Have all of them in the feed, as if one run had given them; the loop has turns within."""
-        if file is not None:
-            file.close()
+        file.close()
         storage = self._storage
         if isinstance(storage, FileFeedStorage):
             storage.write_mode = "wb"  # it has all of what is there
@@ -277,23 +319,29 @@ class Spool:
 
     def _is_stored(self, _: object) -> None:
         if self._options.get("batch_item_count"):
-            mark = self.path.with_name(f"{self.path.stem.rpartition('-')[0]}.stored")
-            mark.write_text(str(self._feed.batch_id), "ascii")
+            mark = _mark(self.path)
+            last = max(self._feed.batch_id, _stored(mark))  # they are stored in any order
+            mark.write_text(str(last), "ascii")
             self.path.unlink()
+            self._feeds.is_stored(self.path)
         elif self._feeds.has_finished:
             is_appended = isinstance(self._storage, FileFeedStorage)
             if self._options.get("overwrite") or not is_appended:
                 self.path.unlink()
 
 
-def _spool(folder: Path, slot: FeedSlot, batch: int) -> Path:
+def _spool(folder: Path, slot: FeedSlot, batch: int | str) -> Path:
     digest = blake2b(slot.uri_template.encode(), digest_size=6).hexdigest()
     return folder / f"feed-{digest}-{batch}.spool"
 
 
-def _stored(folder: Path, slot: FeedSlot) -> int:
-    """Return the number of the last batch that was stored; 0: none was."""
-    mark = folder / f"{_spool(folder, slot, 0).stem[:-2]}.stored"
+def _mark(spool: Path) -> Path:
+    """Return the file that has the number of the last batch of a feed that was stored."""
+    return spool.with_name(f"{spool.stem.rpartition('-')[0]}.stored")
+
+
+def _stored(mark: Path) -> int:
+    """Return that number; 0: none was."""
     return int(mark.read_text("ascii")) if mark.exists() else 0
 
 
@@ -326,15 +374,14 @@ def _why_not(slot: FeedSlot) -> str | None:
         return "it is no local file"
     if "postprocessing" in slot.feed_options:
         return "it is postprocessed"
-    if slot.feed_options.get("batch_item_count"):
-        return "it is written in batches"
-    return None
+    return "it is written in batches" if _in_batches(slot) else None
 
 
-def _going_on(form: Any, *, is_known: bool) -> Any:
+def _going_on(form: Any, flush: Callable[[], None], *, is_known: bool) -> Any:
     """Return a class of exporters that write no head where the file has one.
 
-    `is_known`: the file was written by the job, and its end is cut.
+    `flush` is called before its end is written. `is_known`: the file was written by the job, and
+    its end is cut.
     """
 
     class GoingOn(form):  # type: ignore[misc]
@@ -355,27 +402,29 @@ def _going_on(form: Any, *, is_known: bool) -> Any:
             else:
                 super().start_exporting()
 
+        def finish_exporting(self) -> None:
+            flush()
+            super().finish_exporting()
+
     return GoingOn
 
 
-def cut(written: bytes | None, folder: Path, *, has_died: bool = True) -> None:
+def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -> None:
     """Cut each file to where it was at the last commit: one that a run has closed, its end.
 
     Args:
-        written: how long each was, as :meth:`Feeds.written` has told it.
+        files: how each was, by path.
         folder: where what is cut is put.
         has_died: whether the last run was not closed. Else who has written to a file of lines since
             has done so for good.
 
     Raises:
         OSError: a file cannot be cut.
-        ValueError: where that was cannot be read.
     """
-    offsets: dict[str, int] = json.loads(written or b"{}")
-    for path, offset in offsets.items():
+    for path, (length, _) in files.items():
         file = Path(path)
-        if file.exists() and file.stat().st_size > offset:
-            _cut(file, offset, folder / f"cut-{file.name}", has_died=has_died)
+        if length is not None and file.exists() and file.stat().st_size > length:
+            _cut(file, length, folder / f"cut-{file.name}", has_died=has_died)
 
 
 def _cut(file: Path, offset: int, kept: Path, *, has_died: bool) -> None:

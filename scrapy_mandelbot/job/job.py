@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,9 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job import feeds
 from scrapy_mandelbot.job.commits import Commits, Deliveries, SpiderState
-from scrapy_mandelbot.job.feeds import Feeds, cut
+from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
 from scrapy_mandelbot.job.job_storage import JobStorage, Unacked
 from scrapy_mandelbot.job.job_store import START, CannotKeepError
@@ -106,10 +108,10 @@ class RunningJob:
         else:
             self._crawl.events.count(events.JOB_REQUEST_UNREADABLE)
 
-    def begin_feeds(self, feeds: Feeds, kept: bytes | None = None) -> None:
+    def begin_feeds(self, own: Feeds) -> None:
         """Note where the feeds begin, and name those that a crash can harm."""
-        feeds.begin(kept)
-        for uri, why in feeds.not_kept():
+        own.begin()
+        for uri, why in own.not_kept():
             self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
 
     def tell_what_is_left(self) -> None:
@@ -129,7 +131,6 @@ class RunningJob:
 
 
 LOCK = "job.lock"
-_OFFSETS, _COUNTS = "feeds", "feeds.items"  # how long each file of items was, and what it had
 _FINISHED = "finished"  # that the last run has finished
 _ATTRIBUTE = "_scrapy_mandelbot_job"
 
@@ -161,9 +162,6 @@ class Job(RunningJob):
         self._was_closed = bool(self.store.get_state(CLEAN))
         limit = self._crawl.config.job_deliveries
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
-        has_run = self.store.has_run or bool(self.store.get_state(_OFFSETS))
-        goes_on = has_run and not self.store.get_state(_FINISHED)
-        self._feeds = Feeds(crawler, is_synced=self._is_synced, folder=folder, goes_on=goes_on)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
         self._before_commits: list[Callable[[], None]] = []
         self.sites = KeptSites(self, self._crawl, self.save_soon)
@@ -176,14 +174,13 @@ class Job(RunningJob):
         Raises:
             JobError: another run holds it, or it cannot be read or written.
         """
-        job = vars(crawler).get(_ATTRIBUTE)
+        job: Job | None = vars(crawler).get(_ATTRIBUTE)
         if job is None:
             folder = job_dir(crawler.settings)
             if folder is None or not keeps_job(crawler.settings):
                 return None
             job = cls(crawler, Path(folder))
             setattr(crawler, _ATTRIBUTE, job)
-        assert isinstance(job, cls)  # noqa: S101 -- nobody else sets it
         return job
 
     def begin(self, spider: Spider) -> JobStorage:
@@ -196,13 +193,19 @@ class Job(RunningJob):
         order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
         self.storage = JobStorage(self.store, form, order, fingerprint, self)
-        self._state = SpiderState(spider, self.store, self.clock.now)
+        self._state = SpiderState(spider, self.store, self.clock.now, time.thread_time)
         try:
-            cut(self.store.get_state(_OFFSETS), self.folder, has_died=not self._was_closed)
+            files = feeds.read_kept(self.store.get_states(feeds.IN_JOB))
+            feeds.cut(files, self.folder, has_died=not self._was_closed)
         except (OSError, ValueError, CannotKeepError) as error:
             raise JobError(
                 f"What the last run wrote to its feeds cannot be cut: {error}"
             ) from error
+        has_run = self.store.has_run or bool(files)
+        goes_on = has_run and not self.store.get_state(_FINISHED)
+        self._feeds = Feeds(
+            self._crawler, self.folder, files, is_synced=self._is_synced, goes_on=goes_on
+        )
         self.store.put_state(CLEAN, None)
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
@@ -302,9 +305,8 @@ class Job(RunningJob):
 
     def prepare(self) -> None:
         """Have in the commit what it is to hold beside requests."""
-        if self._feeds.flush():
-            self.store.put_state(_OFFSETS, self._feeds.written())
-            self.store.put_state(_COUNTS, self._feeds.counts())
+        for name, value in self._feeds.flush().items():
+            self.store.put_state(name, value)
         self._state.save()
         for call in self._before_commits:
             call()
@@ -362,8 +364,9 @@ class Job(RunningJob):
                 self._state.restore()
             except CannotKeepError as error:
                 self.failed(error)
-        self.begin_feeds(self._feeds, self.store.get_state(_COUNTS))
-        self.store.put_state(_OFFSETS, self._feeds.written())
+        self.begin_feeds(self._feeds)
+        for name in feeds.FORMER:
+            self.store.put_state(name, None)
         self.commits.now()
 
 

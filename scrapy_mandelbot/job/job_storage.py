@@ -65,11 +65,6 @@ class Unacked:
         """Whether its callback has run in this run."""
         self._left: ChildrenLeft | None = None
 
-    @property
-    def is_start(self) -> bool:
-        """Whether it stands for start(), which is never settled."""
-        return self.number == START
-
     def gave_before(self, fingerprint: int, find: Callable[[int], ChildrenLeft]) -> bool:
         """Return whether a former run was given the request, and count it off."""
         if self._left is None:
@@ -190,11 +185,6 @@ class JobStorage(RequestStorage):
         """Forget a request that was taken, and will not be sent."""
         self.settled(request)
 
-    def close(self) -> dict[str, list[int]]:
-        """Return nothing: the job knows what is left."""
-        self._in_memory.clear()
-        return super().close()
-
     def in_flight(self) -> set[int]:
         """Return the numbers of the requests that the engine has."""
         return {
@@ -285,7 +275,7 @@ class JobStorage(RequestStorage):
         """Return the rows that are to wait for a request which is in memory only."""
         parent = self._complaints.given_by(request)
         if parent is not None:
-            if parent.is_start or not parent.waits:
+            if parent.number == START or not parent.waits:  # start() is never settled
                 return ()
             return parent.rows if parent.number is None else (parent,)
         # A redirect or another try of one in memory has its callbacks, and says no more of it. Of

@@ -164,12 +164,9 @@ def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
 
 
 def _read_sqlite(path: Path) -> Iterator[bytes]:
-    database = sqlite3.connect(path)
-    try:
+    with closing(sqlite3.connect(path)) as database:
         for (item,) in database.execute("SELECT item FROM queue ORDER BY id"):
             yield bytes(item)
-    finally:
-        database.close()
 
 
 logger = logging.getLogger(__name__)

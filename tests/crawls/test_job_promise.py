@@ -544,8 +544,7 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
 
     database = sqlite3.connect(job / "job.sqlite", isolation_level=None)
     database.execute(
-        "UPDATE state SET value = CAST(replace(CAST(value AS TEXT), ?, ?) AS BLOB)"
-        ", checksum = NULL WHERE name = 'feeds'",
+        "UPDATE state SET name = replace(name, ?, ?), checksum = NULL WHERE name LIKE 'feed/%'",
         (str(before), str(after)),
     )
     database.close()

@@ -11,6 +11,7 @@ import scrapy
 from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
 from redis import Redis
 from redis_server import NEEDS_REDIS, RedisServer
+from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
@@ -22,6 +23,7 @@ from webs import Answer, html
 
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_store import Place
@@ -108,6 +110,41 @@ async def test_what_a_run_leaves_the_next_one_has(webs, settings):
         web.url + path for path in ("/", *web.pages)
     )
     assert second.stats["mandelbot/job/passed_over"] == 1
+
+
+class Sleeps(LinksSpider):
+    """Does not know after its first page whether it has its site still, as one that was stopped.
+
+    It knows again when the next request has left its slot.
+    """
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.leaves, signals.request_left_downloader)
+        return spider
+
+    def parse(self, response):
+        yield from super().parse(response)
+        self.asked_at.append(len(self.hits))
+
+    def leaves(self):
+        if self.asked_at:
+            self.asked_at.append(len(self.hits))
+
+
+@ensureDeferred
+async def test_a_worker_that_wakes_up_sends_nothing_that_lay_in_a_slot(webs, settings, monkeypatch):
+    """Each request is looked at as it leaves its slot; it goes back, and is sent in the end."""
+    web, asked_at = tree(webs), []
+    monkeypatch.setattr(JobWorker, "may_send", property(lambda _: len(asked_at) != 1))
+    monkeypatch.setattr(OwnSites, "call_back", lambda _: None)  # it has not come to that
+    urls = [web.url + path for path in ("/1/0", "/1/1", "/1/2", "/1/3")]
+    settings = {**settings, "DOWNLOAD_DELAY": 0.05}
+    result = await crawl(Sleeps, settings, start_urls=urls, asked_at=asked_at, hits=web.hits)
+    assert asked_at[0] == asked_at[1], "the next one that left its slot was not sent"
+    linked = [web.url + path for path in web.pages if path.startswith("/1")]
+    assert result.urls() == sorted([*urls, *linked])
 
 
 class LosesItsLease(LinksSpider):

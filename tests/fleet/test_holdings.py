@@ -181,7 +181,6 @@ def test_lines_are_handed_out_by_place():
         lines.add("a", (0, 0, order), order, b"%d" % order)
     lines.add("b", (0, 0, 0), 9, b"b")
     assert lines.lengths() == {"a": 3, "b": 1}
-    assert sorted(lines.numbers()) == [1, 2, 3, 9]
     assert [lines.take("a") for _ in range(4)] == [(1, b"1"), (2, b"2"), (3, b"3"), None]
     assert lines.take("none") is None
     lines.drop("b")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from engine_slot import EngineSlot
 from redis_server import NEEDS_REDIS
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.utils.request import RequestFingerprinter
 from shared_jobs import Past, Worker
 
@@ -19,6 +21,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job_store import CannotKeepError, Place
+from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
 pytestmark = NEEDS_REDIS
 
@@ -72,6 +75,22 @@ def test_nothing_is_sent_when_a_lease_may_be_over(crawler, scheduler, clock):
     assert scheduler.has_pending_requests()
     until(crawler, clock, lambda: job.may_send)
     assert scheduler.next_request() is not None
+
+
+def test_what_a_lease_calls_back_is_looked_for_among_what_is_in_flight(
+    crawler, scheduler, clock, monkeypatch
+):
+    """Not among all sites, each time that the engine asks for work."""
+    looked_at = []
+    monkeypatch.setattr(engine, "evict_waiting", lambda _, slots, *__: looked_at.append(slots) or 0)
+    for number in range(50):
+        scheduler.enqueue_request(Request(f"https://site-{number}.example.com/"))
+    job = JobWorker.of(crawler)
+    until(crawler, clock, lambda: scheduler.next_request() and len(job.job.sites) >= 16)
+    sent = len(Crawl.of(crawler).throttle.in_flight)
+    clock.shift(28)
+    assert scheduler.next_request() is None
+    assert 0 < len(looked_at) <= sent < len(job.job.sites)
 
 
 def asked(crawler, clock, seconds: float) -> int:
@@ -369,3 +388,85 @@ def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(crawler, scheduler, cl
     fails_once(scheduler._queue, "pop", scheduler.next_request)
     fails_once(scheduler, "_count", scheduler.next_request)
     assert closed == ["job_unreadable"] * 3
+
+
+def test_a_request_is_looked_at_as_it_leaves_its_slot(crawler, scheduler, clock, monkeypatch):
+    """One of the job is not sent when the lease may be over; a robots.txt is asked for."""
+    scheduler.enqueue_request(Request(PAGE))
+    request, other = next_of(crawler, scheduler, clock), Request("https://example.com/robots.txt")
+    sent, handlers = [], SimpleNamespace()
+
+    async def download(one):
+        sent.append(one)
+
+    handlers.download_request_async = download
+    monkeypatch.setattr(crawler.engine.downloader, "handlers", handlers, raising=False)
+    crawler.signals.send_catch_log(signals.spider_opened, spider=crawler.spider)
+
+    def leaves(one):
+        with suppress(StopIteration):
+            handlers.download_request_async(one).send(None)
+
+    leaves(request)
+    clock.shift(28)
+    leaves(other)
+    with pytest.raises(SitePausedError):
+        leaves(request)
+    assert sent == [request, other]
+
+
+def test_what_the_next_owners_have_to_know_is_said_at_the_end(
+    crawler, scheduler, clock, redis_server
+):
+    """How long a site is to be left alone, where the crawl ends within its pause; none is taken."""
+    scheduler.enqueue_request(Request(PAGE))
+    request = next_of(crawler, scheduler, clock)
+    scheduler.enqueue_request(sent_back(crawler, request, 8.0))
+    scheduler.finish_request(request)
+    answer(crawler, clock)
+    for number in range(3):
+        scheduler.enqueue_request(Request(f"https://site-{number}.example.com/"))
+    taken, server = [], JobWorker.of(crawler).server
+    exchange = server.exchange
+    server.exchange = lambda one: (taken.append(one.take), exchange(one))[1]
+    clock.shift(1.0)
+    scheduler.close("shutdown")
+    assert set(taken) == {0}
+    other = Worker(redis_server.url, "queue")
+    assert 4 < other.exchange(take=5).next_due <= 7
+    assert "https://example.com" not in other.sites
+    other.leave()
+
+
+def test_it_is_told_once_that_all_is_saved_again(crawler, scheduler, clock, monkeypatch, caplog):
+    """And not with each exchange from then on."""
+    caplog.set_level("INFO")
+    job = JobWorker.of(crawler)
+
+    def fails(*_):
+        raise CannotKeepError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job.server, "exchange", fails)
+        scheduler.enqueue_request(Request(PAGE))
+        answer(crawler, clock, 0.1)
+    answer(crawler, clock, 1.0)
+    answer(crawler, clock, 1.0)
+    scheduler.enqueue_request(Request(f"{PAGE}/1"))
+    answer(crawler, clock, 1.0)
+    assert caplog.text.count("The job cannot be saved for now") == 1
+    assert caplog.text.count("The job is saved again") == 1
+
+
+def test_many_new_requests_are_said_at_once(crawler, scheduler, clock, monkeypatch):
+    """Few of them within a second, where the worker has enough to do."""
+    monkeypatch.setattr(worker, "AT_ONCE", 20)
+    for number in range(2):
+        scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
+    next_of(crawler, scheduler, clock)
+    assert asked(crawler, clock, 2.0) <= 2
+    scheduler.enqueue_request(Request(f"{PAGE}/few"))
+    assert asked(crawler, clock, 0.5) == 0
+    for number in range(19):
+        scheduler.enqueue_request(Request(f"{PAGE}/many/{number}"))
+    assert asked(crawler, clock, 0.1) >= 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
 from types import SimpleNamespace
 
 import pytest
@@ -147,14 +149,17 @@ def test_after_its_close_nothing_is_committed_but_when_asked(commits, told, cloc
 
 def test_the_state_of_a_spider_is_kept_where_it_changed(told):
     """What took long to write is not written again before twenty times as long has passed."""
-    seconds = [0.0]
+    seconds, worked = [0.0], [0.0]
     spider = SimpleNamespace(state={})
 
     def now() -> float:
-        seconds[0] += 0.5  # each look at the clock: so a pickling takes half a second
         return seconds[0]
 
-    state = SpiderState(spider, told, now)
+    def busy() -> float:
+        worked[0] += 0.5  # each look at it: so a pickling takes half a second
+        return worked[0]
+
+    state = SpiderState(spider, told, now, busy)
     state.save()
     assert told.state == {}
     spider.state["pages"] = 1
@@ -169,14 +174,25 @@ def test_the_state_of_a_spider_is_kept_where_it_changed(told):
     spider.state["pages"] = 3
     state.save(is_last=True)
     again = SimpleNamespace(state={"pages": 0})
-    SpiderState(again, told, now).restore()
+    SpiderState(again, told, now, busy).restore()
     assert again.state == {"pages": 3}
+
+
+def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(told):
+    """What was counted of settled pages is in the commit that has them as settled."""
+    seconds = itertools.count(step=60)  # each look at the clock is a minute after the last one
+    spider = SimpleNamespace(state={})
+    state = SpiderState(spider, told, lambda: next(seconds), lambda: 0.0)
+    for pages in range(1, 4):
+        spider.state["pages"] = pages
+        state.save()
+        assert pickle.loads(told.state["spider.state"]) == {"pages": pages}
 
 
 def test_a_state_that_cannot_be_read_or_written_is_told(told, caplog):
     """Once, where it is asked for at each commit; the crawl goes on with what it has."""
     spider = SimpleNamespace(state={"callback": lambda: None})
-    state = SpiderState(spider, told, lambda: 0.0)
+    state = SpiderState(spider, told, lambda: 0.0, lambda: 0.0)
     state.save()
     state.save()
     assert caplog.text.count("is not kept over a crash") == 1

@@ -14,10 +14,11 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.exporters import PythonItemExporter
-from scrapy.extensions.feedexport import FeedExporter
+from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 from scrapy.utils.defer import deferred_from_coro
+from twisted.internet import reactor, task
 
-from scrapy_mandelbot.job.feeds import Feeds, cut
+from scrapy_mandelbot.job.feeds import Feeds, cut, read_kept
 
 GZIP = {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
 
@@ -68,16 +69,19 @@ class Run:
             FEEDS={str(folder / kind.name): kind.options}, JOBDIR=str(folder / "job"), **settings
         )
         (folder / "job").mkdir(exist_ok=True)
-        written, counts = kept or (None, None)
-        cut(written, folder / "job", has_died=has_died)
+        files = read_kept(kept or {})
+        cut(files, folder / "job", has_died=has_died)
         self.exporter = FeedExporter.from_crawler(self.crawler)
         self.crawler.signals.disconnect(self.exporter.close_spider, signals.spider_closed)
         self.crawler.extensions = SimpleNamespace(middlewares=[self.exporter])
         self.exporter.open_spider(self.crawler.spider)
         self.feeds = Feeds(
-            self.crawler, is_synced=True, folder=folder / "job", goes_on=kept is not None
+            self.crawler, folder / "job", files, is_synced=True, goes_on=kept is not None
         )
-        self.feeds.begin(counts)
+        self.feeds.begin()
+        self._kept = dict(kept or {})
+        self.octets = 0
+        """As many as commits have written of that."""
 
     async def scrape(self, *numbers: int) -> None:
         """Have items come."""
@@ -87,10 +91,18 @@ class Run:
                 signals.item_scraped, item=item, response=None, spider=self.crawler.spider
             )
 
-    def commit(self) -> tuple[bytes, bytes]:
+    def commit(self) -> dict[str, bytes]:
         """Return what the job keeps of the feed."""
-        self.feeds.flush()
-        return self.feeds.written(), self.feeds.counts()
+        changed = self.feeds.flush()
+        self.octets += sum(len(name) + len(value or b"") for name, value in changed.items())
+        kept = {**self._kept, **changed}
+        self._kept = {name: value for name, value in kept.items() if value is not None}
+        return self._kept
+
+    async def turn(self) -> None:
+        """Let what is to be stored be stored."""
+        for _ in range(10):
+            await task.deferLater(reactor, 0)
 
     async def close(self, *, has_finished: bool = False) -> None:
         """End in good order."""
@@ -193,6 +205,9 @@ async def test_what_others_have_written_to_a_file_of_lines_stays(begin, tmp_path
     assert items(kind, tmp_path) == [1, 9, 2]
 
 
+needs_batches = pytest.mark.skipif(
+    not hasattr(FeedExporter, "_schedule_slot_close"), reason="Scrapy before 2.15"
+)
 BATCHES = Kind("items-%(batch_id)d.jsonl", {"format": "jsonlines", "batch_item_count": 2}, of_lines)
 
 
@@ -201,7 +216,7 @@ def batches(folder) -> dict[str, list[int]]:
     return {path.stem[6:]: of_lines(path.read_text()) for path in files}
 
 
-@pytest.mark.skipif(not hasattr(FeedExporter, "_schedule_slot_close"), reason="Scrapy before 2.15")
+@needs_batches
 @ensureDeferred
 async def test_the_batch_that_was_under_way_is_gone_on_with(begin, tmp_path):
     """Numbers go on; what was stored is not stored again, and what was full is."""
@@ -220,6 +235,132 @@ async def test_the_batch_that_was_under_way_is_gone_on_with(begin, tmp_path):
     await third.close(has_finished=True)
     assert batches(tmp_path) == {"2": [3, 4], "3": [5], "4": [6]}
     assert not list((tmp_path / "job").glob("*.spool"))
+
+
+WHOLE_BATCHES = Kind("items-%(batch_id)d.json", {"format": "json", "batch_item_count": 2}, of_json)
+
+
+def whole_batches(folder) -> dict[str, list[int]]:
+    files = sorted(folder.glob("items-*.json"))
+    return {path.stem[6:]: of_json(path.read_text()) for path in files}
+
+
+@needs_batches
+@ensureDeferred
+async def test_a_batch_that_was_full_at_a_kill_gets_its_end(begin, tmp_path):
+    """It is stored by the next run, with no item more, and the one behind it has its number."""
+    first = begin(WHOLE_BATCHES)
+    await first.scrape(1, 2)
+    kept = first.commit()
+    await first.die()
+    second = begin(WHOLE_BATCHES, kept, has_died=True)
+    await second.scrape(3)
+    await second.close(has_finished=True)
+    assert whole_batches(tmp_path) == {"1": [1, 2], "2": [3]}
+
+
+class Far(FileFeedStorage):
+    """Stores nothing while it cannot be reached."""
+
+    is_down = False
+
+    def __init__(self, uri, *, feed_options=None) -> None:
+        super().__init__(uri, feed_options=feed_options)
+        self.write_mode = "wb"
+
+    def store(self, file):
+        file.close()
+        if self.is_down:
+            raise OSError("down")
+
+
+@needs_batches
+@ensureDeferred
+async def test_a_batch_that_could_not_be_stored_is_stored_by_the_next_run(
+    begin, tmp_path, monkeypatch
+):
+    """Though a later one was stored; it has its end once."""
+    far = {"FEED_STORAGES": {"": Far}}
+    first = begin(WHOLE_BATCHES, **far)
+    monkeypatch.setattr(Far, "is_down", True)
+    await first.scrape(1, 2)
+    await first.turn()
+    monkeypatch.setattr(Far, "is_down", False)
+    await first.scrape(3, 4, 5)
+    await first.turn()
+    kept = first.commit()
+    assert len(list((tmp_path / "job").glob("*.spool"))) == 2, "the first, and the one under way"
+    await first.die()
+    (tmp_path / "items-1.json").unlink()
+    second = begin(WHOLE_BATCHES, kept, has_died=True, **far)
+    await second.scrape(6)
+    await second.close(has_finished=True)
+    assert whole_batches(tmp_path) == {"1": [1, 2], "2": [3, 4], "3": [5, 6]}
+    assert not list((tmp_path / "job").glob("*.spool"))
+
+
+@needs_batches
+@ensureDeferred
+async def test_a_batch_that_was_begun_after_the_last_commit_begins_anew(begin, tmp_path):
+    """Its pages are asked for again; it may end within a line. What it had is kept."""
+    first = begin(BATCHES)
+    await first.scrape(1)
+    kept = first.commit()
+    await first.scrape(2, 3)
+    await first.die()
+    second = begin(BATCHES, kept, has_died=True)
+    await second.scrape(2, 3)
+    await second.close(has_finished=True)
+    assert batches(tmp_path) == {"1": [1, 2], "2": [3]}
+    assert len(list((tmp_path / "job").glob("cut-*-2.spool"))) == 1
+
+
+@needs_batches
+@pytest.mark.parametrize("are_stored", [True, False])
+@ensureDeferred
+async def test_what_is_kept_of_batches_grows_with_their_number(begin, monkeypatch, are_stored):
+    """Not with its square: a commit writes what has changed, and nothing of those stored."""
+    monkeypatch.setattr(Far, "is_down", not are_stored)
+    one_each = Kind("items-%(batch_id)04d.jsonl", {"format": "jsonlines", "batch_item_count": 1}, 0)
+    run, octets = begin(one_each, FEED_STORAGES={"": Far}), {}
+    for number in range(1, 201):
+        await run.scrape(number)
+        await run.turn()
+        kept = run.commit()
+        octets[number] = run.octets
+    assert octets[100] == pytest.approx(2 * octets[50], rel=0.05)
+    assert octets[200] == pytest.approx(4 * octets[50], rel=0.05)
+    assert len(kept) == (0 if are_stored else 200)
+    await run.close()
+
+
+def test_what_former_versions_kept_is_read():
+    """How long each file was, and how many items it had, stood under two names."""
+    former = {"feeds": b'{"/a": 7, "/b": 9}', "feeds.items": b'{"/a": 1, "/c": 2}'}
+    assert read_kept(former) == {"/a": (7, 1), "/b": (9, 0)}
+    newer = {**former, 'feed/"/a"': b"[8, 2]"}
+    assert read_kept(newer) == {"/a": (8, 2), "/b": (9, 0)}
+
+
+@ensureDeferred
+async def test_a_file_that_is_a_feed_no_longer_is_not_cut(begin, tmp_path):
+    """Others may have written to it; when it is a feed once more it is gone on with."""
+    kind, other = KINDS["json"], Kind("others.jsonl", {"format": "jsonlines"}, of_lines)
+    first = begin(kind)
+    await first.scrape(1)
+    kept = first.commit()
+    await first.die()
+    second = begin(other, kept, has_died=True)
+    kept = second.commit()
+    await second.die()
+    file = tmp_path / kind.name
+    longer = file.read_bytes() + b',\n{"n": 9}'
+    file.write_bytes(longer)
+    third = begin(kind, kept, has_died=True)
+    assert file.read_bytes() == longer
+    await third.scrape(2)
+    await third.close()
+    assert items(kind, tmp_path) == [1, 9, 2]
 
 
 @each_kind

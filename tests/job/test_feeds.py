@@ -37,7 +37,9 @@ def feed(clock, tmp_path):
         path.write_bytes(ITEMS)
         storage = Storage()
         slot = SimpleNamespace(storage=storage, feed_options=options, spider=None, batch_id=1)
-        return Spool(slot, path, SimpleNamespace(clock=clock, has_finished=has_finished)), storage
+        told = []
+        feeds = SimpleNamespace(clock=clock, has_finished=has_finished, is_stored=told.append)
+        return Spool(slot, path, feeds), storage
 
     return make
 
@@ -66,7 +68,9 @@ def test_a_spool_stays_where_it_cannot_be_copied_or_stored(feed, clock):
         heard = []
         if breaks == "write":
             storage.given.close()
-        spool.store(None).addErrback(lambda failure, heard=heard: heard.append(failure.type))
+        spool.store(spool.open(None)).addErrback(
+            lambda failure, heard=heard: heard.append(failure.type)
+        )
         clock.turn(0)
         if breaks == "store":
             storage.stored.errback(OSError())
@@ -77,13 +81,24 @@ def test_a_spool_stays_where_it_cannot_be_copied_or_stored(feed, clock):
 def test_a_spool_stays_until_the_job_is_done(feed, clock):
     """The next run goes on in it; a batch that is stored is done."""
     spool, storage = feed(has_finished=False)
-    spool.store(None)
+    spool.store(spool.open(None))
     clock.turn(0)
     storage.stored.callback(None)
     assert spool.path.exists()
     spool, storage = feed(has_finished=False, batch_item_count=5)
-    spool.store(None)
+    spool.store(spool.open(None))
     clock.turn(0)
     storage.stored.callback(None)
     assert not spool.path.exists()
     assert spool.path.with_name("feed-abc.stored").read_text() == "1"
+
+
+def test_the_number_of_the_last_batch_never_falls(feed, clock):
+    """They may be stored in any order; a number that was given is not given again."""
+    spool, storage = feed(batch_item_count=5)
+    mark = spool.path.with_name("feed-abc.stored")
+    mark.write_text("7")
+    spool.store(spool.open(None))
+    clock.turn(0)
+    storage.stored.callback(None)
+    assert mark.read_text() == "7"

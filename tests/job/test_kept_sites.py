@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf
 
 import pytest
 from scrapy import Request
@@ -12,10 +13,13 @@ from test_job_scheduler import EngineSlot
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job
-from scrapy_mandelbot.job.site_states import read_left, written
-from scrapy_mandelbot.sites.pause import LeftPause
+from scrapy_mandelbot.job.site_states import ENDLESS, is_calm, left_of, read_left, written
+from scrapy_mandelbot.robots.pace import Pace
+from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause_table import PauseState
 from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 SITE, OTHER = "https://example.com", "https://other.example"
 
@@ -301,3 +305,42 @@ def test_what_is_left_of_a_site_is_by_a_servers_clock(section):
     assert [one.until for one in read_left(written(left, 1_000.0), 400.0)] == [700.0, 650.0]
     assert [one.until for one in read_left(written(left))] == [100.0, 50.0]
     assert written([]) == b""
+
+
+# Of one site.
+
+
+def refuse(site: CrawledSite, now: float, retry_after: float | None = None) -> None:
+    flight = RequestInFlight(None, site)
+    flight.request = type("Page", (), {"url": f"{site.name}/page", "method": "GET"})()
+    site.hand_out(flight, now, as_scout=False)
+    site.refused(flight, b"page", Refusal(now, "503", retry_after, 0.0))
+
+
+def test_a_pause_is_left_to_the_next_owner():
+    """Until when, by the server's clock, why, and how many probes have failed."""
+    site = CrawledSite("https://example.com", PauseLaw())
+    assert left_of(site, 100.0, 50.0, 0.0) == (b"", "0")
+    refuse(site, 100.0, 30.0)
+    left = left_of(site, 110.0, 50.0, 0.0)
+    assert left.milliseconds == "20000"
+    assert not is_calm(site)
+    (pause,) = read_left(left.state, 70.0)
+    assert (pause.route, pause.until, pause.reason, pause.failed_probes) == ("", 110.0, "503", 0)
+
+
+def test_a_pace_and_a_delay_hold_for_the_next_owner():
+    """The longer one; a site that is given up waits for the next run."""
+    site = CrawledSite("https://example.com", PauseLaw())
+    site.keep_to(Pace(5.0), inf, 100.0)
+    assert left_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
+    assert left_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
+    assert is_calm(site)
+    site.give_up(100.0, "enough")
+    assert left_of(site, 100.0, 0.0, 0.0).milliseconds == ENDLESS
+
+
+@pytest.mark.parametrize("state", [b"", b"{", b"7", b'[["a"]]', b'[["", null, "", 0]]', b"\xff"])
+def test_of_what_cannot_be_read_nothing_is_left(state):
+    """The server holds the site back as long as its owner has said."""
+    assert read_left(state, 0.0) == []

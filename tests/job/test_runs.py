@@ -9,6 +9,8 @@ import scrapy
 from engine_slot import EngineSlot
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider
+from scrapy.exporters import PythonItemExporter
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_mandelbot import JobScheduler
@@ -394,3 +396,24 @@ def test_other_callbacks_are_found_again_by_their_names(run):
     again = second.next()
     assert again.meta["a"] == 2
     assert again.callback == again.errback == second.crawler.spider.other
+
+
+def test_a_feed_that_a_crash_may_harm_is_named_at_the_start(run, tmp_path, caplog):
+    """With the reason."""
+    feeds = {str(tmp_path / "items.own"): {"format": "own"}}
+    first = run(FEEDS=feeds, FEED_EXPORTERS={"own": PythonItemExporter})
+    exporter = FeedExporter(first.crawler)
+    exporter.open_spider(first.crawler.spider)
+    first.crawler.extensions = SimpleNamespace(middlewares=[exporter])
+    first.send(signals.spider_opened)
+    assert "own is of a class of its own" in caplog.text
+
+
+def test_a_page_that_is_sent_back_while_another_waits_for_it_is_asked_for_again(run):
+    """Its row stays until both are settled; it waits in memory."""
+    first = run()
+    first.start("parent")
+    parent = first.next()
+    assert first.give(first.job.called(parent), "child", callback=lambda response: None)
+    first.send_back(parent)
+    assert sorted(first.all()) == ["child", "parent"]
