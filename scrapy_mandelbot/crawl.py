@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import cached_property
 from http import HTTPStatus
 from inspect import isawaitable
 from pathlib import Path
@@ -16,7 +15,6 @@ from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
-from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
@@ -37,9 +35,8 @@ from scrapy_mandelbot.sites.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.telling import Events
-from scrapy_mandelbot.throttle.neighbours import Neighbours
+from scrapy_mandelbot.throttle.neighbours import Neighbours, OtherCrawls
 from scrapy_mandelbot.throttle.operator import Operator, Patience
-from scrapy_mandelbot.throttle.other_crawls import OtherCrawls
 from scrapy_mandelbot.throttle.site_map import site_of_request
 from scrapy_mandelbot.throttle.throttle import Throttle
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
@@ -100,10 +97,13 @@ class Crawl:
     def __init__(self, crawler: Crawler, clock: Clock | None = None) -> None:
         self._crawler = crawler
         self.config = Config.from_settings(crawler.settings)
-        self.clock = Clock() if clock is None else clock
+        self.clock = Clock.of(crawler) if clock is None else clock
         self.now = self.clock.now
         """Returns seconds since the epoch, by a clock that is not set during the crawl."""
         self._began_at = self.now()
+        self._is_a_command = engine.is_a_command(crawler)
+        self.is_for_a_person = (lambda _: True) if self._is_a_command else engine.is_awaited
+        """Returns whether somebody waits for a request's answer, so that nothing may hang."""
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
         self.store = _store(crawler.settings, self.config, self.clock)
@@ -217,29 +217,10 @@ class Crawl:
         agent = self.agents.of(request)
         return self.throttle.paces.learn(site, rules.robots, agent, rules.until)
 
-    def is_for_a_person(self, request: Request) -> bool:
-        """Return whether somebody waits for the answer at a terminal, so that nothing may hang.
-
-        The shell has its requests answered by a Deferred. No crawl does.
-        """
-        return self._is_a_command or isinstance(
-            getattr(request.callback, "__self__", None), Deferred
-        )
-
     @property
     def asks_for_more(self) -> bool:
         """Whether this is a crawl, and not one of Scrapy's commands that ask for single pages."""
         return not self._is_a_command and not engine.stays_open(self._crawler)
-
-    @cached_property
-    def _is_a_command(self) -> bool:
-        """Whether one of Scrapy's commands that ask for single pages runs this.
-
-        Scrapy does not say which command runs a crawl. But ``fetch``, ``parse`` and ``check`` put a
-        ``start()`` of their own into the spider class.
-        """
-        start = getattr(self._crawler.spidercls, "start", None)
-        return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
 
     def _spider_opened(self, spider: Spider) -> None:
         if self.config.enabled:

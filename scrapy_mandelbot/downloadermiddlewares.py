@@ -303,11 +303,9 @@ class PauseMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
-        flight = self._flight(request)
-        if flight is None:
-            flight = self._throttle.flight_of(request)
-            if not request.meta.get("dont_pause"):
-                self.hear_of_responses()
+        flight = self._flight(request) or self._throttle.flight_of(request)
+        if not flight.is_from_queue and not request.meta.get("dont_pause"):
+            self.hear_of_responses()
         elif flight.site.is_plain and flight.is_from_queue and self._throttle.is_simple:
             return None
         return await self._wait_for_turn(flight, request)

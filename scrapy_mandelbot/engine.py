@@ -22,6 +22,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
@@ -77,6 +78,21 @@ def stays_open(crawler: Crawler) -> bool:
     The shell opens a spider, and never has its crawler crawl.
     """
     return not crawler.crawling
+
+
+def is_a_command(crawler: Crawler) -> bool:
+    """Return whether one of Scrapy's commands that ask for single pages runs this.
+
+    Scrapy does not say which command runs a crawl. But ``fetch``, ``parse`` and ``check`` put a
+    ``start()`` of their own into the spider class.
+    """
+    start = getattr(crawler.spidercls, "start", None)
+    return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+
+
+def is_awaited(request: Request) -> bool:
+    """Return whether a Deferred has the answer, as in the shell; no crawl's request is so."""
+    return isinstance(getattr(request.callback, "__self__", None), Deferred)
 
 
 def is_idle_but_for_the_scheduler(crawler: Crawler) -> bool:

@@ -9,6 +9,7 @@ from scrapy_mandelbot.sites.routes import NO_ROUTES
 from scrapy_mandelbot.sites.sections import NO_SECTIONS
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.sites.sections import Sections
     from scrapy_mandelbot.sites.site import SiteState
 
 
@@ -32,3 +33,9 @@ def assert_untouched() -> None:
 def flight_to(site: SiteState, path: str = "/", route: str = "") -> Flight:
     """Return a request for a page of a site that is on its way."""
     return Flight(Page(site.name + path), site, route)
+
+
+def times_alone(sections: Sections, fingerprint: bytes) -> int:
+    """Return how often a request was refused, if its page is to blame; 0: it is not."""
+    one = sections.refused_url(fingerprint)
+    return one.times if one is not None and one.is_alone else 0

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(NamedTuple):
     """A site's robots.txt as fetched: the bytes, not the parse.
 
     A copy belongs to a site, whoever fetched it: rules are read per agent.
@@ -30,8 +28,7 @@ class Copy:
     last_modified: str | None = None
 
 
-@dataclass(frozen=True)
-class KeptPause:
+class KeptPause(NamedTuple):
     """Until when a site is left alone, and why: for the next run."""
 
     until: float
@@ -95,6 +92,8 @@ class Lease(Enum):
     """Ask a paused site whether it is well."""
     TURN = "turn"
     """Ask a site with a pace next."""
+    FETCH = "fetch"
+    """Fetch a site's robots.txt, or another of its files; :meth:`LiveStore.find_copy` gives it."""
 
 
 class Listener(Protocol):
@@ -140,10 +139,6 @@ class LiveStore(Store):
         """
 
     @abstractmethod
-    def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
-        """Give the lease of a fetch back, or keep it for some seconds more."""
-
-    @abstractmethod
     def claim(
         self,
         lease: Lease,
@@ -168,5 +163,5 @@ class LiveStore(Store):
         """Have other crawls know that this one waits for turns of a site with a pace."""
 
     @abstractmethod
-    def release(self, lease: Lease, key: str) -> None:
-        """Give a lease back, if this crawl has it."""
+    def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
+        """Give a lease back, if this crawl has it, or keep it for some seconds more."""

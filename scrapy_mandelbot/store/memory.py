@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import replace
 from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -91,7 +90,7 @@ class MemoryStore:
     def get_copy(self, site: str) -> Copy | None:
         """Return the site's copy, however old."""
         packed = self._copies.get(site)
-        return None if packed is None else replace(packed, body=unpack(packed.body))
+        return None if packed is None else packed._replace(body=unpack(packed.body))
 
     def put_copy(self, site: str, copy: Copy) -> None:
         """Keep the site's copy in place of an older one."""
@@ -103,7 +102,7 @@ class MemoryStore:
     def copies(self) -> Iterator[tuple[str, Copy]]:
         """Iterate over all sites and their copies, however old, in the order of the sites."""
         for site, packed in sorted(self._copies.items(), key=itemgetter(0)):
-            yield site, replace(packed, body=unpack(packed.body))
+            yield site, packed._replace(body=unpack(packed.body))
 
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, if there is one."""

@@ -34,8 +34,8 @@ from scrapy_mandelbot.store.sqlite_live import (
     LeaseRequest,
     forget_ended,
     forget_old,
+    held_by,
     lease_name,
-    left_of,
     mend_clock,
 )
 from scrapy_mandelbot.store.sqlite_unsaved import Unsaved, as_text, connect, is_locked
@@ -165,10 +165,6 @@ class SqliteStore(LiveStore):
         else:
             self._ask(question)
 
-    def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
-        """Give the lease of a fetch back, or keep it for some seconds more."""
-        self._release(lease_name("fetch", as_text(site)), keep_for)
-
     # Pauses and turns.
 
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
@@ -221,9 +217,13 @@ class SqliteStore(LiveStore):
         """Ask for a lease, or to have it for longer."""
         self._ask(LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
 
-    def release(self, lease: Lease, key: str) -> None:
-        """Give a lease back, if this crawl has it."""
-        self._release(lease_name(lease.value, as_text(key)), 0.0)
+    def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
+        """Give a lease back, if this crawl has it, or keep it for some seconds more."""
+        name = lease_name(lease, as_text(key))
+        if name in self._held:
+            self._held.discard(name)
+            self._unsaved.releases[name] = keep_for
+            self._save_within(_SAVE_SOON)
 
     def listen(self, listener: Listener) -> None:
         """Have what other crawls write from now on be heard of, a quarter of a second later."""
@@ -348,12 +348,6 @@ class SqliteStore(LiveStore):
         if self._questions:
             self._ask_file()
 
-    def _release(self, name: str, keep_for: float) -> None:
-        if name in self._held:
-            self._held.discard(name)
-            self._unsaved.releases[name] = keep_for
-            self._save_within(_SAVE_SOON)
-
     def _save_within(self, seconds: float) -> None:
         """Have it saved by then at the latest."""
         at = self._now() + seconds
@@ -392,7 +386,7 @@ class SqliteStore(LiveStore):
     def _left_of(self, name: str) -> float:
         try:
             database = self._open() if self._is_readable else None
-            return 0.0 if database is None else left_of(database, name, self._now())
+            return 0.0 if database is None else held_by(database, name, self._now())[1]
         except sqlite3.Error as error:
             self._complain(error)
             return 0.0

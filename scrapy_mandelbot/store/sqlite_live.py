@@ -6,9 +6,8 @@ transaction of the store, which no other process's comes between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scrapy_mandelbot.store.contract import Lease
 from scrapy_mandelbot.store.rows import COPY_OF, NO_ROW_OF_OURS, as_copy, as_pause, as_turn
@@ -142,13 +141,12 @@ _DUE = {
 }
 
 
-def lease_name(kind: str, site: str) -> str:
+def lease_name(lease: Lease, site: str) -> str:
     """Return under which name a lease is kept."""
-    return f"{kind}:{site}"
+    return f"{lease.value}:{site}"
 
 
-@dataclass(frozen=True)
-class LeaseRequest:
+class LeaseRequest(NamedTuple):
     """A crawl asks for a lease, once no pause or turn is to be waited for."""
 
     lease: Lease
@@ -160,7 +158,7 @@ class LeaseRequest:
     @property
     def name(self) -> str:
         """The lease's."""
-        return lease_name(self.lease.value, self.key)
+        return lease_name(self.lease, self.key)
 
     def ask(self, database: sqlite3.Connection, owner: str, now: float) -> tuple[float]:
         """Return the seconds after which to ask again; 0: the owner has the lease."""
@@ -175,8 +173,7 @@ class LeaseRequest:
         return (0.0,)
 
 
-@dataclass(frozen=True)
-class FetchClaim:
+class FetchClaim(NamedTuple):
     """A crawl asks to be the one that fetches a site's robots.txt, where no fresh copy is there."""
 
     site: str
@@ -187,7 +184,7 @@ class FetchClaim:
     @property
     def name(self) -> str:
         """The lease's."""
-        return lease_name("fetch", self.site)
+        return lease_name(Lease.FETCH, self.site)
 
     def ask(
         self, database: sqlite3.Connection, owner: str, now: float
@@ -210,11 +207,6 @@ class FetchClaim:
         return copy, 0.0
 
 
-def left_of(database: sqlite3.Connection, name: str, now: float) -> float:
-    """Return for how many seconds somebody has a lease."""
-    return _held(database, name, now)[1]
-
-
 def release(
     database: sqlite3.Connection, name: str, owner: str, now: float, keep_for: float
 ) -> None:
@@ -235,7 +227,7 @@ def _take(
     database: sqlite3.Connection, name: str, owner: str, now: float, lease_for: float
 ) -> float:
     """Have the owner have a lease; return for how many seconds another has it instead."""
-    whose, left = _held(database, name, now)
+    whose, left = held_by(database, name, now)
     if left > 0 and whose != owner:
         return left
     query = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)"
@@ -243,7 +235,8 @@ def _take(
     return 0.0
 
 
-def _held(database: sqlite3.Connection, name: str, now: float) -> tuple[Any, float]:
+def held_by(database: sqlite3.Connection, name: str, now: float) -> tuple[Any, float]:
+    """Return who has a lease, and for how many seconds yet."""
     query = "SELECT owner, taken_at, until FROM leases WHERE name = ?"
     row = database.execute(query, (name,)).fetchone()
     if row is None or _seconds_until(row[1], now) > _ANOTHER_CLOCK:

@@ -125,10 +125,8 @@ class RequestInFlight(Flight):
         "dont_filter",
         "is_noticed",
         "is_refused",
-        "is_refused_alone",
         "is_waiting",
         "meta",
-        "not_before",
         "slot",
         "waits_since",
     )
@@ -142,10 +140,6 @@ class RequestInFlight(Flight):
         """Whether its answer has been taken into account."""
         self.is_refused = False
         """Whether that asks for a pause."""
-        self.is_refused_alone = False
-        """Whether its URL was tried often enough: it is refused, and no other is."""
-        self.not_before = 0.0
-        """When it may be sent, as far as its URL alone is refused."""
         self.waits_since: float | None = None
         """Since when it waits for the end of a pause, where it is not from the queue."""
         self.slot = ""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import random
 from math import isfinite
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from scrapy_mandelbot import events
+from scrapy_mandelbot.sites.pause import LeftPause, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import split_key
@@ -20,39 +22,13 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.store.contract import KeptPause, Store
+    from scrapy_mandelbot.throttle.throttle import Throttle
 
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
 GIVES_WAY = 1.0
 """Seconds for which a crawl leaves it to another one to be the first to ask again."""
 _ONE_MOMENT = 1.0  # seconds; pauses that end within it are one, by two clocks
 _CONTENDED_FOR = 600.0  # seconds since another crawl of the store had a turn
-
-
-class Hearer(Protocol):
-    """A crawl that hears of others."""
-
-    def hear_pause(self, key: str, pause: KeptPause) -> None:
-        """Leave a site alone, as another crawl does."""
-
-    def hear_end(self, key: str, pause: KeptPause) -> None:
-        """Ask a site again that was left alone for another crawl, which has found it well."""
-
-    def hear_turn(self, name: str, due: float) -> bool:
-        """Leave a site alone until its next turn, and return whether a request waits for that."""
-
-
-class _Nobody:
-    """In place of a crawl that has not begun."""
-
-    def hear_pause(self, key: str, pause: KeptPause) -> None:
-        """Do nothing."""
-
-    def hear_end(self, key: str, pause: KeptPause) -> None:
-        """Do nothing."""
-
-    def hear_turn(self, _name: str, _due: float) -> bool:
-        """No request waits."""
-        return False
 
 
 _IN_THIS_PROCESS: WeakSet[Neighbours] = WeakSet()
@@ -64,10 +40,12 @@ class Neighbours:
     Of those that tell proxies apart, only those that do alike hear of each other.
     """
 
+    _hearer: OtherCrawls
+    """Who hears of others, once the crawl has begun."""
+
     def __init__(self, store: Store, clock: Clock, *, by_proxy: bool) -> None:
         self.store = store
         self._clock = clock
-        self._hearer: Hearer = _Nobody()
         self._by_proxy = by_proxy
         self._known: Recent[KeptPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those that it has heard of."""
@@ -81,7 +59,7 @@ class Neighbours:
         """Sites of which it has told that requests wait for turns, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
-    def begin(self, hearer: Hearer) -> None:
+    def begin(self, hearer: OtherCrawls) -> None:
         """Have a crawl hear of others from now on, and of what those of this process know."""
         self._hearer = hearer
         _IN_THIS_PROCESS.add(self)
@@ -155,7 +133,8 @@ class Neighbours:
 
     def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
         """Hear of a pause of a crawl of another process, or that it is over."""
-        if self._by_proxy_or_not(key) and (pause is None or pause != self._known.get(key)):
+        is_for_us = self._by_proxy or not split_key(key)[1]
+        if is_for_us and (pause is None or pause != self._known.get(key)):
             self.hear_pause(key, pause)
 
     def hear_stored_turn(self, name: str, due: float) -> None:
@@ -200,10 +179,84 @@ class Neighbours:
             if other is not self and other._by_proxy is self._by_proxy:  # noqa: SLF001
                 yield other
 
-    def _by_proxy_or_not(self, key: str) -> bool:
-        return self._by_proxy or not split_key(key)[1]
-
 
 def _share(seconds: float) -> float:
     """Return as little of a wait as lets another crawl ask first that hears of it at once."""
     return min(GIVES_WAY / 10, max(0.0, seconds / 10))
+
+
+class OtherCrawls:
+    """Has sites left alone as former runs, other workers and other crawls do, or did."""
+
+    def __init__(self, throttle: Throttle, neighbours: Neighbours, clock: Clock) -> None:
+        self._throttle = throttle
+        self._neighbours = neighbours
+        self._now = clock.now
+
+    def begin(self) -> None:
+        """Go on with what a former run has left, and hear of others from now on."""
+        now, throttle = self._now(), self._throttle
+        for key, kept in self._neighbours.store.get_pauses().items():
+            if kept.until <= now:
+                self._neighbours.put_pause(key, None)
+                continue
+            self._neighbours.know_pause(key, kept)
+            name, route = split_key(key)
+            self.take_over(name, LeftPause(route, kept.until, kept.reason, kept.failed_probes))
+        for name, due in self._neighbours.store.get_turns(now).items():
+            site = throttle.sites.of(name)
+            site.turns.resumes_at = due
+            throttle.alarm.set(site, due)  # and keep the site until then
+        self._neighbours.begin(self)
+
+    def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
+        """Go on with a pause that a former run, or another worker, has left of a site.
+
+        One that is over by now ends with a probe all the same; one that is known goes on as it is,
+        and where the other is the newest of the site for as long as that one says, too.
+        """
+        throttle, now = self._throttle, self._now()
+        site = throttle.sites.of(name)
+        known = site.routes.pause(left.route)
+        is_news = left.until > now and not left.section and (known is None or known.is_open)
+        site.go_on(now, left)
+        if is_newest and left.until > now and not left.section:
+            site.overhear(now, left.route, Refusal(now, left.reason, left.until - now))
+        throttle.sites.note_trouble(site)
+        pause = site.routes.pause(left.route)
+        if is_news and pause is not None:
+            throttle.alarm.set(site, pause.until)
+            throttle.reports.prolonged(events.RESTORED, site, left.route, pause)
+
+    def hear_pause(self, key: str, pause: KeptPause) -> None:
+        """Leave a site alone, as another crawl does; that one is the first to ask it again."""
+        throttle, now = self._throttle, self._now()
+        name, route = split_key(key)
+        site = throttle.sites.of(name)
+        refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
+        heard = site.overhear(now, route, refusal)
+        throttle.sites.note_trouble(site)
+        if heard is not None:
+            throttle.in_flight.evict(site, route)
+            throttle.reports.paused(events.OVERHEARD, site, route, heard.until, heard.reason)
+            throttle.alarm.set(site, heard.until)
+
+    def hear_end(self, key: str, pause: KeptPause) -> None:
+        """Ask a site again that was left alone for another crawl, which has found it well."""
+        name, route = split_key(key)
+        site = self._throttle.sites.get(name)
+        own = None if site is None else site.routes.pause(route)
+        if site is None or own is None or route or own.until > pause.until + 2 * GIVES_WAY:
+            return
+        site.routes.end_pause(self._now())
+        self._throttle.update(site)
+
+    def hear_turn(self, name: str, due: float) -> bool:
+        """Leave a site alone until its next turn, and return whether a request waits for that."""
+        throttle = self._throttle
+        if not throttle.is_paced:
+            return False
+        site = throttle.sites.of(name)
+        site.turns.hold(due)
+        throttle.alarm.set(site, due)
+        return throttle.queues.waiting(site) > 0

@@ -95,7 +95,6 @@ class Throttle:
         )
         """Tells of pauses, and has them kept."""
         law = replace(config.pause_law, asks_once=not self.keeps_given_up)
-        self._tries_alone = law.of_a_part.tries
         self.sites = Sites(law)
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self.ended, tell.count, clock.now)
@@ -241,9 +240,9 @@ class Throttle:
             self._note_wait(site, now)
             self.alarm.set(site, self._due(flight, now))
             return await self._room.wait(flight, has_limit=site.turns.shut_since is not None)
+        if self.has_given_up(flight):
+            return False
         if flight.not_before <= now:
-            if self.has_given_up(flight):
-                return False
             self._count(events.WAITED)
         due = site.pause_due(now, flight.route)
         if due <= now:
@@ -306,9 +305,6 @@ class Throttle:
             self._together.refused(site, now)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.note_trouble(site)
-        tries = site.sections.times_alone(fingerprint)  # the first was the site's business
-        flight.is_refused_alone = tries - 2 >= self._tries_alone
-        flight.not_before = site.may_go_at(fingerprint, route)[0] if tries else 0.0
         if news is None:
             return
         if news is News.PAUSED:
@@ -416,10 +412,10 @@ class Throttle:
     def _let_wait_end(self, waiter: Any, now: float) -> None:
         flight = waiter.flight
         site: CrawledSite = flight.site
-        if flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
-            self.alarm.set(site, flight.not_before)
-        elif flight.keeps_pauses and self.has_given_up(flight):
+        if flight.keeps_pauses and self.has_given_up(flight):
             self._room.release(waiter, may_go=False)
+        elif flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
+            self.alarm.set(site, flight.not_before)
         elif self._admission(flight, now) is Admission.GO:
             self._count_wait(site)
             self._room.release(waiter, may_go=True)

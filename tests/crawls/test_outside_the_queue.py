@@ -7,6 +7,8 @@ from itertools import pairwise
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.task import deferLater
 from webs import Answer, Closed, site
 
 
@@ -47,6 +49,35 @@ async def test_files_of_a_paused_site_arrive(webs, tmp_path):
     assert len([hit for hit in web.hits if hit.status == 503]) <= 5
     assert [h for h in web.hits if closed.began + 0.5 < h.at < closed.began + 2] == []
     assert result.stats["mandelbot/pause/waited"] >= 1
+
+
+@ensureDeferred
+async def test_the_slot_sends_nothing_more_once_its_site_has_refused(webs):
+    """It is free for its next request sooner than middlewares see the answer to the one before."""
+    from twisted.internet import reactor
+
+    web = files_site(webs, 4)
+    web.refuse = closed = Closed(seconds=2, after=1, retry_after="2", robots_too=False, delay=0.2)
+
+    class Spider(scrapy.Spider):
+        name = "inline"
+        start_urls = [web.url + "/"]
+
+        def download(self, number):
+            request = scrapy.Request(f"{web.url}/file/{number}.bin", callback=NO_CALLBACK)
+            return deferred_from_coro(self.crawler.engine.download_async(request))
+
+        async def parse(self, response):
+            first = self.download(0)
+            await maybe_deferred_to_future(deferLater(reactor, 0.1, lambda: None))
+            for file in (first, *map(self.download, (1, 2, 3))):
+                yield {"url": (await maybe_deferred_to_future(file)).url}
+
+    result = await crawl(Spider, {"CONCURRENT_REQUESTS_PER_DOMAIN": 1})
+
+    assert len(result.items) == 4
+    assert web.statuses().count(503) == 1
+    assert [hit for hit in web.hits if closed.began + 0.5 < hit.at < closed.began + 2] == []
 
 
 @ensureDeferred

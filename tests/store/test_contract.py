@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import pytest
 from redis_server import NEEDS_REDIS, RedisServer
@@ -121,7 +120,7 @@ def test_any_bytes_are_a_body(store, body):
 
 def test_the_newer_copy_takes_the_place_of_the_older(store):
     """One copy a site."""
-    newer = replace(COPY, body=b"", status=404, fetched_at=COPY.fetched_at + 1, etag=None)
+    newer = COPY._replace(body=b"", status=404, fetched_at=COPY.fetched_at + 1, etag=None)
     store.put_copy(SITE, COPY)
     store.put_copy(SITE, newer)
     assert store.get_copy(SITE) == newer
@@ -134,7 +133,7 @@ def test_sites_are_kept_apart(store, site):
     """By scheme, host and port; whatever a URL held."""
     store.put_copy(SITE, COPY)
     assert store.get_copy(site) is None
-    store.put_copy(site, replace(COPY, body=b"other"))
+    store.put_copy(site, COPY._replace(body=b"other"))
     assert store.get_copy(site).body == b"other"
     assert store.get_copy(SITE) == COPY
 
@@ -142,7 +141,7 @@ def test_sites_are_kept_apart(store, site):
 def test_copies_are_listed_in_the_order_of_their_sites(store):
     """All of them, whole, and those that were put last too."""
     assert list(store.copies()) == []
-    newer = replace(COPY, status=404, body=b"")
+    newer = COPY._replace(status=404, body=b"")
     for site, copy in (("http://b", COPY), ("http://c", COPY), ("http://a", COPY)):
         store.put_copy(site, copy)
     store.put_copy("http://b", newer)

@@ -168,13 +168,13 @@ def test_one_of_all_fetches_where_no_fresh_copy_is_there(place, stores, about):
     assert find(other, NOW - 5) == (None, about(100))
     assert find(other, NOW - 5, lease_for=0.0) == (None, about(100))
     one.put_copy(SITE, COPY)
-    one.end_fetch(SITE)
+    one.release(Lease.FETCH, SITE)
     place.told(one)
     assert find(other, NOW - 5, lease_for=0.0) == find(other, NOW - 5) == (COPY, 0)
     assert other.get_copy(SITE) == COPY
     assert find(other, NOW + 5) == (COPY, 0)
     assert find(one, NOW + 5) == (COPY, about(100))
-    other.end_fetch(SITE, 30.0)
+    other.release(Lease.FETCH, SITE, 30.0)
     place.told(other)
     assert find(one, NOW + 5, lease_for=0.0) == (COPY, about(30))
 
@@ -183,7 +183,7 @@ def test_who_fetches_again_has_the_lease_for_longer(place, stores, about):
     """Not for what was left of it when the last fetch was in vain."""
     one, other = stores
     assert find(one, NOW - 5) == (None, 0)
-    one.end_fetch(SITE, 30.0)
+    one.release(Lease.FETCH, SITE, 30.0)
     assert find(one, NOW - 5) == (None, 0)
     assert find(other, NOW - 5, lease_for=0.0) == (None, about(100))
 
@@ -220,5 +220,5 @@ def test_a_closed_store_answers_nobody(stores):
     one.claim(Lease.PROBE, SITE, 10.0, answers)
     one.find_copy(SITE, NOW, 10.0, answers)
     one.release(Lease.PROBE, SITE)
-    one.end_fetch(SITE)
+    one.release(Lease.FETCH, SITE)
     assert answers.is_empty

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import zlib
-from dataclasses import replace
 
 import pytest
 from live_stores import SITE, Events, Listener, claim, find
@@ -107,7 +106,7 @@ def test_times_are_by_the_servers_clock(open_store, skew):
     told(right)
     copy, left = find(wrong, NOW + skew - 50)
     assert (copy.fetched_at, left) == (pytest.approx(NOW + skew, abs=0.5), 0)
-    wrong.put_copy("http://other", replace(COPY, fetched_at=NOW + skew))
+    wrong.put_copy("http://other", COPY._replace(fetched_at=NOW + skew))
     told(wrong)
     copy, _ = find(right, NOW - 50, site="http://other")
     assert copy.fetched_at == pytest.approx(NOW, abs=0.5)

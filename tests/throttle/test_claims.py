@@ -74,9 +74,6 @@ class FakeStore(MemoryStore, LiveStore):
     def find_copy(self, site, fresh_since, lease_for, then) -> None:
         then(None, 0.0)
 
-    def end_fetch(self, site, keep_for=0.0) -> None:
-        pass
-
     def claim(self, lease, key, lease_for, then, longest_wait=inf) -> None:
         server, now = self.server, self.server.clock.now()
         server.claims += 1

@@ -145,7 +145,7 @@ class RedisStore(LiveStore):
     ) -> None:
         """Look for a site's copy; where there is no fresh one, ask to be who fetches it."""
         name = scripts.name_of(site)
-        keys = (scripts.copy_key(name), scripts.lease_key("fetch", name), scripts.COPIES)
+        keys = (scripts.copy_key(name), scripts.lease_key(Lease.FETCH, name), scripts.COPIES)
 
         def arguments() -> tuple[Any, ...]:
             since = fresh_since + self._ahead
@@ -165,10 +165,6 @@ class RedisStore(LiveStore):
             self._have_called(lambda: then(self._memory.get_copy(site), 0.0))
 
         self._ask(name, RedisOp(scripts.FIND_COPY, arguments, heard, unheard))
-
-    def end_fetch(self, site: str, keep_for: float = 0.0) -> None:
-        """Give the lease of a fetch back, or keep it for some seconds more."""
-        self._release(scripts.lease_key("fetch", scripts.name_of(site)), keep_for)
 
     # Pauses and turns.
 
@@ -234,7 +230,7 @@ class RedisStore(LiveStore):
         """Ask for a lease, or to have it for longer."""
         name = scripts.name_of(key)
         due = scripts.PAUSES if lease is Lease.PROBE else scripts.TURNS
-        keys = (scripts.lease_key(lease.value, name), due)
+        keys = (scripts.lease_key(lease, name), due)
 
         def heard(answer: Any) -> None:
             self._have_called(lambda: then(answer / 1000))
@@ -255,18 +251,19 @@ class RedisStore(LiveStore):
             ),
         )
 
-    def release(self, lease: Lease, key: str) -> None:
-        """Give a lease back, if this crawl has it."""
-        self._release(scripts.lease_key(lease.value, scripts.name_of(key)), 0.0)
+    def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
+        """Give a lease back, if this crawl has it, or keep it for some seconds more."""
+        name = scripts.lease_key(lease, scripts.name_of(key))
+        arguments = (name, self._token, _milliseconds(keep_for))
+        self._wire.ask(RedisOp(scripts.RELEASE, lambda: arguments))
 
     # Runs.
 
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
         name = scripts.name_of(spider)
-        for key, began_at in self._wire.kept("run"):
-            if key == name:
-                return float(began_at)
+        if (unsaved := dict(self._wire.kept("run")).get(name)) is not None:
+            return float(unsaved)
         value = self._wire.answer_to(b"GET", lambda: (scripts.run_key(name),))
         with suppress(*NO_ROW_OF_OURS):
             return float(value) - self._ahead
@@ -374,10 +371,6 @@ class RedisStore(LiveStore):
     ) -> None:
         if len(name) <= LONGEST_NAME:
             self._wire.tell(RedisOp(what, arguments, heard, None, (kind, name), value, size))
-
-    def _release(self, key: bytes, keep_for: float) -> None:
-        arguments = (key, self._token, _milliseconds(keep_for))
-        self._wire.ask(RedisOp(scripts.RELEASE, lambda: arguments))
 
     def _join_loop(self) -> None:
         """Note which loop runs the crawl; whoever listens and asks does so in it."""

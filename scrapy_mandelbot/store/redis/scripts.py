@@ -34,6 +34,8 @@ from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, pack
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from scrapy_mandelbot.store.contract import Lease
+
 FORM = 1
 """Of all values; the first thing that each of them says."""
 FAR = 1e11
@@ -168,9 +170,9 @@ def copy_key(site: bytes) -> bytes:
     return PREFIX + b"copy:" + site
 
 
-def lease_key(kind: str, site: bytes) -> bytes:
+def lease_key(lease: Lease, site: bytes) -> bytes:
     """Return the key of a lease."""
-    return PREFIX + kind.encode() + b":" + site
+    return PREFIX + lease.value.encode() + b":" + site
 
 
 def run_key(spider: bytes) -> bytes:

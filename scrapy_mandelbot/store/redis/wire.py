@@ -11,8 +11,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict, deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis.exceptions import (
     BusyLoadingError,
@@ -125,8 +124,7 @@ _GOES_AWAY = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH")
 _TAKES_NO_MORE = ("OOM", "OUTOFMEMORY", "MISCONF", "NOREPLICAS")
 
 
-@dataclass(frozen=True)
-class RedisOp:
+class RedisOp(NamedTuple):
     """Something that the server is asked or told."""
 
     what: Script | bytes
