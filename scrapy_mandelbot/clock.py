@@ -13,6 +13,8 @@ from scrapy.utils.asyncio import call_later, is_asyncio_available
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy.crawler import Crawler
+
 
 def _elapsed() -> Callable[[], float]:
     """Return what only goes forward: where it can be had, while the machine is suspended too."""
@@ -38,6 +40,11 @@ class Clock:
 
     def __init__(self) -> None:
         self._offset = time.time() - elapsed()
+
+    @classmethod
+    def of(cls, _crawler: Crawler) -> Clock:
+        """Return a new one for a crawler; `testing` has another made."""
+        return cls()
 
     def now(self) -> float:
         """Return seconds since the epoch, by a clock that is not set during the crawl."""

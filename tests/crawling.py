@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import scrapy
-from clocks import given
-from loops import TIME, LoopClock
 from pytest_twisted import ensureDeferred
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler, CrawlerRunner
@@ -18,6 +18,7 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.account import account_of
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +111,18 @@ class _Messages(logging.Handler):
         self.messages.append(record.getMessage())
 
 
+_CRAWLERS: WeakSet[Crawler] = WeakSet()
+
+
+def transferring() -> list[scrapy.Request]:
+    """Return the requests that crawls of this process have sent to sites, or are about to."""
+    engines = [crawler.engine for crawler in _CRAWLERS if crawler.crawling and crawler.engine]
+    with suppress(AttributeError):  # a test has taken the names of the engine away
+        slots = [slot for engine in engines for slot in engine.downloader.slots.values()]
+        return [request for slot in slots for request in slot.transferring]
+    return []
+
+
 async def crawl(
     spider: type[scrapy.Spider],
     settings: dict[str, Any] | None = None,
@@ -122,9 +135,8 @@ async def crawl(
     ``before`` is called with the crawler before the crawl starts.
     """
     settings = {**SETTINGS, **(settings or {})}
-    if TIME.is_turned:
-        settings["ADDONS"] = {**settings["ADDONS"], given(LoopClock()): 1000}
     crawler = Crawler(spider, Settings(settings))
+    _CRAWLERS.add(crawler)
     items: list[Any] = []
     heard: list[tuple[str, dict[str, Any]]] = []
     keep = []  # handlers are held weakly
@@ -156,7 +168,7 @@ async def crawl(
     level = root.level
     root.addHandler(log)
     root.setLevel(logging.DEBUG)
-    began = TIME.now()
+    began = TIME.elapsed()
     try:
         await CrawlerRunner().crawl(crawler, **arguments)
     finally:
@@ -164,7 +176,7 @@ async def crawl(
         root.setLevel(level)
     the_account_holds(crawler)
     spider = spiders[0] if spiders else None
-    return Crawled(crawler, items, heard, log.messages, TIME.now() - began, spider)
+    return Crawled(crawler, items, heard, log.messages, TIME.elapsed() - began, spider)
 
 
 def the_account_holds(crawler: Crawler) -> None:

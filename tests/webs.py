@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from loops import TIME
 from twisted.web.resource import Resource
 from twisted.web.server import Site as HttpSite
+
+from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from twisted.internet.interfaces import IDelayedCall
     from twisted.web.server import Request as HttpRequest
 
 
@@ -36,6 +38,24 @@ class Hit:
     at: float
     """Seconds, as `TIME` has them."""
     headers: dict[str, str]
+
+
+_LATE: list[IDelayedCall] = []
+
+
+def later(seconds: float, call: Callable[..., object], *arguments: Any) -> IDelayedCall:
+    """Have a site of this process go on with an answer when so much time has passed."""
+    from twisted.internet import reactor
+
+    late = reactor.callLater(seconds, call, *arguments)
+    _LATE.append(late)
+    return late
+
+
+def held_back() -> int:
+    """Return how often sites of this process are about to go on with an answer."""
+    _LATE[:] = [late for late in _LATE if late.active()]
+    return len(_LATE)
 
 
 def html(*links: str, title: str = "page") -> Answer:
@@ -134,15 +154,13 @@ class Web(Resource):
             name.decode().lower(): values[0].decode("latin-1")
             for name, values in request.requestHeaders.getAllRawHeaders()
         }
-        self.hits.append(Hit(path, answer.status, TIME.now(), headers))
+        self.hits.append(Hit(path, answer.status, TIME.elapsed(), headers))
         request.setResponseCode(answer.status)
         for name, value in answer.headers.items():
             values = [value] if isinstance(value, str) else value
             request.responseHeaders.setRawHeaders(name, values)
         if answer.delay:
-            from twisted.internet import reactor
-
-            late = reactor.callLater(answer.delay, self._finish, request, answer.body)
+            late = later(answer.delay, self._finish, request, answer.body)
             request.notifyFinish().addErrback(lambda _: late.active() and late.cancel())
             return 1  # NOT_DONE_YET
         return answer.body
@@ -176,16 +194,18 @@ class Closed:
         status: int = 503,
         *,
         robots_too: bool = True,
+        delay: float = 0.0,
     ) -> None:
         self.seconds = seconds
         self.retry_after = retry_after
         self.status = status
         self.robots_too = robots_too
+        self.delay = delay
         self.began: float | None = None
         self._left = after
 
     def __call__(self, path: str) -> Answer | None:
-        now = TIME.now()
+        now = TIME.elapsed()
         if path == "/robots.txt" and not self.robots_too:
             return None
         if self.began is None:
@@ -193,7 +213,7 @@ class Closed:
                 self._left -= path != "/robots.txt"
                 return None
             self.began = now
-        if now - self.began >= self.seconds:
+        if now - self.began >= self.seconds - 1e-6:  # who comes at its very time is no sooner
             return None
         headers = {} if self.retry_after is None else {"Retry-After": self.retry_after}
-        return Answer(b"back soon", self.status, headers)
+        return Answer(b"back soon", self.status, headers, self.delay)

@@ -15,7 +15,7 @@ from importlib import import_module
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.utils.reactor import is_asyncio_reactor_installed
-from webs import Answer
+from webs import Answer, later
 from wildwebs import WildWeb
 
 from scrapy_mandelbot.robots import outcome
@@ -69,15 +69,13 @@ def broken(shape: str, request) -> None:
 
 def send(shape: tuple, request) -> None:
     """Send pieces, and do something to the connection then."""
-    from twisted.internet import reactor
-
     *sent, then = shape
     request.notifyFinish().addErrback(lambda _: None)
     transport = request.channel.transport
     for number, piece in enumerate(sent):
-        reactor.callLater(0.03 * number, transport.write, piece)
+        later(0.03 * number, transport.write, piece)
     if then:
-        reactor.callLater(0.03 * len(sent), getattr(transport, then))
+        later(0.03 * len(sent), getattr(transport, then))
 
 
 @pytest.fixture(params=HANDLERS)

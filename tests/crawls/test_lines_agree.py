@@ -8,8 +8,9 @@ from datetime import datetime
 
 import pytest
 from crawling import FailuresSpider, crawl, ensureDeferred
-from loops import TIME
 from webs import Answer, Closed, html, site
+
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -43,7 +44,7 @@ class Timed(logging.Handler):
 
     def emit(self, record):
         if record.name.startswith("scrapy_mandelbot"):
-            self.lines.append((TIME.wall(), record.getMessage()))
+            self.lines.append((TIME.now(), record.getMessage()))
 
 
 @pytest.fixture

@@ -82,6 +82,7 @@ async def test_prometheus_scrapes_a_paused_crawl(webs):
     assert value("pause_duration_seconds_count", **of_site) is None
     assert value("pause_duration_seconds_bucket", resumed, le="10.0", **of_site) == 0
     assert value("pause_duration_seconds_bucket", resumed, le="60.0", **of_site) == 1
+    assert value("pause_duration_seconds_bucket", resumed, le="900.0", **of_site) == 1
     assert metrics.at_addresses == {}, "it is served no longer than the crawl takes"
     (line,) = result.logged("Metrics for Prometheus are at http://127.0.0.1:")
     assert line.endswith("/metrics")

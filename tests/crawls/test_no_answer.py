@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http.request import NO_CALLBACK
@@ -20,6 +19,7 @@ from webs import Answer, Closed, site
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.rules import fetcher
 from scrapy_mandelbot.rules.failures import failure_of
+from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
@@ -107,7 +107,7 @@ async def test_hosts_that_hang_hold_at_most_half_of_the_places(webs):
     urls = [*(one.url + "/" for one in hanging), web.url + "/"]
     settings = {**IN_MEMORY, "CONCURRENT_REQUESTS": 8, "MANDELBOT_ROBOTS_TIMEOUT": 10}
     settings |= {"DOWNLOAD_TIMEOUT": 10}
-    began = TIME.now()
+    began = TIME.elapsed()
     result = await crawl(FailuresSpider, settings, start_urls=urls)
     assert result.urls() == web.urls(60)
     at = sorted(hit.at for hit in web.hits)
@@ -319,7 +319,7 @@ async def test_a_probe_that_an_error_of_the_project_ends_tells_nothing_of_its_si
                 raise KeyError("no such header")
 
     def is_probe() -> bool:
-        return TIME.now() - web.refuse.began > 1.9
+        return TIME.elapsed() - web.refuse.began > 1.9
 
     settings = {**IN_MEMORY, "DOWNLOADER_MIDDLEWARES": {RaisesOnce: 960}}
     result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])

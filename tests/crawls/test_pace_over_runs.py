@@ -10,8 +10,9 @@ from contextlib import closing
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from webs import Answer, html
+
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -22,10 +23,10 @@ COUNTS = tuple(f"mandelbot/pace/{name}" for name in ("sites", "restored", "waite
 @pytest.fixture
 def turn_clock():
     """Return what turns the clock of the crawls that begin from now on, by seconds from now."""
-    began = TIME.wall() - TIME.now()
+    began = TIME.now() - TIME.elapsed()
 
     def turn(seconds: float) -> None:
-        TIME.set_wall(began + TIME.now() + seconds)
+        TIME.skip(began + TIME.elapsed() + seconds - TIME.now())
 
     return turn
 
@@ -148,11 +149,11 @@ async def test_what_was_sent_is_kept_before_it_is_answered(web, store, monkeypat
         return Answer(b"<html></html>", delay=0.4)
 
     web.pages["/"] = page
-    began = TIME.wall()
+    began = TIME.now()
     await run(web, store, **by_hand(60))
     ((site, due),) = kept
     assert site == web.url
-    assert began + 60 - HAIR < due < TIME.wall() + 60 - 0.4 + HAIR
+    assert began + 60 - HAIR < due < TIME.now() + 60 - 0.4 + HAIR
 
 
 @pytest.mark.parametrize(

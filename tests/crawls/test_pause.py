@@ -8,8 +8,9 @@ from email.utils import formatdate
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from webs import Answer, Closed, site
+
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -66,6 +67,19 @@ async def test_what_waits_in_the_download_slot_goes_back_too(webs):
 
 
 @ensureDeferred
+async def test_the_slot_hears_of_a_refusal_before_it_sends_its_next_request(webs):
+    """It is free to send it in the turn in which the answer comes, sooner than middlewares hear."""
+    web = site(webs, 8, delay=0.1)
+    web.refuse = Closed(seconds=2, after=3, retry_after="2", robots_too=False)
+    settings = {"DOWNLOAD_DELAY": 0.01, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+
+    assert result.urls() == web.urls(8)
+    assert web.statuses().count(503) == 1
+
+
+@ensureDeferred
 async def test_one_probe_goes_first(webs):
     """When the pause is over a single request asks, and the others follow its answer."""
     web = site(webs, 30)
@@ -73,7 +87,7 @@ async def test_one_probe_goes_first(webs):
     late = {}
 
     def slow_probe(request):
-        late.setdefault("first", TIME.now())
+        late.setdefault("first", TIME.elapsed())
         return Answer(b"<html></html>", delay=0.3, headers={"Content-Type": "text/html"})
 
     for path in list(web.pages):
@@ -96,7 +110,7 @@ async def test_one_probe_goes_first(webs):
 async def test_retry_after_in_every_form(webs, retry_after):
     """Seconds and dates are kept; what makes no sense counts as absent. Nothing is lost."""
     web = site(webs, 10)
-    value = formatdate(TIME.wall() + 2, usegmt=True) if retry_after == "date" else retry_after
+    value = formatdate(TIME.now() + 2, usegmt=True) if retry_after == "date" else retry_after
     web.refuse = closed = Closed(seconds=0.8, after=4, retry_after=value)
 
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from scrapy.crawler import Crawler
 from scrapy.extensions import telnet
 from scrapy.settings import Settings
@@ -13,6 +12,7 @@ from scrapy.utils.test import get_crawler
 from webs import Closed, site
 
 from scrapy_mandelbot import pause_site, paused_sites, resume_site
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -24,7 +24,7 @@ class Pausing(LinksSpider):
 
     def parse(self, response):
         if response.url.endswith("/") and "127.0.0.1" in response.url:
-            self.paused_at = TIME.now()
+            self.paused_at = TIME.elapsed()
             pause_site(self.crawler, response.url, self.seconds, "the owner asked us to")
         yield from super().parse(response)
 
@@ -54,7 +54,7 @@ async def test_the_next_run_keeps_to_it(webs, tmp_path):
     web = site(webs, 20)
     settings = {"MANDELBOT_STORE": str(tmp_path / "store.db"), "CLOSESPIDER_ITEMCOUNT": 1}
     await crawl(Pausing, settings, start_urls=[web.url + "/"], seconds=2.5)
-    hits, began = len(web.hits), TIME.now()
+    hits, began = len(web.hits), TIME.elapsed()
 
     result = await crawl(
         LinksSpider, {**settings, "CLOSESPIDER_ITEMCOUNT": 0}, start_urls=[web.url + "/"]

@@ -10,8 +10,9 @@ from itertools import cycle, pairwise
 import pytest
 import scrapy
 from crawling import crawl, ensureDeferred
-from loops import TIME
 from webs import Answer, Closed, html
+
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 
@@ -58,7 +59,7 @@ class Rotating:
         return cls(crawler)
 
     def process_request(self, request):
-        self.asked.append(TIME.now())
+        self.asked.append(TIME.elapsed())
         request.meta.setdefault("proxy", next(self._proxies))
 
 
@@ -120,7 +121,7 @@ class Sticky(Rotating):
 
     def process_request(self, request):
         super().process_request(request)
-        if len(self.asked) > 3 and TIME.now() < self.asked[0] + 2:
+        if len(self.asked) > 3 and TIME.elapsed() < self.asked[0] + 2:
             request.meta["proxy"] = self.first
 
     @property

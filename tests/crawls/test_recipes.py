@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 import scrapy
 from crawling import crawl, ensureDeferred
-from loops import TIME
 from pages import page
 from redis_server import NEEDS_REDIS, RedisServer
 from webs import Answer, Closed, html, site
+
+from scrapy_mandelbot.testing import TIME
 
 BLOCK = re.compile(r"\.\. code-block:: python\n\n    # (\w+)\.py\n((?:    .*\n|\n)+)")
 pytestmark = pytest.mark.slow
@@ -85,10 +86,10 @@ async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(recipe, webs)
 
     first = await crawl(spider, night)
     asked = len(web.hits)
-    TIME.set_wall(TIME.wall() + 900)
+    TIME.skip(900)
     early = await crawl(spider, night)
     assert len(web.hits) == asked
-    TIME.set_wall(TIME.wall() + 3600)
+    TIME.skip(3600)
     web.refuse = lambda _path: None
     last = await crawl(spider, night)
     after = await crawl(spider, night)

@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -40,10 +40,10 @@ class Bucket:
 
     def __init__(self, rate: float, burst: float) -> None:
         self._rate, self._burst = rate, burst
-        self._level, self._at = 0.0, TIME.now()
+        self._level, self._at = 0.0, TIME.elapsed()
 
     def __call__(self, path: str) -> Answer | None:
-        now = TIME.now()
+        now = TIME.elapsed()
         level = max(0.0, self._level - (now - self._at) * self._rate)
         if path == "/robots.txt" or level > self._burst:
             return None if path == "/robots.txt" else Answer(b"busy", 503)
@@ -142,6 +142,20 @@ async def test_pages_are_counted_that_heed_no_pause(webs):
 
     record = Recorder.of(result.crawler).record.get(web.url)
     assert (record.pages, record.others) == (3, 0)
+
+
+@ensureDeferred
+async def test_the_pause_of_a_host_that_never_answered_ends_when_its_requests_fail(webs):
+    """It is down to the end of the crawl; nobody waits for it."""
+    web = webs("127.0.0.3")
+    url = web.url
+    web.close()
+
+    result = await crawl(LinksSpider, {"EXTENSIONS": {Counting: 1}}, start_urls=[url + "/"])
+
+    record = Recorder.of(result.crawler).record.get(url)
+    assert record.pauses
+    assert all(pause.ended is not None for pause in record.pauses)
 
 
 @ensureDeferred

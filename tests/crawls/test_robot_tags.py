@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.test import get_crawler
 from tagged import OBEY, meta, page, paths, site, spider_of
 from webs import Answer
 
 from scrapy_mandelbot import RobotTag, RobotTags
+from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
 
 
 @ensureDeferred
@@ -145,6 +149,14 @@ async def test_the_agent_is_the_one_that_robots_txt_is_read_for(webs):
     assert sorted(seen) == [2, 3]
     await crawl(Spider, {**settings, "ROBOTSTXT_USER_AGENT": ["Robotsbot"]})
     assert seen[2:] == [1, 1]
+
+
+@pytest.mark.parametrize("setting", [{"MANDELBOT_ENABLED": False}, {"MANDELBOT_ROBOT_TAGS": "off"}])
+def test_switched_off_it_is_not_there(setting):
+    """A middleware that does nothing costs something for each page."""
+    crawler = get_crawler(settings_dict={"MANDELBOT_STORE": "memory", **setting})
+    with pytest.raises(NotConfigured):
+        RobotTagsMiddleware.from_crawler(crawler)
 
 
 @ensureDeferred

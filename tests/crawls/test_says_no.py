@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from webs import Answer, html, site
+
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -108,7 +109,7 @@ def by_its_clock(ahead: float, form):
     """Return a refusal that ends 8 s later, by a clock that is so many seconds ahead."""
 
     def refuse(until):
-        now = TIME.wall() + ahead
+        now = TIME.now() + ahead
         return {"Retry-After": form(until + ahead), "Date": formatdate(now, usegmt=True)}
 
     return refuse
@@ -136,14 +137,14 @@ async def test_a_time_is_kept_to_in_whatever_form(webs, form):
         if path != "/page/5" and not shut:
             return None
         if not shut:
-            shut.append(TIME.wall())
+            shut.append(TIME.now())
         until = shut[0] + 8
-        return None if TIME.wall() >= until else Answer(b"", 503, FORMS[form](until))
+        return None if TIME.now() >= until else Answer(b"", 503, FORMS[form](until))
 
     web.refuse = refuse
     result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/", free.url + "/"])
     assert len(got(result, web)) == 11
-    since = shut[0] - TIME.wall() + TIME.now()
+    since = shut[0] - TIME.now() + TIME.elapsed()
     after = [hit.at - since for hit in web.hits if hit.at > since + 0.5]
     assert 7.99 < min(after) <= 10
     told = result.logged(f"The Retry-After of {web.url} cannot be read, and is passed over: soon")
@@ -165,7 +166,7 @@ class MethodsSpider(LinksSpider):
                 yield scrapy.Request(url, self.keep, method=method, errback=self.gone)
 
     def keep(self, response):
-        yield {"url": response.url, "method": response.request.method, "at": TIME.now()}
+        yield {"url": response.url, "method": response.request.method, "at": TIME.elapsed()}
 
     def gone(self, failure):
         yield {"url": failure.request.url, "method": failure.request.method, "at": inf}
@@ -310,7 +311,7 @@ async def test_with_jobdir_the_rest_is_not_lost(webs, tmp_path):
     assert asked <= 22
     soon = await crawl(AskedSpider, settings, start_urls=[])
     assert len(web.hits) == asked, "its time has not come"
-    TIME.set_wall(TIME.wall() + 3_700)
+    TIME.skip(3_700)
     web.pages.update({path: html() for path in web.pages if path.startswith("/page/")})
     late = await crawl(AskedSpider, settings, start_urls=[])
     pages = {hit.path for hit in web.hits if hit.path.startswith("/page/")}
@@ -383,9 +384,9 @@ async def test_a_waiting_room_of_another_host_is_a_refusal_by_the_recipe(webs):
     since = []
 
     def refuse(path):
-        since.append(TIME.now())
+        since.append(TIME.elapsed())
         to = {"Location": "http://127.0.0.1:1/room.queue-it.net/"}
-        return Answer(b"", 302, to) if len(since) > 10 and TIME.now() < since[10] + 50 else None
+        return Answer(b"", 302, to) if len(since) > 10 and TIME.elapsed() < since[10] + 50 else None
 
     web.refuse = refuse
     settings = {"DOWNLOADER_MIDDLEWARES": {names["WaitingRoomMiddleware"]: 960}}
@@ -404,7 +405,7 @@ async def test_what_good_answers_say_is_left_of_a_quota_is_kept_to(webs):
     window, used, refused = [0.0], [0], []
 
     def limited(_request):
-        now = TIME.now()
+        now = TIME.elapsed()
         if now >= window[0] + 4:
             window[0], used[0] = now, 0
         left = 20 - used[0]

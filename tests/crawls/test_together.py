@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from scrapy.http import Response
 from scrapy.signals import response_downloaded
 from twisted.internet.abstract import isIPAddress
@@ -17,6 +16,7 @@ from webs import Answer, html, site
 from zope.interface import implementer
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.testing import TIME
 from scrapy_mandelbot.throttle.paces import domain_of
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -133,7 +133,7 @@ class Limit:
         self.level, self.at, self.refused = 0.0, 0.0, 0
 
     def __call__(self, path: str) -> Answer | None:
-        now = TIME.now()
+        now = TIME.elapsed()
         level = max(0.0, self.level - (now - self.at) * self.rate)
         if path == "/robots.txt":
             return None
@@ -177,10 +177,12 @@ async def test_a_name_that_is_refused_alone_holds_up_no_others(webs):
     """Two of twenty that are down are strangers to the rest, though the address is one."""
     web = site(webs, 0)
     urls = pages(web, 20, 10)
-    began = TIME.now()
+    began = TIME.elapsed()
 
     def page(request):
-        is_down = request.getHeader("host").startswith(("n3.", "n9.")) and TIME.now() < began + 30
+        is_down = (
+            request.getHeader("host").startswith(("n3.", "n9.")) and TIME.elapsed() < began + 30
+        )
         return Answer(b"", 503) if is_down else html()
 
     web.pages.update({f"/{number}": page for number in range(10)})

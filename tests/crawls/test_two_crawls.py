@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from webs import Answer, site
 
+from scrapy_mandelbot.testing import TIME
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -40,7 +40,7 @@ async def test_what_one_crawl_is_refused_the_other_does_not_ask(
 
     def refuse(path):
         if path == "/page/4?one" and not refused:
-            refused.append(TIME.now())
+            refused.append(TIME.elapsed())
             return Answer(b"", 503, {"Retry-After": str(QUIET)})
         return None
 

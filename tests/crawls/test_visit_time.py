@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
-from loops import TIME
 from scrapy.exceptions import IgnoreRequest
 from webs import Answer
+
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 
@@ -28,7 +29,7 @@ def at_two_seconds_before():
     """Turn the crawl's clock to two seconds before a time of the day, UTC."""
 
     def turn(hours: int, minutes: int) -> None:
-        TIME.set_wall(20_000 * 86_400 + hours * 3600 + minutes * 60 - 2)
+        TIME.skip(20_000 * 86_400 + hours * 3600 + minutes * 60 - 2 - TIME.now())
 
     return turn
 
@@ -40,7 +41,7 @@ async def test_extended2_outside_of_its_visit_time_a_site_is_left_alone(
     """Its requests wait in the queue until it opens, which the hooks hear; others go on."""
     web, free = site(webs, "Visit-time: 0100-0500\n"), site(webs, "", 20, "127.0.0.2")
     at_two_seconds_before(1, 0)
-    began = TIME.now()
+    began = TIME.elapsed()
 
     result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/", free.url + "/"])
 

@@ -1,0 +1,106 @@
+"""What docs/testing.rst shows runs as it stands, on whatever Scrapy runs on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from no_reactor import NO_REACTOR
+from pages import page
+
+EXAMPLE = textwrap.dedent(
+    re.search(r"    # test_shop\.py\n((?:    .*\n|\n)+)", page("testing")).group()
+)
+CONFTEST = '''
+"""A server in a thread, whose answers are later than it takes the loop to look for them."""
+import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import scrapy
+from scrapy.http.request import NO_CALLBACK
+
+
+class Server(ThreadingHTTPServer):
+    answers = ()
+    robots = [(404, {})]
+    more = [(503, {"Retry-After": "59"}), (200, {})]
+
+    class RequestHandlerClass(BaseHTTPRequestHandler):
+        def do_GET(self):
+            threading.Event().wait(0.05)
+            answers = getattr(self.server, OF[self.path])
+            status, headers = answers.pop(0)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), self.RequestHandlerClass)
+        self.url = f"http://127.0.0.1:{self.server_port}/page"
+
+
+@pytest.fixture
+def server():
+    with Server() as one:
+        threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield one
+        one.shutdown()
+
+
+@pytest.fixture
+def ShopSpider():
+    class Shop(scrapy.Spider):
+        name = "shop"
+        custom_settings = {"DOWNLOAD_TIMEOUT": 60, "RETRY_ENABLED": False}
+
+        def __init__(self, url):
+            self.start_urls = [url]
+
+        async def parse(self, response):
+            request = scrapy.Request(response.urljoin("/more"), callback=NO_CALLBACK)
+            more = await self.crawler.engine.download_async(request)
+            assert more.status == 200
+            yield {"url": response.url}
+
+    return Shop
+
+
+OF = {"/page": "answers", "/more": "more", "/robots.txt": "robots"}
+'''
+
+
+@pytest.mark.parametrize(
+    ("process", "options"),
+    [
+        ("AsyncCrawlerProcess", {}),
+        ("CrawlerProcess", {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}),
+        ("CrawlerProcess", {"TWISTED_REACTOR": None}),
+        pytest.param("AsyncCrawlerProcess", {"TWISTED_REACTOR_ENABLED": False}, marks=NO_REACTOR),
+    ],
+)
+def test_the_example_of_the_documents_takes_no_hour(tmp_path, process, options):
+    """Nor do those who wait in a callback, nor has it a site time out that answers late."""
+    example = EXAMPLE.replace("AsyncCrawlerProcess", process)
+    options |= {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_shop.py").write_text(example.replace('"memory",', f'"memory", **{options!r}'))
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:twisted", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout
+    assert "1 passed" in run.stdout
