@@ -81,17 +81,13 @@ def leads_inside(sender: str, url: str) -> bool:
     return depth > _depth_of(sending)
 
 
-def is_inside(host: str) -> bool:
-    """Return whether a host, with or without brackets, is on this machine or in its network.
-
-    Special-purpose addresses that are not globally reachable are, multicast, and IPv6 addresses
-    that stand for such an IPv4 address; so are names of one label, and those of domains that are
-    used inside. What is neither a name nor an address counts as inside.
-    """
-    return _depth_of(host) is not _Depth.OUTSIDE
-
-
 def _depth_of(host: str) -> _Depth:
+    """Return how far inside a host is, with or without brackets.
+
+    Special-purpose addresses that are not globally reachable are inside, multicast, and IPv6
+    addresses that stand for such an IPv4 address; so are names of one label, and those of domains
+    that are used inside. What is neither a name nor an address counts as inside.
+    """
     return _Depth.INSIDE if len(host) > 4 * _LONGEST_HOSTS else _known_depth(host)
 
 

@@ -85,7 +85,4 @@ NOT_FROM_OUTSIDE = {
     "audit.LogReading.begin": "nothing",
     "audit.Visits": "numbers and targets, as `LogReading.read` hands them on",
     "audit.CopiesInForce": "moments, and targets, as `LogReading.read` hands them on",
-    "audit.Robot": "from who calls the command",
-    "audit.Law": "numbers",
-    "audit.CopyInForce": "a file, which `robotstxt` measures",
 }

@@ -35,12 +35,14 @@ def complaint(row: Row, shape: str) -> str | None:
         wrong = _complaint(row, least)
         if not wrong and max(least.values()) >= ENOUGH:
             return None
-        if wrong and max(least.values()) > row.bound:  # not a step that caches make
+        if wrong and max(least.values()) > SHARED * row.bound:  # not a step that caches make
             return wrong
     at_last = seconds_of(row, shape, 4 * larger)
     if at_last <= MEASURABLE * MOST_GROWTH**2 and not _too_long(row, 4 * larger, at_last):
         return None  # whatever less took
-    return _complaint(row, _least(row, shape, larger))
+    wrong = _complaint(row, _least(row, shape, larger))
+    # Memory that the system hands out anew from some size on is a step: no one larger has it again.
+    return wrong and _complaint(row, _least(row, shape, 4 * larger))
 
 
 def _least(row: Row, shape: str, start: int) -> dict[int, float]:

@@ -103,5 +103,4 @@ ROWS = (
 
 NOT_FROM_OUTSIDE = {
     "preferences.with_tdm_file": "two answers whose statements were measured before",
-    "preferences.PageWords": "what was read before",
 }

@@ -132,7 +132,13 @@ ROWS = (
         _URLS,
         prepare=bytes.decode,
     ),
-    Row("sites.is_inside", inside.is_inside, _HOSTS, prepare=bytes.decode),
+    Row(
+        "sites.leads_inside",
+        lambda host: inside.leads_inside("https://example.com", f"https://{host}/"),
+        _HOSTS,
+        prepare=bytes.decode,
+        variant="hosts",
+    ),
     Row("sites.robots_url", origins.robots_url, _URLS, prepare=_site),
     Row(
         "sites.pace_of_file",
@@ -161,7 +167,6 @@ ROWS += tuple(
 _NUMBERS = "numbers, times and words of ours"
 
 NOT_FROM_OUTSIDE = {
-    "sites.AskedFor": "what was read",
     "sites.site_named": "a person gives the URL",
     "sites.conditions": "hands on a copy's validators, each as it is",
     "sites.is_fresh": _NUMBERS,
@@ -171,7 +176,6 @@ NOT_FROM_OUTSIDE = {
     "sites.outcome_of": "a status, a number, a yes or no",
     "sites.pace_by_hand": "from the settings",
     "sites.clock_time": _NUMBERS,
-    "sites.LeftPause": _NUMBERS,
     "sites.Lengths": _NUMBERS,
     "sites.Metronome": _NUMBERS,
     "sites.Outcome": "a status",

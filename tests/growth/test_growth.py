@@ -118,10 +118,15 @@ def _public_names(module):
 def _is_field(owner, member):
     """Tell whether a member holds a value as it was given: nothing is worked out."""
     value = inspect.getattr_static(owner, member)
-    return inspect.ismemberdescriptor(value) or not (
-        callable(value)
-        or isinstance(value, (property, classmethod, staticmethod))
-        or hasattr(value, "__get__")
+    is_named = member in getattr(owner, "_fields", ())
+    return (
+        is_named
+        or inspect.ismemberdescriptor(value)
+        or not (
+            callable(value)
+            or isinstance(value, (property, classmethod, staticmethod))
+            or hasattr(value, "__get__")
+        )
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_mandelbot.robots.inside import is_inside, leads_inside
+from scrapy_mandelbot.robots.inside import leads_inside
 
 INSIDE = """
     127.0.0.1 127.255.255.254 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001
@@ -39,6 +39,12 @@ OUTSIDE = """
     ::ffff:8.8.8.8 2002:808:808:: 64:ff9b::8.8.8.8 localhost.example.com local.example.com
     127.0.0.1.example.com xn--bcher-kva.example 10.example.com a.0x7f.example 1.2.3.0x
 """.split()  # noqa: SIM905 -- words to be read
+
+
+def is_inside(host: str) -> bool:
+    """Return whether no site outside sends us there; an address of IPv6 may lack its brackets."""
+    bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return leads_inside("https://example.com", f"https://{bracketed}/")
 
 
 @pytest.mark.parametrize("host", [*INSIDE, "", "\uff11\uff12\uff17.0.0.1", *ODD])

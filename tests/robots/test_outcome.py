@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from scrapy_mandelbot.robots.outcome import (
@@ -52,7 +50,7 @@ CASES = [
     (HALF, TOO_OLD, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
     (HALF, seen(3, times_apart=3), LAW, "rules", OutcomeKind.RULES),
     (HALF, seen(3, times_apart=3, copy_status=200), LAW, "stale_used", OutcomeKind.RULES),
-    (HALF, replace(TOO_OLD, times_apart=3), LAW, "rules", OutcomeKind.RULES),
+    (HALF, TOO_OLD._replace(times_apart=3), LAW, "rules", OutcomeKind.RULES),
     (NO_RULE, seen(99, times_apart=99), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
     (NO_RULE, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (Answer(404, broken_off=b"x"), NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
