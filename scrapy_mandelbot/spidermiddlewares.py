@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
 from scrapy import Request
@@ -37,8 +36,7 @@ _TOLD_SIZE = 100  # bytes, beside the site's name
 _NOFOLLOW_LINK = RobotTag("link", "nofollow")
 
 
-@dataclass(frozen=True, slots=True)
-class Prohibitions:
+class Prohibitions(NamedTuple):
     """What a response's callback must not yield, and the tags that say so; None: it may."""
 
     requests: RobotTag | None = None

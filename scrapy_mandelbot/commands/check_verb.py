@@ -272,9 +272,9 @@ def _of_sites(job: Invocation, urls: list[str]) -> dict[str, Rules | CannotBeHad
         if fetched.status not in _NOT_FOUND or not asked.endswith("/robots.txt"):
             return []
         other = job.wanted_robots(asked.removesuffix("robots.txt") + "ROBOTS.TXT")
-        return [replace(other, on_behalf_of=url)]
+        return [other._replace(on_behalf_of=url)]
 
-    wanted = [replace(job.wanted_robots(url_to_check(url)), on_behalf_of=url) for url in urls]
+    wanted = [job.wanted_robots(url_to_check(url))._replace(on_behalf_of=url) for url in urls]
     if wanted:
         job.fetch(wanted, visit)
     return {url: _rules(job, found[url], in_capitals=url in in_capitals) for url in urls}

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Spider
 
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 _MOST_REDIRECTS = 10  # "up to 10 redirections" (Moderatobot, "File access")
 
 
-@dataclass(frozen=True)
-class FetchPlan:
+class FetchPlan(NamedTuple):
     """A URL to be asked for."""
 
     url: str

@@ -127,20 +127,18 @@ class CrawlUsage:
 
     # Before a page is asked for.
 
-    def concerns(self, request: Request) -> bool:
-        """Return whether a request is for a page, and not for a file that tells of pages.
+    async def find_out(self, request: Request) -> Usage:
+        """Return what is known of a page's use before it is asked for, and remember it.
 
-        The files are those that the package asks for: robots.txt, tdmrep.json, sitemaps.
+        Not of what the package asks for itself: robots.txt, tdmrep.json, sitemaps.
         """
         is_ours = not OWN.isdisjoint(request.meta) or (
             request.callback is NO_CALLBACK
             and request.meta.get("dont_obey_robotstxt")
             and request.meta.get("dont_pause")
         )
-        return request.url.startswith(("http://", "https://")) and not is_ours
-
-    async def find_out(self, request: Request) -> Usage:
-        """Return what is known of a page's use before it is asked for, and remember it."""
+        if is_ours or not request.url.startswith(("http://", "https://")):
+            return NOTHING_SAID
         flight = self._flight(request)
         site = site_of_request(request) if flight is None else flight.site.name
         rules = None

@@ -18,27 +18,30 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from typing_extensions import Self
 
     from scrapy_mandelbot.purposes.crawl_usage import UsageRefusal
 
 
-class UsageMiddleware:
-    """Finds out what a page may be used for: before it is asked for, when it is there. Order 105.
-
-    It stands behind RobotsTxtMiddleware, which knows the file, and before all that changes a
-    response: what it reads is what spiders get. Without MANDELBOT_PURPOSE and MANDELBOT_LEDGER
-    there is none.
-    """
-
+class _WithUsage:
     def __init__(self, crawler: Crawler) -> None:
         self._usage = CrawlUsage.of(crawler)
         if not self._usage.is_wanted:
             raise NotConfigured
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> UsageMiddleware:
+    def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the middleware."""
         return cls(crawler)
+
+
+class UsageMiddleware(_WithUsage):
+    """Finds out what a page may be used for: before it is asked for, when it is there. Order 105.
+
+    It stands behind RobotsTxtMiddleware, which knows the file, and before all that changes a
+    response: what it reads is what spiders get. Without MANDELBOT_PURPOSE and MANDELBOT_LEDGER
+    there is none.
+    """
 
     async def process_request(self, request: Request) -> None:
         """Drop a request for a page whose use is refused beforehand.
@@ -47,8 +50,6 @@ class UsageMiddleware:
             IgnoreRequest: robots.txt or tdmrep.json refuses the use.
         """
         usage = self._usage
-        if not usage.concerns(request):
-            return
         known = await usage.find_out(request)
         # The page itself may still say something where nothing is said yet.
         if usage.mode != "obey" or not known.statements or _is_exempt(usage, request):
@@ -72,7 +73,7 @@ class UsageMiddleware:
         return response
 
 
-class TermsMiddleware:
+class TermsMiddleware(_WithUsage):
     """Has answers that state terms not retried: there is no use in asking again. Order 560.
 
     It stands nearer the downloader than RetryMiddleware, and is there only where that would retry
@@ -84,11 +85,6 @@ class TermsMiddleware:
         if not CrawlUsage.of(crawler).crawl.config.enabled or not statuses & TERMS_STATUSES:
             raise NotConfigured
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> TermsMiddleware:
-        """Build the middleware."""
-        return cls(crawler)
-
     async def process_response(self, request: Request, response: Response) -> Response:
         """Mark the request of an answer that states terms as one that is not retried."""
         if terms_of(response) is not None:
@@ -96,21 +92,11 @@ class TermsMiddleware:
         return response
 
 
-class UsageObeyingMiddleware:
+class UsageObeyingMiddleware(_WithUsage):
     """Drops the items of pages whose use is refused, or counts them. Order 39.
 
     It is a spider middleware, and there only with a purpose or a ledger.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._usage = CrawlUsage.of(crawler)
-        if not self._usage.is_wanted:
-            raise NotConfigured
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> UsageObeyingMiddleware:
-        """Build the middleware."""
-        return cls(crawler)
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Drop the items of a page whose use is refused."""

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.report.samples import Timeline
@@ -121,8 +120,7 @@ _MOST_RULES = 50  # of all sites, those that forbade most
 _MOST_WAITING = 200  # sites
 
 
-@dataclass(frozen=True)
-class About:
+class About(NamedTuple):
     """What a report is about, beside its sites."""
 
     spider: str

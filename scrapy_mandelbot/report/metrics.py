@@ -10,15 +10,13 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.measures import BUCKETS, METRICS, Labels, Measurement, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.survey import Steps, Survey, waiting_elsewhere
+from scrapy_mandelbot.report.survey import CrawlExtension, Steps, Survey, waiting_elsewhere
 from scrapy_mandelbot.setting_values import METRICS_API, SettingsError
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Call
     from scrapy_mandelbot.report.measures import Measurements
 
 _EVERY = 5.0  # seconds
@@ -35,7 +32,7 @@ _SHARE = 0.02  # of the crawl's time: very many sites are measured less often, a
 _ENDED = 10  # crawls of the process whose last measurements an exporter still finds
 
 
-class CrawlMetrics:
+class CrawlMetrics(CrawlExtension):
     """Measures a crawl every five seconds, for whoever exports it (``MANDELBOT_METRICS``)."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -68,23 +65,9 @@ class CrawlMetrics:
         self._labels = Labels()
         self._steps = Steps(self._crawl.clock)
         self._exported: _Exported | None = None
-        self._next: Call | None = None
         self.spider = ""
         self.measured: Measurements = {}
         """What was measured last; replaced as a whole, and never changed."""
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> CrawlMetrics:
-        """Build the extension.
-
-        Raises:
-            SettingsError: the packages that it needs are not installed.
-        """
-        with refusing(crawler):
-            extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
-        return extension
 
     def spider_opened(self, spider: Spider) -> None:
         """Begin to measure."""
@@ -102,9 +85,6 @@ class CrawlMetrics:
     def spider_closed(self) -> None:
         """Measure once more, without a break, and end."""
         self._steps.cancel()
-        if self._next is not None:
-            self._next.cancel()
-            self._next = None
         if self._exported is not None:
             measuring = self._begin()
             for _ in self._look(measuring):
@@ -113,7 +93,6 @@ class CrawlMetrics:
             self._exported.remove(self)
 
     def _measure(self) -> None:
-        self._next = None
         measuring = self._begin()
         self._steps.take(self._look(measuring), lambda: self._end(measuring))
 
@@ -125,8 +104,7 @@ class CrawlMetrics:
 
     def _end(self, measuring: Measuring) -> None:
         self._found(measuring)
-        seconds = max(_EVERY, self._steps.spent / _SHARE)
-        self._next = self._crawl.clock.call_later(seconds, self._measure)
+        self._steps.later(max(_EVERY, self._steps.spent / _SHARE), self._measure)
 
     def _found(self, measuring: Measuring) -> None:
         found = measuring.found(waiting_elsewhere(self._crawler))

@@ -11,18 +11,16 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.account import account_of
-from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import REPORT_FAILED, REPORT_WRITTEN
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.crawl_report import About, making, report_of
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.survey import Steps, Survey, status, told
+from scrapy_mandelbot.report.survey import CrawlExtension, Steps, Survey, status, told
 from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
@@ -30,14 +28,13 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Call
 
 EVERY = 45.0
 """Seconds from one report to the next while the crawl runs."""
 _AT_A_TIME = 100  # sites that are looked at without a break: some 15 ms
 
 
-class CrawlReport:
+class CrawlReport(CrawlExtension):
     """Writes ``MANDELBOT_REPORT``: while a crawl runs, about every 45 seconds, and at its end.
 
     A crawl may end without a word: a second Ctrl-C, ``kill -9``, the machine. What is left then is
@@ -56,22 +53,8 @@ class CrawlReport:
         self._path = Path(_filled_in(path, crawler))
         self._waiting: list[Mapping[str, Any]] = []
         self._steps = Steps(self._crawl.clock, _AT_A_TIME)
-        self._next: Call | None = None
         self._writer: Thread | None = None
         self._is_open = False
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> CrawlReport:
-        """Build the extension.
-
-        Raises:
-            SettingsError: the path has a placeholder that the spider has no value for.
-        """
-        with refusing(crawler):
-            extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
-        return extension
 
     def spider_opened(self) -> None:
         """Write the first report now: a path that cannot be written is told at once.
@@ -104,15 +87,12 @@ class CrawlReport:
         self._is_open = False
         atexit.unregister(self._broken_off)
         self._steps.cancel()
-        if self._next is not None:
-            self._next.cancel()
         if self._writer is not None:
             self._writer.join()  # or it would replace what is written last
 
     # While the crawl runs.
 
     def _begin_draft(self) -> None:
-        self._next = None
         report: dict[str, Any] = {}
         self._steps.take(self._drafting(report), lambda: self._write_draft(report))
 
@@ -144,7 +124,7 @@ class CrawlReport:
         if report and (self._writer is None or not self._writer.is_alive()):
             self._writer = Thread(target=write, name="mandelbot-report", daemon=True)
             self._writer.start()
-        self._next = self._crawl.clock.call_later(EVERY, self._begin_draft)
+        self._steps.later(EVERY, self._begin_draft)
 
     # Either way.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import moment
@@ -13,7 +12,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.status import Reason, Totals, columns
-from scrapy_mandelbot.report.survey import Steps, waiting_standings
+from scrapy_mandelbot.report.survey import CrawlExtension, Steps, waiting_standings
 from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Call
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
 
@@ -39,7 +37,7 @@ HEADER = (
 )
 
 
-class CrawlSummary:
+class CrawlSummary(CrawlExtension):
     """Logs what a crawl waits for, beside Scrapy's LogStats, and at its end a table of its sites.
 
     The line comes where something has changed since the last one, every ``LOGSTATS_INTERVAL``
@@ -55,15 +53,6 @@ class CrawlSummary:
         self._recorder = Recorder.of(crawler) if self._most_sites else None
         self._told: _Waits = set()
         self._steps = Steps(self._crawl.clock)
-        self._next: Call | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> CrawlSummary:
-        """Build the extension."""
-        extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
-        return extension
 
     def spider_opened(self) -> None:
         """Look every now and then what the crawl waits for; not where a person waits for a page."""
@@ -75,19 +64,15 @@ class CrawlSummary:
     def spider_closed(self, spider: Spider) -> None:
         """Log the table."""
         self._steps.cancel()
-        if self._next is not None:
-            self._next.cancel()
-            self._next = None
         if self._recorder is None or not self._recorder.record:
             return
         table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
 
     def _look_later(self) -> None:
-        self._next = self._crawl.clock.call_later(self._interval, self._look)
+        self._steps.later(self._interval, self._look)
 
     def _look(self) -> None:
-        self._next = None
         waits: _Waits = set()
         totals, now = Totals(), self._crawl.now()
         self._steps.take(

@@ -10,7 +10,10 @@ from collections import Counter, defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+import scrapy.signals
+
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -43,6 +47,24 @@ if TYPE_CHECKING:
 AT_A_TIME = 500
 """Sites that are looked at without a break: some milliseconds."""
 _BREAK = 0.02  # seconds, in which the crawl's own work is done
+
+
+class CrawlExtension:
+    """What begins as the spider opens, and ends as it closes."""
+
+    spider_opened: Callable[..., None]
+    spider_closed: Callable[..., None]
+
+    def __init__(self, _crawler: Crawler) -> None: ...
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the extension; what a setting asks for and cannot have ends the crawl."""
+        with refusing(crawler):
+            extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
+        return extension
 
 
 class Steps:
@@ -64,8 +86,12 @@ class Steps:
         self.spent = 0.0
         self._take_some(work, done)
 
+    def later(self, seconds: float, begin: Callable[[], None]) -> None:
+        """Have something begin again after so many seconds, when all is done."""
+        self._next = self._clock.call_later(seconds, begin)
+
     def cancel(self) -> None:
-        """Break it off."""
+        """Break it off, and have nothing begin."""
         if self._next is not None:
             self._next.cancel()
             self._next = None

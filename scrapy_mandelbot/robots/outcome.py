@@ -101,8 +101,7 @@ SILENT = frozenset(
 """Failures that are no answer of the host."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What one fetch of a robots.txt brought: the final status, or a failure."""
 
     status: int | None = None
@@ -122,8 +121,7 @@ class Answer:
         return f"{self.failure.value} ({self.detail})" if self.detail else self.failure.value
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """What is known of a site when its answer comes in."""
 
     copy_status: int | None = None
@@ -140,8 +138,7 @@ class Known:
     """Whether the host has answered anything in this run."""
 
 
-@dataclass(frozen=True)
-class OutcomeLaw:
+class OutcomeLaw(NamedTuple):
     """What the project and its dialect say about answers."""
 
     pause_statuses: Container[int] = PAUSE_STATUSES

@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import groupby
 from math import floor, inf, isfinite
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.robotstxt.times import read_delay, read_rate, read_window
 
@@ -37,8 +37,7 @@ _NAMED = 4  # of the values that a file has
 _READERS = {"Crawl-delay": read_delay, "Request-rate": read_rate, "Visit-time": read_window}
 
 
-@dataclass(frozen=True)
-class PaceLaw:
+class PaceLaw(NamedTuple):
     """How a project reads what the files say."""
 
     longest: float = 60.0

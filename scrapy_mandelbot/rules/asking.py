@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.events import (
@@ -50,8 +49,7 @@ if TYPE_CHECKING:
 _SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """What came of asking a site for its robots.txt."""
 
     answer: Answer
@@ -158,8 +156,8 @@ class RobotsAsker:
         status = await self._status(asked.url, request, priority)
         if status is None:
             return asked
-        answer = replace(asked.answer, status=status, failure=None, detail="")
-        return replace(asked, answer=answer, error=None)
+        answer = asked.answer._replace(status=status, failure=None, detail="")
+        return asked._replace(answer=answer, error=None)
 
     async def _status(self, url: str, request: Request, priority: int) -> int | None:
         try:
@@ -222,7 +220,7 @@ def _broken_off(answer: Answer, body: bytes) -> Answer:
     """Return what an answer is whose body breaks off after these bytes."""
     records = RobotsTxt.parse(whole_lines(body)).records
     has_a_rule = any(one.field in {"allow", "disallow"} for one in records)
-    return replace(answer, broken_off=sha256(body).digest(), has_a_rule=has_a_rule)
+    return answer._replace(broken_off=sha256(body).digest(), has_a_rule=has_a_rule)
 
 
 def tell_of_answer(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -371,7 +371,7 @@ class RobotsFetcher:
         answer = asked.answer
         if answer.status is not None and may_be_misreported(answer, known, self._law):
             proof = await self._asker.misreports(site, request, priority, answer.status)
-            known = replace(known, misreports=proof)
+            known = known._replace(misreports=proof)
         outcome = outcome_of(answer, known, self._law)
         rules = self._rules(site, asked, outcome, copy)
         tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)

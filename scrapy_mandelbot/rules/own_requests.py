@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
@@ -79,8 +78,7 @@ def in_words(error: BaseException) -> str:
     return shown(" ".join(f"{type(error).__name__}: {str(error)[:1_000]}".split()))
 
 
-@dataclass(frozen=True)
-class Trail:
+class Trail(NamedTuple):
     """What came of a URL and of where it redirects to."""
 
     urls: tuple[str, ...]

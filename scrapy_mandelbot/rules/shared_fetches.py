@@ -6,14 +6,14 @@ that a crawl that dies meanwhile keeps the others waiting for that long and no l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.robots.outcome import is_fresh
+from scrapy_mandelbot.store.contract import Lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +41,7 @@ class Whose(Enum):
     """Another crawl does, or did so in vain."""
 
 
-@dataclass(frozen=True)
-class SharedResult:
+class SharedResult(NamedTuple):
     """What was found of a file, and who fetches it."""
 
     whose: Whose
@@ -89,7 +88,7 @@ class SharedFetches:
 
     def end(self, key: str, keep_for: float = 0.0) -> None:
         """Let others fetch a file, at once or after some seconds."""
-        self._store.end_fetch(key, keep_for)
+        self._store.release(Lease.FETCH, key, keep_for)
 
     async def _find(
         self, key: str, fresh_for: float, lease_for: float

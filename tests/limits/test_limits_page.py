@@ -49,6 +49,7 @@ NO_LIMITS = {
     "robots.tags.directives._LONGEST_DATE": "what a date can be",
     "robots.tags.head.patterns_for": "agents are the project's",
     "robots.tags.reading._names": "agents are the project's",
+    "robots.preferences.in_pages._names": "agents are the project's",
     "robots.tags.head._MOST_ESCAPED": "what a reference can be",
     "robots.tags.head._MOST_SPACE": "what a tag can be",
     "robots.preferences.ledger._MOST_PARSED": "of a command that reads a ledger, not of a crawl",

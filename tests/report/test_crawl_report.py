@@ -10,7 +10,7 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from reports import AGENT, WAITING, a_record, a_report
 
-from scrapy_mandelbot.report.crawl_page import page_of
+from scrapy_mandelbot.report.crawl_page import in_short, page_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import PaceRecord
 from scrapy_mandelbot.report.site_record import PauseRecord
@@ -178,3 +178,24 @@ def test_the_letter_tells_of_the_first_byte():
         if "The first byte came after a median of " in letter
     }
     assert tell == letters.keys() - {"https://silent.example"}
+
+
+@pytest.mark.parametrize(
+    ("time", "share", "said"),
+    [
+        (0.15, 0.020, ["No more 5xx", "Not slower"]),
+        (0.16, 0.020, ["No more 5xx", "Slower"]),
+        (0.10, 0.021, ["More 5xx", "Not slower"]),
+        (None, 0.020, ["No more 5xx"]),
+    ],
+)
+def test_in_short_it_says_whether_the_crawl_has_hurt_its_sites(time, share, said):
+    """A hundredth more of the answers, or half as long again as each site's first ones took."""
+    answers = {"all": 1_000, "errors": 1_000 * share, "first": 100, "first_errors": 1}
+    total = {"lost": 0, "retry_after": None, "forbidden": 0, "refused": 0}
+    total["answers"] = {**answers, "time": time, "first_time": 0.10}
+    told = list(in_short({"total": total, "sites": [], "waiting": []}))
+    assert [word for _, word, _ in told] == said
+    assert {word for level, word, _ in told if level == "warning"} == {
+        word for word in said if word in {"More 5xx", "Slower"}
+    }

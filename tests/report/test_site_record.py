@@ -19,7 +19,9 @@ from scrapy_mandelbot.report.samples import (
     RobotsRecord,
     SitemapsRecord,
     Spread,
+    TagsRecord,
     Timeline,
+    UsageRecord,
 )
 from scrapy_mandelbot.report.site_record import (
     MOST_EXAMPLES,
@@ -29,6 +31,7 @@ from scrapy_mandelbot.report.site_record import (
     PauseRecord,
     SiteRecord,
 )
+from scrapy_mandelbot.sites.flight import Tally
 
 SITE = "https://example.com"
 
@@ -294,3 +297,22 @@ def test_a_site_that_is_still_asked_is_not_folded():
     crawl.sweep(NOW)
     assert len(crawl) == 100
     assert [one.timeline is not None for one in crawl.in_order()] == [True] * 10 + [False] * 90
+
+
+@pytest.mark.parametrize(
+    ("record", "but"),
+    [
+        (SiteRecord("https://example.com", NOW), {"since": NOW, "sites": 1, "number": -1}),
+        (SitemapsRecord(), {}),
+        (TagsRecord(), {}),
+        (UsageRecord(), {}),
+        (Tally(), {}),
+    ],
+)
+def test_at_first_nothing_is_counted(record, but):
+    """What a count begins with is in every sum that is told."""
+    names = {name for one in type(record).__mro__ for name in getattr(one, "__slots__", ())}
+    values = {name: getattr(record, name, None) for name in names if not name.startswith("_")}
+    numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
+    assert {name: value for name, value in numbers.items() if value} == but
+    assert len(numbers) > len(but)

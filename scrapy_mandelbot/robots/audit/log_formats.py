@@ -8,7 +8,6 @@ Apache escapes a quotation mark as ``\"``, nginx as ``\x22``: so none ends a fie
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -190,8 +189,7 @@ _NEEDED = (
 )
 
 
-@dataclass(frozen=True)
-class LogFormat:
+class LogFormat(NamedTuple):
     """How the lines of a log are read."""
 
     name: str

@@ -7,6 +7,7 @@ be kept, and decided again later.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.statements import (
@@ -117,9 +118,14 @@ def words_of(
     read = tuple(_headers_read(headers)) if headers else ()
     if not body:
         return PageWords(read) if read else NO_WORDS
-    metas = meta_tags(body, names_heard(agent) | _IN_HEADS)
+    metas = meta_tags(body, _names(agent if isinstance(agent, (str, bytes)) else tuple(agent)))
     links = license_links(body)
     return PageWords(read, metas, links) if read or metas or links else NO_WORDS
+
+
+@lru_cache(maxsize=1024)
+def _names(agent: str | bytes | tuple[str, ...]) -> frozenset[str]:
+    return names_heard(agent) | _IN_HEADS
 
 
 def _headers_read(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,7 @@ MOST_LICENSES = 20
 """License lines of a file that are told with each of its pages."""
 _SIGNALS = ("content-signal", "content-signals")
 """The field, and how it is often written."""
+_FIELDS = ("content-usage", *_SIGNALS)
 _READ = {"content-usage": read_content_usage, "content-signal": read_content_signal}
 _EVERYTHING = Pattern("")
 
@@ -90,8 +91,6 @@ class AgentPreferences:
 
     def of(self, target: str) -> tuple[Statement, ...]:
         """Return what the lines say of a page, given its comparable target."""
-        if not self.lines:
-            return ()
         said = [self._read("content-signal", one.value, one) for one in self._signals]
         longest = -1
         for length, pattern, value, one in self._rules:
@@ -111,6 +110,11 @@ class AgentPreferences:
         return self._said[one.line]
 
 
+def are_in(text: str, grammar: Grammar) -> bool:
+    """Return whether a file has any of these lines, whomever they are about."""
+    return any(grammar.field_line(field).search(text) for field in _FIELDS)
+
+
 def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Preference]:
     """Yield the lines about a robot, in order."""
     if selection.agent is None:
@@ -125,7 +129,7 @@ def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator
             continue
         found |= {
             line.start(): (field, decode(line[1].rstrip(WHITE_SPACE)))
-            for field in ("content-usage", *_SIGNALS)
+            for field in _FIELDS
             for line in grammar.field_line(field).finditer(text, start + named, end)
         }
     if found:

@@ -96,8 +96,7 @@ CATEGORY_TEXTS: Mapping[str, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """What a word says of the categories; of those not named it says nothing."""
 
     allows: tuple[str, ...] = ()
@@ -106,8 +105,7 @@ class Meaning:
     """It is about images, not about the text of a page."""
 
 
-@dataclass(frozen=True, slots=True)
-class _CategoryRow:
+class _CategoryRow(NamedTuple):
     source: str
     word: str
     meaning: Meaning

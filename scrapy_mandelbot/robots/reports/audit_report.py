@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,8 +49,7 @@ class LogSource(NamedTuple):
     last_line: int
 
 
-@dataclass(frozen=True)
-class AuditPageData:
+class AuditPageData(NamedTuple):
     """What an audit is of."""
 
     agent: str

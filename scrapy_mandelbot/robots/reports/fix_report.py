@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import asdict
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -181,7 +180,7 @@ def fix(  # noqa: PLR0913 - as `correct` takes them
             "decisions": proof.decisions,
             "fields": proof.fields,
             "different": proof.different,
-            "differences": list(map(asdict, proof.differences)),
+            "differences": [one._asdict() for one in proof.differences],
             "summary": str(proof),
         },
     }

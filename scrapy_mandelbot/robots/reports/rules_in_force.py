@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -164,8 +164,7 @@ class Rules:
         return {**decided, "beyond": None}
 
     def _meaning(self, dialect: Dialect) -> tuple[OutcomeKind, str]:
-        law = replace(
-            self.law,
+        law = self.law._replace(
             forbidding_statuses=dialect.forbidding_statuses,
             only_status_200=dialect.only_status_200,
         )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
 
     Agent = str | Sequence[str]
-    _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None]]
+    _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None], bool]
 
 AGENTS_KEPT = 128  # a crawler has one or two; one that invents them must not fill the memory
 
@@ -206,12 +206,11 @@ class RobotsTxt:
         """
         from scrapy_mandelbot.robots.preferences import statements as uses  # noqa: PLC0415 - few ask
 
-        licenses, tokens = self._about_uses or self._read_about_uses()
+        licenses, tokens, prefers = self._about_uses or self._read_about_uses()
         if not self.allowed(url, agent):
             return uses.Usage((), licenses, is_crawlable=False)
-        preferences = self._decider(agent).preferences or self._preferences(agent)
         said: tuple[Statement, ...] = ()
-        if preferences.lines:
+        if prefers and (preferences := self._preferences(agent)).lines:
             parts = read_url(url, self.dialect)
             said = preferences.of(parts[1] if parts else "")
         said += self._refused_as(tokens, url, agent) if tokens else ()
@@ -239,6 +238,7 @@ class RobotsTxt:
         self._about_uses = (
             preferences.licenses_in(text, self._grammar),
             {token: self._always_refused_as(token) for token in tokens},
+            preferences.are_in(text, self._grammar),
         )
         return self._about_uses
 

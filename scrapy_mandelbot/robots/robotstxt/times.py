@@ -7,8 +7,7 @@ caller's. A value that cannot be read is None: its line is ignored.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +18,7 @@ _DELAY = re.compile(r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-@dataclass(frozen=True, slots=True)
-class TimeWindow:
+class TimeWindow(NamedTuple):
     """A part of every day, both ends included. It may pass midnight: 17:00 to 04:59."""
 
     start: int
@@ -37,8 +35,7 @@ class TimeWindow:
         return "{:02}{:02}-{:02}{:02}".format(*divmod(self.start, 60), *divmod(self.end, 60))
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRate:
+class RequestRate(NamedTuple):
     """So many documents in so many seconds, at all times or in a part of the day."""
 
     documents: int

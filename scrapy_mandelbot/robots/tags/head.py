@@ -76,9 +76,9 @@ def license_links(body: bytes) -> tuple[LicenseLink, ...]:
     pages". They are told to people: one in a comment or script is told as well. At most
     :data:`METAS_LIMIT` are returned.
     """
-    page = _as_ascii_shows_it(body)[:HEAD_LIMIT]
-    if b"icense" not in page and b"ICENSE" not in page:
+    if b"icense" not in body and b"ICENSE" not in body and b"\0" not in body:  # as in UTF-16
         return ()
+    page = _as_ascii_shows_it(body)[:HEAD_LIMIT]
     found: list[LicenseLink] = []
     position = 0
     while len(found) < METAS_LIMIT and (tag := _LINK.search(page, position)):
