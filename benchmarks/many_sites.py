@@ -2,8 +2,10 @@
 
 Each site on loopback gets three pages: its front page, and two that it links to. The requests for
 all front pages are scheduled before the first is answered. Each crawl is a process of its own, the
-variants in turns. Printed are the pages a second of each, the better of so many rounds, the CPU
-milliseconds a page, and the ratio.
+variants in turns, and who begins changes from round to round. Printed are the medians of so many
+rounds (5): pages a second, CPU milliseconds a page, and ours over stock's in each round, with the
+least and the greatest of them: on a machine with other work that range is what a ratio is worth.
+Below, what no other work can change: thousand instructions a new site (``instructions.py site``).
 
 stock  Scrapy as it comes, with DownloaderAwarePriorityQueue
 ours   all of this package: ADDONS = {"scrapy_mandelbot.Addon": 500}
@@ -27,6 +29,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 import scrapy
 from loopback import hosts, open_more_files
@@ -98,25 +101,30 @@ def compare(what: str, rounds: int, sites: int) -> None:
         stdout=subprocess.PIPE,
     ) as web:
         port = web.stdout.readline().decode().strip()
-        for _ in range(rounds):
-            for variant, said in results.items():
+        for number in range(rounds):
+            for variant in sorted(VARIANTS, reverse=number % 2 == 0):
                 command = [sys.executable, __file__, "one", variant, port, str(sites), what]
                 run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-                said.append(json.loads(run.stdout))
+                results[variant].append(json.loads(run.stdout))
         web.stdin.close()
-    rates = {}
     for variant, said in results.items():
-        pages = said[0]["pages"]
-        rates[variant] = max(one["pages"] / one["seconds"] for one in said)
-        cpu = min(one["cpu"] / one["pages"] for one in said)
+        rate = median(map(pages_a_second, said))
+        cpu = median(one["cpu"] / one["pages"] for one in said)
         ratio = ""
         if variant == "ours":
-            ratio = f"{rates['ours'] / rates['stock']:.2f}"
+            pairs = zip(said, results["stock"], strict=True)
+            ratios = [pages_a_second(one) / pages_a_second(stock) for one, stock in pairs]
+            ratio = f"{median(ratios):>9.2f}  ({min(ratios):.2f} to {max(ratios):.2f})"
+        pages = said[0]["pages"]
         print(
-            f"{sites:>7,}  {variant:<9}{pages:>8,}{rates[variant]:>12.0f}{cpu * 1e3:>12.2f}"
-            f"{ratio:>9}",
+            f"{sites:>7,}  {variant:<9}{pages:>8,}{rate:>12.0f}{cpu * 1e3:>12.2f}{ratio}",
             flush=True,
         )
+
+
+def pages_a_second(said: dict[str, float]) -> float:
+    """Return the pages a second of a crawl."""
+    return said["pages"] / said["seconds"]
 
 
 def on_disk(queue_name: str, folder: str, sites: int) -> None:
@@ -151,10 +159,12 @@ def on_disk(queue_name: str, folder: str, sites: int) -> None:
 
 def main(what: str = "--help", *numbers: str) -> None:
     if what in {"crawl", "robots"}:
-        rounds, *sites = [int(number) for number in numbers or ["2"]]
+        rounds, *sites = [int(number) for number in numbers or ["5"]]
         print(f"  sites  {'variant':<9}{'pages':>8}{'pages/s':>12}{'CPU ms/page':>12}{'ratio':>9}")
         for count in sites or SITES:
             compare(what, rounds, count)
+        print()
+        subprocess.run([sys.executable, HERE / "instructions.py", "site"], check=True)
     elif what == "disk":
         print(f"{FILES:,} files may be open\n")
         print(f"  sites  {'queue':<8}{'pushed':>9}{'popped':>9}{'us a push':>12}{'us a pop':>12}")

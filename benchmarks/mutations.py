@@ -41,7 +41,10 @@ ROOMS = {
     "job": (["job"], ["job"]),
     "middlewares": (
         ["downloadermiddlewares.py", "spidermiddlewares.py"],
-        [f"crawls/test_{one}.py" for one in ("pause", "rules", "answers", "robot_tags")],
+        [
+            f"crawls/test_{one}.py"
+            for one in ("pause", "rules", "answers", "robot_tags", "outside_the_queue")
+        ],
     ),
     "queue": (["queue"], ["queue"]),
     "report": (
@@ -51,7 +54,13 @@ ROOMS = {
             *(f"crawls/test_{one}.py" for one in ("report", "status", "metrics")),
         ],
     ),
-    "rules": (["rules"], ["rules"]),
+    "rules": (
+        ["rules"],
+        [
+            "rules",
+            *(f"crawls/test_{one}.py" for one in ("rules", "answers", "broken_off", "no_answer")),
+        ],
+    ),
     "sites": (["sites"], ["sites"]),
     "store": (["store"], ["store"]),
     "throttle": (["throttle"], ["throttle"]),

@@ -14,8 +14,8 @@ SHAPE    page: so many pages of one site; links: the same, each with twenty new 
 COUNT    full: collect garbage as Python does, else no full collections; still: collect none, and
          have one task take the items of a page, where Scrapy makes a hundred; calls: print, as
          JSON, how often each function of the package was called; modules: print how many modules
-         of the package are loaded; trace: print what was called from the last 503 until the
-         scheduler has the request again
+         of the package are loaded, and how many dataclasses are in them; trace: print what was
+         called from the last 503 until the scheduler has the request again
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ import gc
 import json
 import tempfile
 from collections import Counter
+from inspect import isclass
 from typing import TYPE_CHECKING
 
 import loopback
@@ -259,7 +260,10 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:  # noqa
     if count == "calls":
         print(json.dumps(Counter(name for name, _ in recorder.calls)))
     elif count == "modules":
-        print(sum(name.partition(".")[0] == PACKAGE for name in sys.modules))
+        loaded = [one for name, one in sys.modules.items() if name.partition(".")[0] == PACKAGE]
+        kinds = {one for module in loaded for one in vars(module).values() if isclass(one)}
+        ours = [one for one in kinds if one.__module__.partition(".")[0] == PACKAGE]
+        print(len(loaded), sum("__dataclass_fields__" in vars(one) for one in ours))
     elif count == "trace":
         print(json.dumps(recorder.calls))
 
