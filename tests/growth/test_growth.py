@@ -137,7 +137,7 @@ def test_a_quadratic_function_is_seen():
     """What takes four times as long at twice the size is complained of."""
 
     def quadratic(body):
-        for start in range(0, len(body), 50):
+        for start in range(0, len(body), 400):
             body.count(b"b", start)
 
     assert complaint(Row("f", quadratic, {"as": repeated(b"a")}, bound=10.0), "as")
