@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from weakref import WeakSet
 
 import pytest
@@ -10,8 +9,8 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_mandelbot.testing import TIME
 
-SETTLES = 0.0003  # seconds of the machine in which nothing happens before time jumps
-SILENT_AFTER = 0.3  # seconds of it; what has not come by then is not on its way
+SETTLES = 0.002  # seconds of the machine in which nothing happens before time jumps
+SILENT_AFTER = 150  # times that nothing has come in such a while; what has not is not on its way
 
 
 class OnItsWay:
@@ -19,27 +18,27 @@ class OnItsWay:
 
     A busy machine may bring them late, and a time that jumped meanwhile would be that of a slow
     site. A request that no site holds back is on its way, unless nothing comes for long: its site
-    is silent, or not of this process.
+    is silent, or not of this process. How long is counted in looks, not seconds: the whole process
+    may stand still, and has looked at nothing then.
     """
 
     def __init__(self) -> None:
         self._silent: WeakSet = WeakSet()
         self._awaited: set[int] = set()
-        self._since = 0.0
+        self._looks = 0
 
     def __call__(self) -> bool:
         from crawling import transferring  # once there is a reactor
         from webs import held_back
 
         sent = [request for request in transferring() if request not in self._silent]
-        if len(sent) <= held_back():
-            self._awaited = set()
-            return False
-        if self._awaited != (awaited := {id(request) for request in sent}):
-            self._awaited, self._since = awaited, time.monotonic()
-        elif time.monotonic() > self._since + SILENT_AFTER:
+        awaited = {id(request) for request in sent}
+        is_on_its_way = len(sent) > held_back()
+        self._looks = self._looks + 1 if is_on_its_way and awaited == self._awaited else 0
+        self._awaited = awaited
+        if self._looks > SILENT_AFTER:
             self._silent.update(sent)
-        return True
+        return is_on_its_way
 
 
 @pytest.fixture
