@@ -50,6 +50,19 @@ def test_what_waits_and_what_is_claimed_is_counted_by_site(looker, worker):
     assert looker.lengths() == {A: (6, 0), B: (1, 0)}
 
 
+def test_a_site_whose_requests_all_come_last_is_counted(looker, worker):
+    """They were sent when a worker died."""
+    one = worker()
+    one.push(A, FIRST_IN, b"sent")
+    one.exchange(take=1)
+    one.claim(A)
+    one.exchange()
+    one.redis.zadd(f"{one.server.key}:workers", {one.worker: 1})  # it dies
+    worker().exchange()
+    assert not one.redis.exists(f"{one.server.key}:due")
+    assert looker.lengths() == {A: (1, 0)}
+
+
 def test_workers_are_told_with_what_is_left_of_their_leases(looker, worker):
     """Those that are dead are not."""
     first, second = worker(lease=20.0), worker(lease=40.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import subprocess
@@ -313,6 +314,10 @@ def test_one_run_at_a_time(tmp_path):
     assert not lock.is_held()
     lock.take()
     with pytest.raises(HeldError):
+        JobLock(path).take()
+    lock.release()
+    lock.take()  # and what was said of the run before is gone
+    with pytest.raises(HeldError, match=f"in use by process {os.getpid()} on "):
         JobLock(path).take()
     lock.release()
     path.write_text("{}")

@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 from engine_slot import EngineSlot
 from scrapy import FormRequest, Request
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from scrapy.utils.request import RequestFingerprinter
 
@@ -18,6 +19,7 @@ from scrapy_mandelbot.job import job_scheduler
 from scrapy_mandelbot.job.job import Job
 from scrapy_mandelbot.job.job_storage import READ_AT_ONCE
 from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.middleware import JobMiddleware
 from scrapy_mandelbot.job.requests import CannotWriteError, LineOrder, RequestForm
 
 PAGE = "https://example.com/page"
@@ -87,6 +89,35 @@ def test_a_request_like_one_before_is_dropped_and_counted(crawler, scheduler):
     assert crawler.stats.get_value("scheduler/enqueued") == 1
     assert crawler.stats.get_value("scheduler/enqueued/disk") == 1
     assert crawler.stats.get_value("scheduler/dequeued/disk") == 1
+
+
+def test_what_cannot_be_written_down_is_counted_as_kept_in_memory(crawler, scheduler):
+    """As Scrapy counts it."""
+    scheduler.enqueue_request(Request(PAGE, callback=lambda _: None))
+    assert crawler.stats.get_value("scheduler/enqueued/memory") == 1
+    assert scheduler.next_request().url == PAGE
+    assert crawler.stats.get_value("scheduler/dequeued/memory") == 1
+    assert crawler.stats.get_value("scheduler/enqueued/disk") is None
+
+
+def test_what_was_taken_is_known_a_second_later(crawler, scheduler, clock):
+    """Though nothing ends: a death then is one with that request in flight."""
+    scheduler.enqueue_request(Request(PAGE))
+    clock.turn(2)
+    job = Job.of(crawler)
+    assert not job.deliveries.in_flight
+    assert scheduler.next_request().url == PAGE
+    clock.turn(2)
+    assert job.deliveries.in_flight == job.storage.in_flight()
+    assert len(job.deliveries.in_flight) == 1
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_the_middleware_is_there_where_a_job_is_kept(crawler, make_crawler):
+    """And nowhere else."""
+    assert JobMiddleware.from_crawler(crawler)
+    with pytest.raises(NotConfigured):
+        JobMiddleware.from_crawler(make_crawler())
 
 
 def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
