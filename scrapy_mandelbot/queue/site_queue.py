@@ -318,7 +318,6 @@ class SiteQueue:
         line = self._lines.get((site, route, parts.slot, parts.section))
         if line is None:
             line = self._add_line(Line(name, self._throttle.sites.of(site), route, *parts[1:3]))
-            line.is_ours &= parts.is_ours
         return line
 
     def _add_line(self, line: Line) -> Line:

@@ -8,8 +8,11 @@ from email.utils import formatdate
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.signals import response_downloaded
 from webs import Answer, Closed, site
 
+from scrapy_mandelbot import PauseMiddleware
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -77,6 +80,36 @@ async def test_the_slot_hears_of_a_refusal_before_it_sends_its_next_request(webs
 
     assert result.urls() == web.urls(8)
     assert web.statuses().count(503) == 1
+
+
+@ensureDeferred
+async def test_a_time_that_cannot_be_read_is_told_once(webs):
+    """The site pauses as if it had named none."""
+    web = site(webs, 8)
+    web.refuse = Closed(seconds=2, after=3, retry_after="soon", robots_too=False)
+
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+
+    assert result.urls() == web.urls(8)
+    assert result.logged(f"The Retry-After of {web.url}") == [
+        f"The Retry-After of {web.url} cannot be read, and is passed over: soon"
+    ]
+
+
+@pytest.mark.parametrize("delay", [0, 1])
+def test_who_has_a_delay_is_heard_in_the_turn_of_the_answer(make_crawler, delay):
+    """Its slot sends the next request by a timer of its own, before middlewares see the answer."""
+    crawler = make_crawler(DOWNLOAD_DELAY=delay)
+    middleware = PauseMiddleware.from_crawler(crawler)
+    request = scrapy.Request("https://example.com/")
+    response = scrapy.http.Response(request.url, 503)
+    crawler.signals.send_catch_log(
+        response_downloaded, response=response, request=request, spider=crawler.spider
+    )
+    throttle = Crawl.of(crawler).throttle
+    assert throttle.sites.of("https://example.com").has_refused == bool(delay)
+    throttle.let_go(throttle.flight_of(request))
+    assert middleware.crawler is crawler
 
 
 @ensureDeferred

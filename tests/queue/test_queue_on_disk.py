@@ -10,6 +10,7 @@ from crawling import ensureDeferred
 from queueing import URLS, drain, fill, open_scheduler, refuse
 from scrapy import Request
 from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.signals import spider_closed
 from scrapy.squeues import PickleLifoDiskQueue
 
 from scrapy_mandelbot import SiteQueue
@@ -44,6 +45,18 @@ async def test_what_is_set_aside_at_the_end_is_kept_or_named(
     named = [one.getMessage() for one in caplog.records if "not kept in JOBDIR" in one.getMessage()]
     assert len(named) == (callback is not None)
     assert all("<GET https://a.example/1>" in message for message in named)
+
+
+@ensureDeferred
+async def test_what_was_never_written_to_disk_is_named_at_the_end(make_crawler, tmp_path, caplog):
+    """Scrapy does not close the queue in memory that it is in."""
+    crawler = make_crawler(JOBDIR=str(tmp_path))
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, "https://a.example/1", callback=lambda _: None)
+    scheduler.close("shutdown")
+    crawler.signals.send_catch_log(spider_closed, spider=crawler.spider, reason="shutdown")
+    (named,) = [line for line in caplog.messages if "not kept in JOBDIR" in line]
+    assert "<GET https://a.example/1>" in named
 
 
 @ensureDeferred

@@ -80,6 +80,15 @@ def test_a_slot_that_changes_has_its_lines_stand_again(round_robin, activity, li
     assert [take(round_robin, activity) for _ in range(3)] == list("bca")
 
 
+def test_a_line_that_moves_nowhere_keeps_its_place(round_robin, activity, lines):
+    """One whose slot changes stands behind those that are as active."""
+    round_robin.move(lines["a"], lambda _site, slot: slot)
+    assert take(round_robin, activity) == "a"
+    round_robin.move(lines["b"], lambda _site, _slot: "another slot")
+    assert lines["b"].slot == "another slot"
+    assert [take(round_robin, activity) for _ in range(2)] == list("cb")
+
+
 def test_no_line_stands(round_robin, lines):
     """There is no turn."""
     for line in lines.values():

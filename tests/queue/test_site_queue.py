@@ -10,6 +10,7 @@ from queueing import URLS, drain, fill, open_scheduler, refuse
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.sites.pause import LeftPause
 
 
 @ensureDeferred
@@ -68,6 +69,38 @@ async def test_a_paused_site_is_passed_by_and_counted(make_crawler):
     assert len(scheduler) == 4
     assert scheduler.has_pending_requests()
     assert Crawl.of(crawler).waiting("https://a.example") == 4
+
+
+@ensureDeferred
+async def test_what_waits_for_a_time_of_its_own_is_taken_in_once(make_crawler, clock):
+    """It is counted as what is sent at once is."""
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    throttle = Crawl.of(crawler).throttle
+    fill(scheduler, "https://a.example/1", "https://a.example/2")
+    tally = throttle.sites.of("https://a.example").tally
+    assert tally.taken == 2
+    flight = throttle.flight_of(scheduler.next_request())
+    flight.not_before = clock.now() + 60
+    scheduler.enqueue_request(throttle.send_back(flight))
+    assert tally.taken == 2
+    clock.turn(60)
+    assert len(drain(scheduler)) == 2
+
+
+@ensureDeferred
+async def test_what_is_of_a_section_that_was_set_aside_meanwhile_waits_with_it(make_crawler):
+    """It was in the queue of its site before."""
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, "https://a.example/", "https://a.example/shop/1", "https://a.example/shop/2")
+    crawl = Crawl.of(crawler)
+    site = crawl.throttle.sites.of("https://a.example")
+    site.go_on(crawl.now(), LeftPause("", crawl.now() + 99, "503", 1, "/shop/"))
+    crawl.throttle.update(site)
+    assert drain(scheduler) == ["https://a.example/"]
+    assert len(scheduler) == 2
+    assert crawl.waiting("https://a.example") == 2
 
 
 @ensureDeferred
