@@ -43,7 +43,7 @@ ROOMS = {
         ["downloadermiddlewares.py", "spidermiddlewares.py"],
         [
             f"crawls/test_{one}.py"
-            for one in ("pause", "rules", "answers", "robot_tags", "outside_the_queue")
+            for one in ("pause", "rules", "answers", "robot_tags", "robot_tags_obeyed", "outside_the_queue")
         ],
     ),
     "queue": (["queue"], ["queue"]),

@@ -45,6 +45,18 @@ def test_the_sums_are_those_of_the_sites():
     assert total["answers"]["errors"] == 8
 
 
+def test_how_slow_the_slowest_answers_are_is_told():
+    """One in twenty took longer."""
+    record = CrawlRecord(NOW, lambda _: False)
+    record.watch()
+    one = record.of("https://one.example", NOW)
+    for number in range(1, 101):
+        one.answered(200, 0.01 * number, NOW + number, 0.0)
+    (told,) = a_report(record)["sites"]
+    assert told["answers"]["time"] == pytest.approx(0.5, rel=0.06)
+    assert told["answers"]["slow_time"] == pytest.approx(0.95, rel=0.04)
+
+
 def test_the_troubled_come_first():
     """Given up, refused, then the largest; what is wrong with each is told."""
     given_up, refused, *well = a_report()["sites"]

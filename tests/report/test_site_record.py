@@ -167,6 +167,16 @@ def test_closing_time_is_no_pause(record, kind):
     assert not record.is_troubled
 
 
+def test_a_section_is_set_aside_until_it_ends(record):
+    """The site stands as it does without it, then; an end that nothing began is none."""
+    record.end_section(SITE, NOW)
+    record.pause(paused(kind="section"))
+    assert record.state() == "section set aside"
+    record.end_section(SITE, NOW + 7)
+    assert record.pauses[0].ended == NOW + 7
+    assert record.state() == "well"
+
+
 def test_the_first_and_the_last_pauses_are_kept(record):
     """All are counted."""
     for number in range(500):

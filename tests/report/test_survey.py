@@ -15,15 +15,16 @@ from scrapy.http import Response
 from scrapy_mandelbot import status, why_idle
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import TAGGED, WAITING
+from scrapy_mandelbot.events import TAGGED, USAGE_READ, WAITING
 from scrapy_mandelbot.report import survey
 from scrapy_mandelbot.report import survey as steps
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.samples import TagsRecord
+from scrapy_mandelbot.report.samples import TagsRecord, UsageRecord
 from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.report.survey import Survey
+from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
 from scrapy_mandelbot.sites.pause_table import PauseState
 
 AT_A_TIME = 50
@@ -293,6 +294,31 @@ def test_pages_with_robot_tags_are_counted_by_site():
         said = {"noindex": True, "nofollow": False, "unavailable": is_over}
         Crawl.of(crawler).events.count(TAGGED, response=response, **said)
     assert record.of("https://one.example", 0.0).tags == TagsRecord(3, 3, 0, 2)
+
+
+def test_what_owners_say_of_pages_is_counted_by_site():
+    """Each answer for itself."""
+    crawler = queue_crawler(TurnedClock(), MANDELBOT_STORE="memory")
+    record = Recorder.of(crawler).record
+    said = Statement("train-ai", False, "content-signal", "header", "ai-train=no")  # noqa: FBT003
+    for allowed in (2, 1):
+        counts = {"allowed": allowed, "disallowed": 3, "unknown": 4, "terms": 5}
+        usage = Usage((said,))
+        Crawl.of(crawler).events.count(
+            USAGE_READ, site="https://one.example", usage=usage, **counts
+        )
+    usage = record.of("https://one.example", 0.0).usage
+    assert usage == UsageRecord(2, 3, 6, 8, 10, {str(said): 2})
+
+
+def test_sites_that_were_heard_of_before_are_watched_too():
+    """As those that come later are; and none where none can be."""
+    record = Recorder.of(queue_crawler(TurnedClock(), MANDELBOT_STORE="memory")).record
+    one = record.of("https://one.example", 0.0)
+    for is_watched in (True, False):
+        record.watch(is_watched=is_watched)
+        assert one.is_watched is is_watched
+        assert (one.timeline is not None) is is_watched
 
 
 @pytest.mark.parametrize(
