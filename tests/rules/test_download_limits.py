@@ -6,10 +6,21 @@ import gzip
 import zlib
 
 import pytest
+from crawling import ensureDeferred
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
+from scrapy.signals import bytes_received
 
 from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.rules.download_limits import UnreadableBodyError, unpacked, whole_lines
+from scrapy_mandelbot.rules.download_limits import (
+    Download,
+    DownloadLimits,
+    UnreadableBodyError,
+    breaks_off,
+    unpacked,
+    whole_lines,
+)
 from scrapy_mandelbot.rules.failures import failure_of
 
 
@@ -65,7 +76,77 @@ def test_what_cannot_be_unpacked_is_an_answer_that_was_lost(body):
     assert failure_of(raised.value) is Failure.LOST
 
 
+@pytest.fixture
+def crawler(make_crawler):
+    return make_crawler()
+
+
+@pytest.fixture
+def limits(crawler, clock):
+    return DownloadLimits(crawler, clock.now)
+
+
+REQUEST = Request("https://example.com/robots.txt")
+
+
+@pytest.mark.parametrize(
+    "row", [(50, 9, "", False), (51, 9, "is longer than 100 bytes", False), (1, 10, "", True)]
+)
+def test_a_download_ends_where_it_is_too_long_or_too_slow(crawler, limits, clock, row):
+    """And not before; what has come by then is kept."""
+    second, later, *ends = row
+    with limits.watch(REQUEST, 100, 10) as download:
+        download.keeps = True
+        crawler.signals.send_catch_log(bytes_received, data=b"a" * 50, request=REQUEST)
+        clock.turn(later)
+        ((_, said),) = crawler.signals.send_catch_log(
+            bytes_received, data=b"b" * second, request=REQUEST, dont_log=StopDownload
+        )
+    assert [download.cut, download.is_late] == ends
+    assert (getattr(said, "type", None) is StopDownload) is any(ends)
+    assert download.body == (b"a" * 50 + b"b" * second)[:100]
+
+
+@ensureDeferred
+async def test_a_packed_answer_that_was_dropped_for_its_size_is_read_as_far_as_it_counts(
+    crawler, limits
+):
+    """HttpCompressionMiddleware drops one that comes to more than twenty times what counts."""
+    answer = packed(gzip.compress(b"a" * 5_000))
+
+    async def download_async(request):
+        limits.response_downloaded(answer, request)
+        raise IgnoreRequest("too large")
+
+    crawler.engine.download_async = download_async
+    response, download = await limits.download(REQUEST, 1_000, 10)
+    assert response.body == b"a" * 1_001
+    assert download.cut == "is longer than 1000 bytes"
+    with pytest.raises(IgnoreRequest):  # for something else: it is not so long
+        await limits.download(REQUEST, 10_000, 10)
+
+
 @pytest.mark.parametrize("body", [b"", gzip.compress(b"a" * 9)[:9]])
 def test_what_ends_too_early_is_unpacked_as_far_as_it_goes(body):
     """Here: nowhere."""
     assert unpacked(packed(body), 1_000).body == b""
+
+
+WHOLE = gzip.compress(b"a" * 9)
+
+
+@pytest.mark.parametrize(
+    ("answer", "download", "breaks"),
+    [
+        (packed(WHOLE), {}, False),
+        (packed(WHOLE[:9]), {}, True),
+        (packed(WHOLE[:9]), {"cut": "is longer than 5 bytes"}, False),
+        (packed(b"brotli, or anything"), {}, True),
+        (packed(WHOLE, "of-its-own"), {}, False),
+        (packed(WHOLE), {"is_late": True}, True),
+        (packed(WHOLE).replace(flags=["dataloss"]), {}, True),
+    ],
+)
+def test_an_answer_breaks_off_where_its_end_is_missing(answer, download, breaks):
+    """Be it packed or not; what was cut by us does not, and nobody knows of an unknown coding."""
+    assert breaks_off(answer, Download(100, 10, 0, 0.0, packed=answer, **download)) is breaks
