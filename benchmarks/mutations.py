@@ -42,8 +42,9 @@ ROOMS = {
     "middlewares": (
         ["downloadermiddlewares.py", "spidermiddlewares.py"],
         [
-            f"crawls/test_{one}.py"
-            for one in ("pause", "rules", "answers", "robot_tags", "robot_tags_obeyed", "outside_the_queue")
+            *(f"crawls/test_{one}.py" for one in ("pause", "rules", "answers")),
+            *(f"crawls/test_{one}.py" for one in ("robot_tags", "robot_tags_obeyed")),
+            "crawls/test_outside_the_queue.py",
         ],
     ),
     "queue": (["queue"], ["queue"]),
@@ -58,7 +59,8 @@ ROOMS = {
         ["rules"],
         [
             "rules",
-            *(f"crawls/test_{one}.py" for one in ("rules", "answers", "broken_off", "no_answer")),
+            *(f"crawls/test_{one}.py" for one in ("rules", "answers", "broken_off")),
+            *(f"crawls/test_{one}.py" for one in ("comments", "no_answer")),
         ],
     ),
     "sites": (["sites"], ["sites"]),
