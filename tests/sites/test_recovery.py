@@ -160,6 +160,17 @@ def test_refusals_of_an_outage_say_nothing_of_the_rate():
     assert recovery.share < 0.02
 
 
+def test_an_outage_in_a_limit_holds_up_what_is_learnt_by_as_long_as_it_takes():
+    """Nothing is learnt of the limit while nothing is sent; after it the rate goes on to grow."""
+    (without, now), (other, later) = in_limit(), in_limit()
+    first = other.rate
+    later = pause(other, later, seconds=600.0, is_telling=False)
+    assert other.mode is Mode.LIMIT
+    go(without, now, 2_000)
+    go(other, later, 2_000)
+    assert first < other.rate == pytest.approx(without.rate, rel=0.02)
+
+
 def test_refusals_that_are_a_sections_say_nothing_of_the_rate():
     """They are taken back by the time at which they were sent, whether they were noted or not."""
     recovery = Recovery(number / 100 for number in range(64))
