@@ -320,3 +320,15 @@ def test_a_crawl_without_paces_looks_at_nothing(make_crawler, clock):
     assert world.may_go()
     assert world.throttle.sites.in_trouble() == []
     clock.assert_nothing_left()
+
+
+@pytest.mark.parametrize(("pace", "told"), [("manual", 1), ("obey", 0)])
+def test_a_pace_that_is_not_obeyed_is_told_once(make_crawler, pace, told):
+    """Of a site that asks for one, by a project that does not keep to it."""
+    crawler = make_crawler(**OBEY | {"MANDELBOT_PACE": pace})
+    throttle = Crawl.of(crawler).throttle
+    asks = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 7\n")
+    asks_nothing = RobotsTxt.parse(b"User-agent: *\nDisallow: /x\n")
+    for name, robots in ((SITE, asks), (SITE, asks), ("https://other.example", asks_nothing)):
+        throttle.paces.tell_not_obeyed(throttle.sites.of(name), robots, "Mandelbot")
+    assert crawler.stats.get_value("mandelbot/pace/not_obeyed", 0) == told
