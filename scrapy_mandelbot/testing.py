@@ -105,7 +105,7 @@ class LoopTime(Clock):
                 happened = wait(timeout)
                 self._stands_at += time.monotonic() - began
             elif not (happened := wait(0) or wait(self._settles)) and may_jump:
-                self._stands_at += timeout
+                self._stands_at += timeout + 1e-6  # timers ring late; a sum of floats may be early
             return happened
 
         return jump_or_wait
