@@ -40,7 +40,7 @@ class Hit:
     headers: dict[str, str]
 
 
-_LATE: list[IDelayedCall] = []
+_LATE: WeakSet[IDelayedCall] = WeakSet()
 
 
 def later(seconds: float, call: Callable[..., object], *arguments: Any) -> IDelayedCall:
@@ -48,14 +48,13 @@ def later(seconds: float, call: Callable[..., object], *arguments: Any) -> IDela
     from twisted.internet import reactor
 
     late = reactor.callLater(seconds, call, *arguments)
-    _LATE.append(late)
+    _LATE.add(late)
     return late
 
 
 def held_back() -> int:
     """Return how often sites of this process are about to go on with an answer."""
-    _LATE[:] = [late for late in _LATE if late.active()]
-    return len(_LATE)
+    return sum(late.active() for late in _LATE)
 
 
 def html(*links: str, title: str = "page") -> Answer:
@@ -213,7 +212,7 @@ class Closed:
                 self._left -= path != "/robots.txt"
                 return None
             self.began = now
-        if now - self.began >= self.seconds - 1e-6:  # who comes at its very time is no sooner
+        if now - self.began >= self.seconds:
             return None
         headers = {} if self.retry_after is None else {"Retry-After": self.retry_after}
         return Answer(b"back soon", self.status, headers, self.delay)

@@ -1,4 +1,4 @@
-"""What docs/testing.rst shows runs as it stands, on whatever Scrapy runs on."""
+"""What docs/testing.rst shows runs as it stands, on whatever Scrapy runs on; no timer is early."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import sys
 import textwrap
 
 import pytest
+from crawling import ensureDeferred
 from no_reactor import NO_REACTOR
 from pages import page
+from scrapy.utils.reactor import is_asyncio_reactor_installed
+from twisted.internet.defer import Deferred
+
+from scrapy_mandelbot.testing import TIME
 
 EXAMPLE = textwrap.dedent(
     re.search(r"    # test_shop\.py\n((?:    .*\n|\n)+)", page("testing")).group()
@@ -104,3 +109,19 @@ def test_the_example_of_the_documents_takes_no_hour(tmp_path, process, options):
     )
     assert run.returncode == 0, run.stdout
     assert "1 passed" in run.stdout
+
+
+@pytest.mark.usefixtures("loop_is_turned")
+@ensureDeferred
+async def test_where_time_jumps_no_timer_rings_before_its_time():
+    """Seconds since the epoch are told apart by 0.2 microseconds; a site's limit is exact."""
+    if not is_asyncio_reactor_installed():
+        pytest.skip("only asyncio's time is turned")
+    late = []
+    for _ in range(300):
+        rings: Deferred[None] = Deferred()
+        began, due = TIME.elapsed(), TIME.now() + 1 / 3
+        TIME.call_later(due - TIME.now(), rings.callback, None)
+        await rings
+        late.append(TIME.elapsed() - began - 1 / 3)
+    assert 0 <= min(late) <= max(late) < 1e-5
