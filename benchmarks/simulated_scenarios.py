@@ -64,6 +64,28 @@ def with_section(before: int, dead: int, after: int) -> list[str]:
     return [*good[:before], *(f"/dead/p{one}" for one in range(dead)), *good[before:]]
 
 
+def within_section(dead: int, path: str = "dead/p") -> list[str]:
+    """Return URLs of one section, some of them in a section within it."""
+    good = [f"/shop/s{one % 7}/p{one}" for one in range(89)]
+    return [*good[:40], *(f"/shop/{path}{one}" for one in range(dead)), *good[40:]]
+
+
+def spread_within(number: int) -> list[str]:
+    """Return URLs of one section, by turns in a section within it."""
+    pages = range(number)
+    return [f"/shop/s{one % 7}/p{one}" if one % 2 else f"/shop/dead/p{one}" for one in pages]
+
+
+def in_inner(url: str) -> bool:
+    """Return whether a URL is in the section within."""
+    return url.startswith("/shop/dead/")
+
+
+def is_search(url: str) -> bool:
+    """Return whether a URL is of the query."""
+    return url.startswith("/shop/search?")
+
+
 def in_dead(url: str) -> bool:
     """Return whether a URL is in the section."""
     return url.startswith("/dead/")
@@ -133,6 +155,10 @@ SCENARIOS: dict[str, Scenario] = {
     "111 dead, by turns": Scenario(lambda _: Dead(in_dead), spread(200, 2)),
     "111 dead, flat": Scenario(lambda _: Dead(some(40, 151)), flat(200)),
     "30 dead first": Scenario(lambda _: Dead(in_dead), with_section(0, 30, 170)),
+    "5 dead of 5,000, flat": Scenario(lambda _: Dead(some(40, 45)), flat(5_000)),
+    "111 dead, inner path": Scenario(lambda _: Dead(in_inner), within_section(111)),
+    "111 dead, inner query": Scenario(lambda _: Dead(is_search), within_section(111, "search?q=")),
+    "100 dead, inner, by turns": Scenario(lambda _: Dead(in_inner), spread_within(200)),
     "dead behind 30/s": Scenario(
         lambda _: All(Dead(in_dead), Bucket(30, 5)), with_section(40, 111, 49)
     ),

@@ -187,6 +187,9 @@ NEEDED_BY = [
     # sections.py, pause.py, probe.py
     (sections, "_SUSPICIOUS", 100, "111 dead, path"),
     (sections, "BY_CHANCE", 0.0, "30/min, section of 30 dead"),
+    (sections, "_DEEPEST", 1, "111 dead, inner path"),
+    (sections, "_DEEPEST", 1, "111 dead, inner query"),
+    (sections, "BY_CHANCE", 0.0, "5 dead of 5,000, flat"),
     (pause, "_REMEMBERED", 0.0, "ban that doubles"),
     (pause, "_GROWTH", 2.0, "ban that doubles"),
     (probe, "_LOOKED_THROUGH", 1, "22 dead, path"),
