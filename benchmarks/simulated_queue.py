@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.probe import (
     MOST_LOOKED_THROUGH,
     choose_probe,

@@ -14,7 +14,7 @@ from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES, OutcomeLaw
 from scrapy_mandelbot.robots.pace import PaceLaw
-from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.pause_law import PauseLaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -28,8 +28,8 @@ from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.sites.pause import Refusal
-from scrapy_mandelbot.sites.pause_table import News
+from scrapy_mandelbot.sites.pause_law import Refusal
+from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.sites.probe import SAFE_METHODS
 from scrapy_mandelbot.sites.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.store.contract import LiveStore
@@ -305,7 +305,7 @@ def is_turned_away(crawl: Crawl, flight: RequestInFlight, response: Response) ->
         return False
     throttle, site = crawl.throttle, flight.site
     section = site.sections.of(request)
-    is_probe = section is not None and section.robots and section.probe is flight
+    is_probe = section is not None and section.robots and flight in site.sections.probes()
     throttle.refusals.keep(flight, response)
     reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
     refusal = Refusal(crawl.now(), reason, marked=mark is not None)

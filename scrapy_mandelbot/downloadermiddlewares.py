@@ -152,7 +152,7 @@ class RobotsTxtMiddleware:
         outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
         throttle.in_flight.unheard.fail(flight, outcome.failure)
         if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
-            site.routes.forget(flight.route)  # no request waits
+            site.routes.pop(flight.route, None)  # no request waits
             site.end_scout(flight)
             throttle.update(site)
             flight.is_noticed = True

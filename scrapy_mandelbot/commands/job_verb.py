@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.commands.call import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
-    from scrapy_mandelbot.sites.pause import LeftPause
+    from scrapy_mandelbot.sites.pause_law import LeftPause
 
 _HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal

@@ -14,7 +14,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.sites.pause import LeftPause
+from scrapy_mandelbot.sites.pause_law import LeftPause
 from scrapy_mandelbot.throttle.site_map import split_key
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.robots.shown import counted, shown
-from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.sites.pause import PauseState
 from scrapy_mandelbot.throttle.told_pauses import rate_in_words, time_in_words
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from scrapy_mandelbot.rules.own_requests import http_url
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.rules.shared_fetches import IN_VAIN_FOR, Whose
-from scrapy_mandelbot.sites.pause import Refusal
+from scrapy_mandelbot.sites.pause_law import Refusal
 from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.memory import Recent
 

@@ -1,214 +1,90 @@
-"""The pause of a site: may it be asked now, and by how many at once.
+"""The pause of a site, or of a part of it: a circuit breaker.
 
 Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of the site,
-which resumes at some later time. How it resumes is ours: one request, the probe, goes first. What
-happens is the table of ``pause_table.py``; how long it lasts is said by `PauseLaw`, and from one
-pause to the next by `Lengths`.
+which resumes at some later time. How it resumes is ours: one request, the probe, goes first. A late
+refusal, one of the burst that caused the pause, escalates nothing, but a longer ``Retry-After``
+extends it; and only failed probes lengthen the next one. How long it lasts is said by `PauseLaw`,
+and from one pause to the next by `Lengths`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
-from functools import cached_property
+from enum import Enum
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.pause_table import LAST_ROUND, ROWS, Fact, FactDetails, News, PauseState
-from scrapy_mandelbot.sites.recovery import Mode, Recovery
+from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, Lengths, clock_time
+from scrapy_mandelbot.sites.recovery import Recovery
 
-_REMEMBERED = 60.0  # seconds; no pause begins with more
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
+    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 
-class Lengths:
-    """The lengths of the pauses of one site, in steps of its law."""
-
-    __slots__ = (
-        "_law",
-        "_remembered",
-        "_repeats",
-        "failed",
-        "is_recalled",
-        "place",
-        "resumed_at",
-        "step",
-    )
-
-    def __init__(self, law: PauseLaw) -> None:
-        self._law = law
-        self.step = 0
-        """Of the pause, in the law."""
-        self.failed = 0
-        """Probes that failed in a row, in this pause."""
-        self.place = 0
-        """Probes that failed in all pauses: the next comes from where the last good one did."""
-        self.is_recalled = False
-        """Whether this pause has begun where the last one ended."""
-        self._repeats = False
-        self._remembered = 0.0
-        self.resumed_at = -inf
-        """When the last pause ended."""
-
-    def begin(self, now: float, recovery: Recovery | None) -> float | None:
-        """Begin a pause; return its seconds where the last one is remembered, else None."""
-        self.step = self.failed = 0
-        self._repeats = self.is_recalled = False
-        if self._remembered:
-            passed = max(0.0, now - self.resumed_at)
-            self._remembered *= 0.5 ** (passed / self._remembered)
-        if recovery is not None and recovery.mode is not Mode.RAMP:
-            return None
-        if not self._recall():
-            return None
-        self._repeats = self.is_recalled = True  # the step of the law below it comes next
-        return self._remembered
-
-    def lengthen(self, recovery: Recovery | None) -> None:
-        """Note a failed probe."""
-        self.failed += 1
-        self.place += 1
-        if self._repeats:
-            self._repeats = False
-        elif recovery is None or not recovery.explains(self.failed):
-            self.step += 1
-            self._recall()
-
-    def end(self, now: float, recovery: Recovery | None) -> None:
-        """Note that a probe was answered well."""
-        self.resumed_at = now
-        if self.is_telling(recovery):
-            self._remembered /= 2.0
-        else:
-            self._remembered = min(self._law.own_pause(self.step), _REMEMBERED)
-        self.failed = 0
-
-    def restore(self, failed: int) -> None:
-        """Go on with the pause of a former run."""
-        self.failed = self.step = failed
-
-    def is_telling(self, recovery: Recovery | None) -> bool:
-        """Return whether the site was well at once, or as soon as chance has it."""
-        return not self.failed or (recovery is not None and recovery.explains(self.failed))
-
-    def is_faded(self, now: float, seconds: float) -> bool:
-        """Return whether the last pause ended that long ago, if there was one."""
-        return self.resumed_at < now - seconds
-
-    def _recall(self) -> bool:
-        """Go on from the last pause, where it is remembered; return whether it is."""
-        law, remembered = self._law, self._remembered
-        if not remembered or remembered <= law.first:
-            return False
-        while law.own_pause(self.step) < law.own_pause(self.step + 1) <= remembered:
-            self.step += 1
-        return True
+_NEWS = 1.0  # seconds by which a pause has to grow for anyone to hear of it
+_APART = 1.0  # seconds from one request to the next where each is sent once more
+_LAST_TRIES = 50  # requests that are sent once after the site is given up, none answered well
 
 
-_GROWTH = 3.0  # of the pause, for each failed probe
-_TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
-_HOUR, _HOURS = 3_600.0, 2  # between probes of what refuses robots, and how many fail
+class PauseState(Enum):
+    """Where a pause stands."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    PROBING = "probing"
+    RECOVERING = "recovering"
+    ONCE_EACH = "once each"
+    """Given up, but what was not refused twice is sent once more, slowly, before it fails."""
+    LAST_PROBING = "probing, once each"
+    GIVEN_UP = "given up"
 
 
-JITTER = 0.1
-"""By so large a part a pause of our own choice is longer at most: crawls do not knock together."""
+_S = PauseState
+LAST_ROUND = frozenset({_S.ONCE_EACH, _S.LAST_PROBING})
+"""Where requests are sent once each, as their site would be given up."""
+_AWAITS_PROBE = {_S.PAUSED: _S.PROBING, _S.ONCE_EACH: _S.LAST_PROBING}
+_PROBED = {probing: waiting for waiting, probing in _AWAITS_PROBE.items()}
 
 
-class Refusal(NamedTuple):
-    """A site said no to a request."""
+class News(Enum):
+    """What is to be told of a fact."""
 
-    now: float
-    """When, in seconds."""
-    reason: str
-    """Why, in words for a log."""
-    retry_after: float | None = None
-    """Seconds that the server asks for, if it does."""
-    jitter: float = 0.0
-    """From 0 to `JITTER`: by which a pause of our own choice is longer."""
-    marked: bool | None = None
-    """Of an answer that may be meant for robots: whether it has the marks of that."""
-
-
-@dataclass(frozen=True)
-class PauseLaw:
-    """How long pauses last, in seconds, and how many failed probes end in giving up."""
-
-    first: float = 1.0
-    """The first pause, of a site that names no time; three times as long after a failed probe."""
-    longest: float = 3600.0
-    """No pause of our own choice is longer."""
-    retry_after_longest: float = 86400.0
-    """No pause that a server asks for is longer."""
-    tries: int = 9
-    """Failed probes after which the site is given up: 6,880 s in all."""
-    recovers: bool = True
-    """Whether a site is asked at a growing rate after a pause; if not, it is open at once."""
-    asks_once: bool = True
-    """Whether requests not refused twice are sent once more before they fail with their site."""
-    base: float | None = None
-    """The pause after the first failed probe, which doubles then; None: they triple. Deprecated."""
-
-    def pause(self, step: int, refusal: Refusal) -> float:
-        """Return the seconds to leave the site alone, after the last refusal.
-
-        `step`: failed probes, in a row, that made the pause longer.
-        """
-        if refusal.retry_after is not None:
-            return min(refusal.retry_after, self.retry_after_longest)
-        if not step:
-            return self.first
-        return self.own_pause(step) * (1 + refusal.jitter)
-
-    def own_pause(self, step: int) -> float:
-        """Return the seconds of a pause that no server names a time for, jitter left out."""
-        # The exponents are bounded: the pause has long been the longest, and 3**2000 is no float.
-        if self.base is not None and step:
-            return min(self.base * 2.0 ** min(step - 1, 64), self.longest)
-        return min(self.first * _GROWTH ** min(step, 64), self.longest)
-
-    def in_all(self, step: int = 0, count: int | None = None) -> float:
-        """Return the seconds of some pauses that no server names a time for, jitter left out.
-
-        From a step on so many; None: all of a site that is given up.
-        """
-        left, seconds = self.tries if count is None else count, 0.0
-        while left > 0:
-            pause = self.own_pause(step)
-            if pause == self.own_pause(step + 1):  # it grows no more
-                return seconds + left * pause
-            seconds += pause
-            step, left = step + 1, left - 1
-        return seconds
-
-    @cached_property
-    def of_a_part(self) -> PauseLaw:
-        """The law for a part of a site that is well else."""
-        return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
-
-    @cached_property
-    def of_robots(self) -> PauseLaw:
-        """The law for a site, or a part of it, that refuses robots."""
-        return PauseLaw(
-            _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False, asks_once=False
-        )
-
-
-class LeftPause(NamedTuple):
-    """A pause that was not over when a run, or a worker, left its site."""
-
-    route: str
-    until: float
-    """Seconds since the epoch; it may have passed: then the site was probed, or on its way back."""
-    reason: str
-    failed_probes: int
-    """In a row; 0 where they had been too many: whoever has the site next tries as often."""
-    section: str = ""
-    """The path of the section to which it applies alone; empty: it is the whole site's."""
+    PAUSED = "paused"
+    PROLONGED = "prolonged"
+    RESUMED = "resumed"
+    RECOVERED = "recovered"
+    GAVE_UP = "gave up"
+    ASKS_ONCE_EACH = "asks once each"
+    """It would be given up; what was not refused twice is sent once more before that."""
+    SET_ASIDE = "set aside"
+    """The page alone is refused, its site being well."""
+    REFUSES_ROBOTS = "refuses robots"
+    """Robots get challenges, prices, bare refusals: there, or from the whole site."""
+    SECTION_PAUSED = "section paused"
+    """The pages of a section alone are refused, their site being well."""
+    SECTION_PROLONGED = "section prolonged"
+    SECTION_RESUMED = "section resumed"
+    SECTION_GIVEN_UP = "section given up"
 
 
 class Pause:
-    """The pause of a site. ``now`` is in seconds, on any clock that only goes forward."""
+    """A circuit breaker. ``now`` is in seconds, on any clock that only goes forward.
 
-    __slots__ = ("law", "lengths", "reason", "recovery", "since", "state", "until")
+    A fact without an effect where the pause stands changes nothing.
+    """
+
+    __slots__ = (
+        "law",
+        "lengths",
+        "opened_at",
+        "probe",
+        "reason",
+        "recovery",
+        "since",
+        "state",
+        "until",
+    )
 
     def __init__(self, law: PauseLaw) -> None:
         self.law = law
@@ -218,6 +94,10 @@ class Pause:
         self.until = 0.0
         """When the site may be asked again, where it is paused."""
         self.reason = ""
+        self.probe: Flight | None = None
+        """The one request on its way that asks whether it is over."""
+        self.opened_at = -inf
+        """When a probe was answered well last: what was sent before is no news."""
         self.recovery: Recovery | None = None
         """How fast the site is asked after its first pause, and what its refusals say."""
         self.lengths = Lengths(law)
@@ -225,6 +105,8 @@ class Pause:
 
     def __repr__(self) -> str:
         return f"<Pause: {self.in_words()}>"
+
+    # Asked.
 
     def in_words(self) -> str:
         """Return where it stands, for people."""
@@ -234,15 +116,12 @@ class Pause:
             PauseState.PAUSED: f" until {clock_time(self.until)}, {tries}: {self.reason}",
             PauseState.PROBING: f", {tries}: {self.reason}",
             PauseState.RECOVERING: f", {self.recovery!r}",
-            PauseState.ONCE_EACH: f" after {tries}: {self.reason}",
-            PauseState.LAST_PROBING: f" after {tries}: {self.reason}",
-            PauseState.GIVEN_UP: f" after {tries}: {self.reason}",
         }
-        return f"{self.state.value}{details[self.state]}"
+        return self.state.value + details.get(self.state, f" after {tries}: {self.reason}")
 
     def left(self, route: str, section: str = "") -> LeftPause:
         """Return what the next owner of its site is to go on with."""
-        failed_probes = 0 if self.state is PauseState.GIVEN_UP else self.failed_probes
+        failed_probes = 0 if self.is_given_up else self.failed_probes
         return LeftPause(route, self.until, self.reason, failed_probes, section)
 
     @property
@@ -258,18 +137,31 @@ class Pause:
     @property
     def is_passable(self) -> bool:
         """Whether the site is asked, be it at the rate of a recovery."""
-        return self.state in {PauseState.OPEN, PauseState.RECOVERING}
+        return self.state is PauseState.OPEN or self.state is PauseState.RECOVERING
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether nothing is asked again in this run."""
+        return self.state is PauseState.GIVEN_UP
+
+    @property
+    def is_last_round(self) -> bool:
+        """Whether requests are sent once each, as the site would be given up."""
+        return self.state in LAST_ROUND
+
+    @property
+    def awaits_probe(self) -> bool:
+        """Whether the request that goes next is the probe."""
+        return self.state in _AWAITS_PROBE
 
     def due(self, now: float) -> float:
         """Return when the next request may be sent; for ever away, if no time is known."""
         if self.state is PauseState.OPEN:
             return now
-        if self.state is PauseState.PAUSED:
+        if self.state in _AWAITS_PROBE:
             return max(now, self.until)
         if self.state is PauseState.RECOVERING and self.recovery is not None:
             return max(now, self.recovery.next_at)
-        if self.state is PauseState.ONCE_EACH:
-            return max(now, self.until)
         return inf
 
     def lasted(self, now: float) -> float:
@@ -283,58 +175,155 @@ class Pause:
         return max(self.until, self.lengths.resumed_at) + max(self.law.first, least)
 
     @property
-    def is_last_round(self) -> bool:
-        """Whether requests are sent once each, as the site would be given up."""
-        return self.state in LAST_ROUND
-
-    @property
     def gives_up_at(self) -> float:
         """When the site is given up unless it answers or names a time; sooner by chance."""
         left = self.law.tries - self.failed_probes - 1
         return self.until + self.law.in_all(self.lengths.step + 1, left) * (1 + JITTER)
 
-    def take(
-        self, fact: Fact, now: float, refusal: Refusal | None = None, *, has_served: bool = False
+    # Told of requests.
+
+    def let_pass(self, flight: Flight, now: float) -> None:
+        """Let a request go: as the probe, if one is due."""
+        if self.state in _AWAITS_PROBE:
+            self.state, self.until, self.probe = _AWAITS_PROBE[self.state], now, flight
+        elif self.state is PauseState.RECOVERING and self.recovery is not None:
+            self.recovery.sent(now)
+
+    def answered(self, flight: Flight, now: float) -> News | None:
+        """Note a good answer."""
+        recovery = self.recovery
+        if self.probe is flight:
+            self.probe, self.opened_at = None, now
+            return self._resume(now)
+        if flight.sent_at < self.opened_at:
+            return None
+        if recovery is not None:
+            recovery.good(flight.sent_at, now)
+        if self.state is PauseState.RECOVERING and (recovery is None or recovery.answered(now)):
+            self.state = PauseState.OPEN
+            return News.RECOVERED
+        return None
+
+    def refused(
+        self,
+        flight: Flight,
+        refusal: Refusal,
+        recent: Iterable[float] = (),
+        *,
+        has_served: bool = False,
     ) -> News | None:
-        """Go by a fact, as the table says.
+        """Note a refusal.
 
         Args:
-            fact: what has happened. Of the request whose state is asked in between: the glue says
-                which one is the probe.
-            now: seconds.
-            refusal: what is known of it, where the fact is one.
-            has_served: whether the site answered anything well in this run.
-
-        Returns:
-            What is to be told of it.
+            flight: the request.
+            refusal: what is known of it.
+            recent: when those requests were sent that the site answered well lately.
+            has_served: whether it answered anything well in this run, and what was never sent is
+                to be sent once before it fails.
         """
-        said = FactDetails(now, refusal, has_served)
-        for row in ROWS.get((self.state, fact), ()):
-            if row.when is None or row.when(self, said):
-                self.state = row.to
-                is_news = row.does is None or row.does(self, said) is not False
-                return row.news if is_news else None
-        return None
+        is_probe, is_late = self.probe is flight, flight.sent_at < self.opened_at
+        if is_probe:
+            self.probe = None
+        elif is_late and refusal.retry_after is None:
+            return None  # it was sent before the pause that is over
+        if self.recovery is None and self.law.recovers:
+            self.recovery = Recovery(recent)
+        if self.recovery is not None and not is_late:
+            self.recovery.refused(flight.sent_at, refusal.now)
+        return self._fail(refusal, has_served=has_served) if is_probe else self.trip(refusal)
+
+    def ended(self, flight: Flight, now: float) -> bool:
+        """Note that a request has told nothing; return whether it was the probe: another may go."""
+        if self.probe is not flight:
+            return False
+        self.probe = None
+        if self.state is PauseState.PROBING:
+            self.until = now
+        self.state = _PROBED.get(self.state, self.state)
+        return True
+
+    # Told of the site by whoever knows.
+
+    def trip(self, refusal: Refusal) -> News | None:
+        """Leave the site alone, as a request was refused: of this crawl, or of another one."""
+        if self.is_passable:
+            if self.recovery is None and self.law.recovers:
+                self.recovery = Recovery()
+            self.since, self.state = refusal.now, PauseState.PAUSED
+            self._stay_away(refusal, self.lengths.begin(refusal.now, self.recovery))
+            return News.PAUSED
+        if refusal.retry_after is None or self.is_given_up or self.state is PauseState.PROBING:
+            return None
+        before, until = self.until, refusal.now + self.law.pause(0, refusal)
+        self.until = max(before, until)
+        # The answers of a burst are some milliseconds apart: that is no news.
+        return News.PROLONGED if until - before >= _NEWS else None
+
+    def be_due(self, now: float) -> None:
+        """Let the probe go at once."""
+        if self.state is PauseState.PAUSED:
+            self.until = now
+
+    def give_up(self, reason: str) -> bool:
+        """Ask nothing any more; return whether that is news."""
+        if self.is_given_up:
+            return False
+        self.state, self.probe, self.reason = PauseState.GIVEN_UP, None, reason
+        return True
 
     def go_on(self, now: float, left: LeftPause) -> None:
         """Go on with a pause that was left; one that is over by now ends with a probe as well.
 
         One that is known already goes on as it is.
         """
-        if self.state is not PauseState.OPEN:
+        if not self.is_open:
             return
         if self.law.recovers and self.recovery is None:
             self.recovery = Recovery()
-        self.since = now
-        self.state = PauseState.PAUSED
+        self.since, self.state, self.reason = now, PauseState.PAUSED, left.reason
         self.until = min(left.until, now + max(self.law.longest, self.law.retry_after_longest))
-        self.reason = left.reason
         self.lengths.restore(left.failed_probes)
 
+    def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
+        self.reason = refusal.reason
+        if seconds is None or refusal.retry_after is not None:
+            seconds = self.law.pause(self.lengths.step, refusal)
+        if refusal.retry_after is None and self.recovery is not None:
+            seconds = max(seconds, self.recovery.least_pause)
+        self.until = refusal.now + seconds
 
-def clock_time(seconds: float) -> str:
-    """Return a time for people."""
-    try:
-        return f"{datetime.fromtimestamp(seconds, tz=timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, OSError, ValueError):  # further away than there are dates
-        return f"{seconds:g}"
+    def _resume(self, now: float) -> News | None:
+        """Go by a good answer to the probe."""
+        recovery, lengths = self.recovery, self.lengths
+        if self.state not in _PROBED:
+            return None
+        if recovery is not None:
+            is_telling = lengths.is_telling(recovery)
+            recovery.resume(now, is_telling=is_telling, is_short=not lengths.is_recalled)
+        lengths.end(now, recovery)
+        self.state = PauseState.OPEN if recovery is None else PauseState.RECOVERING
+        return News.RESUMED
+
+    def _fail(self, refusal: Refusal, *, has_served: bool) -> News | None:
+        """Go by a refused probe: wait for longer, ask once each, or give up."""
+        law, tried = self.law, self.failed_probes + 1
+        if self.state is PauseState.PROBING and tried < law.tries:
+            self.state = PauseState.PAUSED
+            self.lengths.lengthen(self.recovery)
+            self._stay_away(refusal)
+            return News.PROLONGED
+        if self.state not in _PROBED:
+            return None
+        was_last_round = self.is_last_round
+        self.lengths.failed += 1
+        self.lengths.place += 1
+        is_over = not (law.asks_once and has_served)
+        if was_last_round:
+            is_over = tried >= law.tries + _LAST_TRIES
+        if is_over:
+            self.give_up(refusal.reason)
+            return News.GAVE_UP
+        self.state, self.reason = PauseState.ONCE_EACH, refusal.reason
+        named = min(refusal.retry_after or 0.0, law.retry_after_longest)
+        self.until = max(self.until, refusal.now + max(_APART, named))
+        return None if was_last_round else News.ASKS_ONCE_EACH

@@ -30,7 +30,7 @@ def looked_through(site: SiteState, route: str = "") -> int:
     One: any will do. Where none of them will do, more are looked through.
     """
     pause = site.routes.pause(route)
-    if pause is None or not site.has_refused or not site.routes.awaits_probe(route):
+    if pause is None or not site.has_refused or not pause.awaits_probe:
         return 1
     doublings = min(pause.lengths.place, 10)
     return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))

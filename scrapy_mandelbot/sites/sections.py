@@ -15,15 +15,15 @@ from collections import OrderedDict
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.pause import Pause, PauseLaw, Refusal
-from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
+from scrapy_mandelbot.sites.pause import News, Pause
+from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.recovery import BY_CHANCE
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import LeftPause
+    from scrapy_mandelbot.sites.pause_law import LeftPause
 
 MOST_REFUSED_URLS = 1_000
 """Of a site; those that were refused first are forgotten."""
@@ -83,7 +83,7 @@ def sections_of(url: str, method: str = "GET") -> Iterator[str]:
 class Section:
     """A path of a site, some pages of which were refused."""
 
-    __slots__ = ("good_at", "is_told", "path", "pause", "probe", "refused", "refused_at", "robots")
+    __slots__ = ("good_at", "is_told", "path", "pause", "refused", "refused_at", "robots")
 
     def __init__(self, path: str, good_at: int) -> None:
         self.path = path
@@ -95,7 +95,6 @@ class Section:
         """When the last of those was sent, in ticks."""
         self.pause: Pause | None = None
         """Its own, while it is set aside."""
-        self.probe: Flight | None = None
         self.robots = False
         """Whether robots get nothing there but challenges, prices, refusals."""
         self.is_told = False
@@ -111,7 +110,7 @@ class Section:
 
     def is_over(self) -> bool:
         """Return whether none of it is asked any more."""
-        return self.pause is not None and self.pause.state is PauseState.GIVEN_UP
+        return self.pause is not None and self.pause.is_given_up
 
 
 class RefusedUrl:
@@ -172,8 +171,8 @@ class Sections:
     def probes(self) -> Iterator[Flight]:
         """Yield the probes of sections on their way."""
         for section in self._aside.values():
-            if section.probe is not None:
-                yield section.probe
+            if section.pause is not None and section.pause.probe is not None:
+                yield section.pause.probe
 
     def section_of(self, url: str, method: str = "GET") -> Section | None:
         """Return the section set aside in which a URL is; None: it is in none."""
@@ -247,9 +246,8 @@ class Sections:
     def hand_out(self, flight: Flight, now: float) -> None:
         """Note that a request goes out; where the probe of its section is due, this is it."""
         section = self.of(flight.request)
-        if section is not None and section.pause is not None and section.probe is None:
-            section.pause.take(Fact.SENT, now)
-            section.probe = flight
+        if section is not None and section.pause is not None:
+            section.pause.let_pass(flight, now)
 
     def answered(self, flight: Flight, fingerprint: bytes, now: float) -> list[Section]:
         """Note a good answer; return the sections that are no longer set aside."""
@@ -263,13 +261,10 @@ class Sections:
             if flight.tick > section.refused_at:
                 section.refused.clear()
             section.good_at = max(section.good_at, flight.tick)
-            if section.probe is flight:
-                section.probe = None
-                if section.pause is not None and (
-                    section.pause.take(Fact.PROBE_ANSWERED, now) is News.RESUMED
-                ):
-                    ended.append(section)
-                    section.refused.clear()
+            pause = section.pause
+            if pause is not None and pause.answered(flight, now) is News.RESUMED:
+                ended.append(section)
+                section.refused.clear()
             if (section.pause is None or section in ended) and not section.refused:
                 del self._sections[path]
                 self._aside.pop(path, None)
@@ -304,9 +299,9 @@ class Sections:
                 self._aside.pop(other.path, None)
         self._aside[section.path] = section
         section.pause = Pause(self._law.of_robots if section.robots else self._law.of_a_part)
-        section.pause.take(Fact.REFUSED, refusal.now, refusal)
+        section.pause.trip(refusal)
         if not section.robots:
-            section.pause.take(Fact.ENDED_BY_HAND, refusal.now)
+            section.pause.be_due(refusal.now)
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> Blame:
         """Note a refusal; return what it is taken for."""
@@ -329,32 +324,24 @@ class Sections:
     def probe_refused(self, flight: Flight, refusal: Refusal) -> News | None:
         """Note that a request of a section set aside was refused; return what is to be told."""
         section = self.of(flight.request)
-        if section is None or section.pause is None or section.probe is not flight:
+        if section is None or section.pause is None or section.pause.probe is not flight:
             return None
-        section.probe = None
-        news = section.pause.take(Fact.PROBE_REFUSED, refusal.now, refusal, has_served=True)
-        return _OF_A_SECTION.get(news)
+        return _OF_A_SECTION.get(section.pause.refused(flight, refusal, has_served=True))
 
-    def give_up(self, now: float, reason: str) -> list[Section]:
+    def give_up(self, reason: str) -> list[Section]:
         """Ask for what is set aside once more at most; return the sections given up by this."""
-        refusal = Refusal(now, reason)
         for one in self._urls.values():
             one.times, one.may_go_at = one.times + self._law.of_a_part.tries, 0.0
         return [
             section
             for section in self._aside.values()
-            if section.pause is not None
-            and section.pause.take(Fact.GIVE_UP, now, refusal) is News.GAVE_UP
+            if section.pause is not None and section.pause.give_up(reason)
         ]
 
     def lost(self, flight: Flight, now: float) -> bool:
         """Note that a request ended and told nothing; return whether it was a section's probe."""
-        for section in self._aside.values():
-            if section.probe is flight and section.pause is not None:
-                section.probe = None
-                section.pause.take(Fact.PROBE_LOST, now)
-                return True
-        return False
+        pauses = [section.pause for section in self._aside.values()]
+        return any(pause is not None and pause.ended(flight, now) for pause in pauses)
 
     def forget(self, fingerprint: bytes) -> None:
         """Forget how often the site refused this request: it is tried no more."""

@@ -23,8 +23,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.sites.flight import Admission, Turns
-from scrapy_mandelbot.sites.pause import Refusal, clock_time
-from scrapy_mandelbot.sites.pause_table import LAST_ROUND, Fact, News, PauseState
+from scrapy_mandelbot.sites.pause import LAST_ROUND, News, PauseState
+from scrapy_mandelbot.sites.pause_law import Refusal, clock_time
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.sections import NO_SECTIONS, Blame, Sections
 from scrapy_mandelbot.sites.turned_away import TurnedAway
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robots.pace import Pace
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import LeftPause, Pause, PauseLaw
+    from scrapy_mandelbot.sites.pause import Pause
+    from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 _RECENT = 64  # good answers; what a site that says no for the first time bore
@@ -194,7 +195,9 @@ class SiteState:
         if not flight.is_from_queue:
             self.ticks = flight.tick = self.ticks + 1
         if not self.is_plain:
-            self.routes.sent(flight, now)
+            pause = self.routes.pause(flight.route)
+            if pause is not None and pause.recovery is not None:
+                pause.recovery.left(now)
         self.turns.sent(now)
 
     def ended(self, flight: Flight, now: float) -> bool:
@@ -352,11 +355,11 @@ class SiteState:
         self._note_whether_plain()
         return is_news
 
-    def overhear(self, now: float, route: str, refusal: Refusal) -> Pause | None:
+    def overhear(self, route: str, refusal: Refusal) -> Pause | None:
         """Leave the site alone as another crawl does; return the pause, if that is news."""
         self._own_sections()  # as where it refused this crawl itself: its answers are looked at
-        pause = self._own_routes().use(route).pause
-        news = pause.take(Fact.REFUSED, now, refusal)
+        pause = self._own_routes().use(route)
+        news = pause.trip(refusal)
         self._note_whether_plain()
         return pause if news is not None else None
 
@@ -369,7 +372,7 @@ class SiteState:
         if left.section:
             sections.go_on(now, left)
         else:
-            routes.use(left.route).pause.go_on(now, left)
+            routes.use(left.route).go_on(now, left)
         self._note_whether_plain()
 
     def hold(self, now: float, until: float) -> None:
@@ -387,9 +390,9 @@ class SiteState:
         self._note_whether_plain()
         return now - self._held_since
 
-    def give_up(self, now: float, reason: str) -> list[str]:
+    def give_up(self, reason: str) -> list[str]:
         """Ask the site no more, whatever the law says; return the routes given up by this."""
-        names = self._own_routes().give_up(now, reason)
+        names = self._own_routes().give_up(reason)
         self._note_whether_plain()
         return names
 
@@ -417,9 +420,9 @@ class SiteState:
 
     def left(self) -> Iterator[LeftPause]:
         """Yield its pauses that are not over, those of sections last."""
-        for name, route in self.routes.items():
-            if not route.pause.is_open:
-                yield route.pause.left(name)
+        for name, pause in self.routes.items():
+            if not pause.is_open:
+                yield pause.left(name)
         for section in self.sections.set_aside():
             if section.pause is not None and not section.is_over():
                 yield section.pause.left("", section.path)

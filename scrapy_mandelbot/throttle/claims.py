@@ -53,7 +53,8 @@ class _AskedLease:
         """Whether a request is on its way for which it was asked for."""
         if self.lease is Lease.TURN:
             return self.site.turns.has_unused
-        return self.site.routes.is_probed(split_key(self.key)[1])
+        pause = self.site.routes.pause(split_key(self.key)[1])
+        return pause is not None and pause.probe is not None
 
 
 class NoClaims:
@@ -102,7 +103,8 @@ class Claims:
         Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
         at again when it is known.
         """
-        if site.routes.awaits_probe(route):
+        pause = site.routes.pause(route)
+        if pause is not None and pause.awaits_probe:
             return self._due(site, Lease.PROBE, key_of(site.name, route), now)
         if site.turns.is_needed(now):
             return self._due(site, Lease.TURN, site.name, now)

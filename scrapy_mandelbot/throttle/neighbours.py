@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.sites.pause import LeftPause, Refusal
+from scrapy_mandelbot.sites.pause_law import LeftPause, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import split_key
@@ -221,7 +221,7 @@ class OtherCrawls:
         is_news = left.until > now and not left.section and (known is None or known.is_open)
         site.go_on(now, left)
         if is_newest and left.until > now and not left.section:
-            site.overhear(now, left.route, Refusal(now, left.reason, left.until - now))
+            site.overhear(left.route, Refusal(now, left.reason, left.until - now))
         throttle.sites.note_trouble(site)
         pause = site.routes.pause(left.route)
         if is_news and pause is not None:
@@ -234,7 +234,7 @@ class OtherCrawls:
         name, route = split_key(key)
         site = throttle.sites.of(name)
         refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
-        heard = site.overhear(now, route, refusal)
+        heard = site.overhear(route, refusal)
         throttle.sites.note_trouble(site)
         if heard is not None:
             throttle.in_flight.evict(site, route)

@@ -99,10 +99,10 @@ class Operator:
         throttle, now = self._throttle, self._now()
         for site in throttle.sites.in_trouble():
             if any(True for _ in shut_routes(site, now)):
-                for route in site.give_up(now, reason):
+                for route in site.give_up(reason):
                     throttle.reports.given_up(events.GIVEN_UP, site, route)
             elif site.has_refused:
-                for section in site.sections.give_up(now, reason):
+                for section in site.sections.give_up(reason):
                     throttle.reports.of_section(events.SECTION_GIVEN_UP, site, section)
             throttle.queues.end_delays(site)
             throttle.update(site)

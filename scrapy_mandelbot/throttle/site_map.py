@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import PauseLaw
+    from scrapy_mandelbot.sites.pause_law import PauseLaw
 
 _MARK = "|"
 TRY_ANOTHER_AFTER = 0.5
@@ -149,7 +149,7 @@ def _nothing() -> None:
 
 def shut_routes(site: SiteState, now: float) -> Iterator[str]:
     """Yield the routes by which a site is asked nothing now."""
-    for route in sorted(site.routes.names()):
+    for route in sorted({"", *site.routes}):
         if site.is_shut(now, route):
             yield route
 

@@ -15,8 +15,8 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause import JITTER, Refusal
-from scrapy_mandelbot.sites.pause_table import News
+from scrapy_mandelbot.sites.pause_law import JITTER, Refusal
+from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims, NoClaims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
@@ -372,7 +372,8 @@ class Throttle:
         site, route = flight.site, flight.route
         if self.has_claims and not site.is_plain:
             # What is sent although its site is paused takes turns all the same.
-            asks = flight.keeps_pauses and site.routes.awaits_probe(route)
+            pause = site.routes.pause(route)
+            asks = flight.keeps_pauses and pause is not None and pause.awaits_probe
             may_be_next = site.due(now, route) <= now or site.turns.has_unused
             if (asks or site.turns.is_needed(now)) and may_be_next:
                 due = self._claims.due(site, route, now)
@@ -391,7 +392,7 @@ class Throttle:
     def update(self, site: CrawledSite) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""
         if self._claims:
-            for route in site.routes.names():
+            for route in {"", *site.routes}:
                 self._note_claims(site, route)
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.turns.end_shut(now)

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.sites.pause_table import News
+from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.throttle.site_map import in_words, key_of
 

@@ -15,8 +15,8 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job
 from scrapy_mandelbot.job.site_states import ENDLESS, is_calm, left_of, read_left, written
 from scrapy_mandelbot.robots.pace import Pace
-from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
-from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause import PauseState
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import CrawledSite
@@ -336,7 +336,7 @@ def test_a_pace_and_a_delay_hold_for_the_next_owner():
     assert left_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
     assert left_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
     assert is_calm(site)
-    site.give_up(100.0, "enough")
+    site.give_up("enough")
     assert left_of(site, 100.0, 0.0, 0.0).milliseconds == ENDLESS
 
 

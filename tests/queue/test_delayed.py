@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_mandelbot.queue.round_robin import Delayed, Line
-from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.pause_law import PauseLaw
 from scrapy_mandelbot.sites.site import SiteState
 
 SITE = SiteState("http://a.test", PauseLaw())

@@ -10,7 +10,7 @@ from queueing import URLS, drain, fill, open_scheduler, refuse
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.sites.pause import LeftPause
+from scrapy_mandelbot.sites.pause_law import LeftPause
 
 
 @ensureDeferred

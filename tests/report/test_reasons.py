@@ -13,7 +13,7 @@ from scrapy_mandelbot.report.survey import Standing
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.recovery import Mode
 from scrapy_mandelbot.sites.site import SiteState
 
@@ -103,7 +103,7 @@ def test_a_limit_is_told_with_the_time_that_what_waits_takes(site, mode, waiting
 def test_all_proxies_are_paused(site):
     """A request that has no proxy yet waits for the first of them; another not."""
     for proxy, seconds in (("http://127.0.0.8", 60.0), ("http://127.0.0.9", 90.0)):
-        site.overhear(NOW, proxy, Refusal(NOW, "503", seconds))
+        site.overhear(proxy, Refusal(NOW, "503", seconds))
     assert why(site, NOW) == (Reason.PAUSED, NOW + 60, "all its proxies are paused")
     assert why(site, NOW, "http://127.0.0.9") == (Reason.PAUSED, NOW + 90, "503")
     assert why(site, NOW, "http://127.0.0.7") is None
@@ -112,7 +112,7 @@ def test_all_proxies_are_paused(site):
 def test_given_up(site):
     """There is no time in this run."""
     refuse(site)
-    site.give_up(NOW, "MANDELBOT_PAUSE_OPTIONS['total'] is over")
+    site.give_up("MANDELBOT_PAUSE_OPTIONS['total'] is over")
     assert reason(site) == (Reason.GIVEN_UP, None)
 
 

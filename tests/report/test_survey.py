@@ -25,7 +25,7 @@ from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
-from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.sites.pause import PauseState
 
 AT_A_TIME = 50
 SITES = 3 * AT_A_TIME

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from laws import Result, results, seconds_for_all
 from simulated_scenarios import SCENARIOS
 
-from scrapy_mandelbot.sites import ladder, pause, probe, recovery, sections
+from scrapy_mandelbot.sites import ladder, pause_law, probe, recovery, sections
 
 FEW = range(1000, 1003)
 MANY = range(1100, 1120)
@@ -190,8 +190,8 @@ NEEDED_BY = [
     (sections, "_DEEPEST", 1, "111 dead, inner path"),
     (sections, "_DEEPEST", 1, "111 dead, inner query"),
     (sections, "BY_CHANCE", 0.0, "5 dead of 5,000, flat"),
-    (pause, "_REMEMBERED", 0.0, "ban that doubles"),
-    (pause, "_GROWTH", 2.0, "ban that doubles"),
+    (pause_law, "_REMEMBERED", 0.0, "ban that doubles"),
+    (pause_law, "_GROWTH", 2.0, "ban that doubles"),
     (probe, "_LOOKED_THROUGH", 1, "22 dead, path"),
     (probe, "MOST_BY_CHANCE", -1, "300 dead, flat"),
     (probe, "_GOLDEN", 0.0, "111 dead, flat"),

@@ -6,8 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from scrapy_mandelbot.sites.pause import Lengths, Pause, PauseLaw, Refusal
-from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
+from scrapy_mandelbot.sites.pause import Pause
+from scrapy_mandelbot.sites.pause_law import Lengths, PauseLaw, Refusal
+from pause_facts import Fact
+from scrapy_mandelbot.sites.pause import News, PauseState
 from scrapy_mandelbot.sites.recovery import Mode, Recovery
 
 

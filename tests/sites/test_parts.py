@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from flights import Page, flight_to, times_alone
 
-from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
-from scrapy_mandelbot.sites.pause_table import News
+from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.sites.sections import (
     MOST_REFUSED_URLS,
     MOST_SECTIONS,

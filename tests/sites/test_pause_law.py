@@ -7,8 +7,10 @@ from math import inf
 
 import pytest
 
-from scrapy_mandelbot.sites.pause import JITTER, LeftPause, Pause, PauseLaw, Refusal
-from scrapy_mandelbot.sites.pause_table import Fact, News, PauseState
+from scrapy_mandelbot.sites.pause import Pause
+from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, PauseLaw, Refusal
+from pause_facts import Fact
+from scrapy_mandelbot.sites.pause import News, PauseState
 
 LAW = PauseLaw(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from flights import flight_to
 
-from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
-from scrapy_mandelbot.sites.pause_table import News
+from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, Routes
 from scrapy_mandelbot.sites.site import SiteState
 
@@ -193,9 +193,9 @@ def test_all_are_given_up_by_hand_once(routes):
     refuse(routes, by(A))
     probe(routes, A, 101)
     routes.use(B)
-    assert set(routes.give_up(102, "closed")) == {"", A, B}
+    assert set(routes.give_up("closed")) == {"", A, B}
     assert list(routes.probes()) == []
-    assert routes.give_up(103, "closed") == []
+    assert routes.give_up("closed") == []
 
 
 def test_what_is_open_can_be_forgotten_but_that_there_are_proxies(routes):
@@ -205,7 +205,7 @@ def test_what_is_open_can_be_forgotten_but_that_there_are_proxies(routes):
     routes.answered(probe(routes, "", 101), 101)
     assert routes.is_plain
     routes.use(A)
-    assert routes.has_proxies
+    assert routes._proxies()
     assert not routes.is_plain
 
 

@@ -12,8 +12,8 @@ from flights import Page, flight_to, times_alone
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
-from scrapy_mandelbot.sites.pause_table import News, PauseState
+from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause import News, PauseState
 from scrapy_mandelbot.sites.probe import (
     MOST_LOOKED_THROUGH,
     choose_probe,
@@ -314,7 +314,7 @@ def test_a_section_alone_is_set_aside(site):
     assert site.sections.due("/unheard/", 111) == 111
 
     probe = hand_out(site, 112, path="/shelf/9")
-    assert section.probe is probe
+    assert section.pause.probe is probe
     assert site.sections.due("/shelf/", 112) == inf
     assert list(site.awaited()) == [probe], "others wait for its end"
     assert site.due(112) == 112, "its probe is the section's and not the site's"
@@ -504,11 +504,11 @@ def test_each_proxy_is_paused_alone(site):
 def test_given_up_it_is_asked_no_more(site):
     """By hand, or as its probes have failed."""
     refuse(site, 100)
-    assert site.give_up(101, "the crawl ends") == [""]
+    assert site.give_up("the crawl ends") == [""]
     assert site.routes.has_given_up()
     assert site.due(10**9) == inf
     assert site.is_shut(10**9)
-    assert site.give_up(102, "again") == []
+    assert site.give_up("again") == []
 
 
 def test_silence_of_one_request_is_not_the_site(site):
@@ -544,7 +544,7 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
     if left_by == "a former run":
         site.go_on(100, LeftPause("", 103, "503", 1))
     else:
-        site.overhear(100, "", Refusal(100, "503", 3))
+        site.overhear("", Refusal(100, "503", 3))
     assert site.due(100) == 103
     probe = flight_to(site)
     site.hand_out(probe, 103, as_scout=False)

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause import LeftPause, PauseLaw, Refusal
-from scrapy_mandelbot.sites.pause_table import PauseState
+from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause import PauseState
 from scrapy_mandelbot.sites.site import SiteState
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(number=NUMBERS, retry_after=st.sampled_from([None, 20.0]))
     def another_crawl_was_refused(self, number: int, retry_after: float | None) -> None:
         route = self.routes[number % len(self.routes)]
-        self.site.overhear(self.now, route, Refusal(self.now, "503", retry_after))
+        self.site.overhear(route, Refusal(self.now, "503", retry_after))
 
     @invariant()
     def what_all_sites_share_is_empty(self) -> None:
@@ -187,7 +187,7 @@ class AnyOrder(RuleBasedStateMachine):
         paths = [section.path for section in self.site.sections.set_aside()]
         for section in self.site.sections.set_aside():
             assert repr(section)
-            assert isfinite(section.due(self.now)) or section.probe in self.flights
+            assert isfinite(section.due(self.now)) or section.pause.probe in self.flights
             assert not [one for one in paths if one != section.path and one in section.path]
 
     @invariant()

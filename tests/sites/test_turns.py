@@ -9,7 +9,7 @@ import pytest
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import NO_METRONOME, Flight, Turns
-from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.pause_law import PauseLaw
 from scrapy_mandelbot.sites.site import SiteState
 
 SITE = SiteState("https://example.com", PauseLaw())

@@ -8,7 +8,7 @@ from math import inf, nan
 
 import pytest
 
-from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.pause_law import PauseLaw
 from scrapy_mandelbot.throttle.site_map import CrawledSite
 from scrapy_mandelbot.throttle.waiting import Alarm
 

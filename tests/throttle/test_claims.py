@@ -13,7 +13,7 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.sites.pause import PauseLaw, Refusal
+from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -351,7 +351,7 @@ def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     path = tmp_path / "store.db"
     one = SqliteStore(path, clock.call_later, now=clock.now)
     site = CrawledSite(SITE, PauseLaw())
-    site.overhear(clock.now(), "", Refusal(clock.now(), "503", 1.0))
+    site.overhear("", Refusal(clock.now(), "503", 1.0))
     clock.turn(1)
     claims = Claims(one, clock, lambda _: None)
     assert claims.due(site, "", clock.now()) == clock.now()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
-from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.pause_law import PauseLaw
 from scrapy_mandelbot.throttle.in_flight import InFlight, RequestInFlight
 from scrapy_mandelbot.throttle.site_map import CrawledSite
 

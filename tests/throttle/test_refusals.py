@@ -10,7 +10,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware
-from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.pause_law import PauseLaw
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, REFUSAL_LIMIT, CrawledSite, Refusals
 

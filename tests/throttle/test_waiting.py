@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 from twisted.internet.defer import ensureDeferred
 
-from scrapy_mandelbot.sites.pause import PauseLaw
+from scrapy_mandelbot.sites.pause_law import PauseLaw
 from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.site_map import CrawledSite
 from scrapy_mandelbot.throttle.waiting import WaitingRoom
