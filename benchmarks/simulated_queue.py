@@ -15,7 +15,7 @@ from scrapy_mandelbot.sites.probe import (
     refused_longest_ago,
 )
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.throttle.in_flight import AT_FIRST
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class SiteAndQueue:
     def __init__(self, crawl: Crawl) -> None:
         self.crawl = crawl
         self.law = PauseLaw()
-        self.site = SiteState("https://example.com", self.law)
+        self.site = Site("https://example.com", self.law)
         self._aside: dict[str, list[str]] = {}
         self._delayed: dict[str, None] = {}  # those that were refused longest ago first
         self._in_flight = self._answered = 0

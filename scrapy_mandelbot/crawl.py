@@ -28,8 +28,8 @@ from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.sites.pause_law import Refusal
 from scrapy_mandelbot.sites.pause import News
+from scrapy_mandelbot.sites.pause_law import Refusal
 from scrapy_mandelbot.sites.probe import SAFE_METHODS
 from scrapy_mandelbot.sites.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.store.contract import LiveStore
@@ -49,9 +49,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.store.contract import Store
-    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
-    from scrapy_mandelbot.throttle.site_map import CrawledSite, Sites
+    from scrapy_mandelbot.throttle.site_map import Sites
 
 logger = logging.getLogger(__name__)
 
@@ -179,7 +180,7 @@ class Crawl:
         site = self.sites.get(name)
         return 0 if site is None else self.throttle.queues.waiting(site)
 
-    def needs_scout(self, request: Request, site: CrawledSite, now: float) -> bool:
+    def needs_scout(self, request: Request, site: Site, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""
         rules = site.rules()
         if rules is not None and rules.until > now:
@@ -201,7 +202,7 @@ class Crawl:
         agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
         return not rules.parser.allowed(request.url, agent)
 
-    def learn_pace(self, request: Request, site: CrawledSite) -> bool:
+    def learn_pace(self, request: Request, site: Site) -> bool:
         """Have a site asked at the pace that its owner wants, as far as that is known now.
 
         Returns:
@@ -239,7 +240,7 @@ class Crawl:
         self.store.close()
 
 
-def refusal_for(crawl: Crawl, flight: RequestInFlight) -> Response:
+def refusal_for(crawl: Crawl, flight: Flight) -> Response:
     """Return the answer for a request that is not sent, as its site would have given it."""
     flight.request.meta["dont_retry"] = True
     response, fate = crawl.throttle.refusals.answer(flight), fate_of(crawl, flight)
@@ -251,7 +252,7 @@ def refusal_for(crawl: Crawl, flight: RequestInFlight) -> Response:
     return response
 
 
-def may_repeat(crawler: Crawler, flight: RequestInFlight, refusal: int | Exception) -> bool:
+def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
     """Return whether a refused request is sent again: one that may change things as by Scrapy.
 
     Args:
@@ -294,7 +295,7 @@ async def keep_cookies(crawler: Crawler, request: Request, response: Response) -
         logger.exception("The cookies of %s cannot be kept", response)
 
 
-def is_turned_away(crawl: Crawl, flight: RequestInFlight, response: Response) -> bool:
+def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
     """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
 
     That is the probe of a site or section that refuses robots.
@@ -318,7 +319,7 @@ def is_turned_away(crawl: Crawl, flight: RequestInFlight, response: Response) ->
     return is_probe
 
 
-def hear_quota(crawl: Crawl, flight: RequestInFlight, response: Response) -> None:
+def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Have a site asked no more than its good answers say is left of a quota, if they do."""
     now, site = crawl.now(), flight.site
     quota = quota_of(response.headers.get, now)
@@ -333,13 +334,13 @@ def hear_quota(crawl: Crawl, flight: RequestInFlight, response: Response) -> Non
     crawl.throttle.sites.note_trouble(site)
 
 
-def tell_unreadable(crawl: Crawl, flight: RequestInFlight, value: str) -> None:
+def tell_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
     """Tell once of each site that it names a time which cannot be read."""
     if flight.site.is_news("retry-after"):
         crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
 
 
-def fate_of(crawl: Crawl, flight: RequestInFlight) -> End:
+def fate_of(crawl: Crawl, flight: Flight) -> End:
     """Return how a request ends that is sent no more."""
     throttle, site = crawl.throttle, flight.site
     if flight.is_refused_alone:

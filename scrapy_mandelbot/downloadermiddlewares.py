@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
     from scrapy_mandelbot.rules.fetcher import SiteRules
-    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+    from scrapy_mandelbot.sites.flight import Flight
 
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # as Scrapy keeps headers
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
@@ -109,7 +109,7 @@ class RobotsTxtMiddleware:
         return None
 
     async def _find_out(
-        self, flight: RequestInFlight, request: Request
+        self, flight: Flight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
         """Return the rules of the request's site, or what is returned in place of going by them."""
         throttle, site = self._crawl.throttle, flight.site
@@ -143,7 +143,7 @@ class RobotsTxtMiddleware:
             if not await throttle.wait(flight, Admission.PAUSED):
                 return refusal_for(self._crawl, flight), None
 
-    def _refuses(self, flight: RequestInFlight, rules: SiteRules) -> bool:
+    def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
         """Tell that a site cannot say what its rules are; return whether it is asked again.
 
         Raises:
@@ -274,7 +274,7 @@ class PauseMiddleware:
         if not request.meta.get("dont_pause"):
             self._notice(self._flight(request) or self._throttle.flight_of(request), response)
 
-    def _notice(self, flight: RequestInFlight, response: Response) -> None:
+    def _notice(self, flight: Flight, response: Response) -> None:
         """Tell what an answer says of its site; once, whoever hears of it first."""
         flight.is_noticed = True
         request: Request = flight.request
@@ -294,7 +294,7 @@ class PauseMiddleware:
             tell_unreadable(self._crawl, flight, asked.unreadable)
         self._throttle.refused(flight, reason, asked.seconds, response)
 
-    def _answered(self, flight: RequestInFlight, response: Response) -> None:
+    def _answered(self, flight: Flight, response: Response) -> None:
         """Tell that a site answered; and what it says is left of a quota, if it does."""
         if not _OF_QUOTAS.isdisjoint(response.headers):
             hear_quota(self._crawl, flight, response)
@@ -311,7 +311,7 @@ class PauseMiddleware:
         return await self._wait_for_turn(flight, request)
 
     async def _wait_for_turn(
-        self, flight: RequestInFlight, request: Request
+        self, flight: Flight, request: Request
     ) -> Request | Response | None:
         """Return None when the request may be sent, or what is returned in place of sending it."""
         throttle = self._throttle
@@ -386,7 +386,7 @@ class PauseMiddleware:
             flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware tries it again
         return sent_back
 
-    def _sent_back(self, flight: RequestInFlight, exception: Exception) -> Request | None:
+    def _sent_back(self, flight: Flight, exception: Exception) -> Request | None:
         """Return the request of an exception as it goes back; None: the exception is passed on."""
         throttle = self._throttle
         request: Request = flight.request
@@ -432,7 +432,7 @@ class PauseMiddleware:
             return False
         return bool(request.meta.get("handle_httpstatus_all")) or response.status in listed
 
-    def _hand_on(self, flight: RequestInFlight, response: Response) -> Response:
+    def _hand_on(self, flight: Flight, response: Response) -> Response:
         if not is_of_the_package(flight.request):
             flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)

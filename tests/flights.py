@@ -10,7 +10,7 @@ from scrapy_mandelbot.sites.sections import NO_SECTIONS
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.sections import Sections
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.sites.site import Site
 
 
 class Page:
@@ -30,7 +30,7 @@ def assert_untouched() -> None:
     assert NO_METRONOME.due_after(7) == NO_METRONOME.due(7) == 7
 
 
-def flight_to(site: SiteState, path: str = "/", route: str = "") -> Flight:
+def flight_to(site: Site, path: str = "/", route: str = "") -> Flight:
     """Return a request for a page of a site that is on its way."""
     return Flight(Page(site.name + path), site, route)
 

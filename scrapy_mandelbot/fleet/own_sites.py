@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
     from scrapy_mandelbot.queue.site_queue import SiteQueue
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
+    from scrapy_mandelbot.sites.site import Site
 
 HELD_WHILE_PAUSED = 10.0
 """Seconds; a site that is paused for longer is given back, with its pause."""
@@ -120,10 +120,10 @@ class OwnSites:
             site = self._crawl.sites.of(name)
             self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
 
-    def _is_done(self, site: CrawledSite) -> bool:
+    def _is_done(self, site: Site) -> bool:
         return self._job.sites[site.name].is_dry and site.name not in self._storage.under_way
 
-    def _is_movable(self, site: CrawledSite) -> bool:
+    def _is_movable(self, site: Site) -> bool:
         """Return whether no request of a site is in flight, or is known to this worker alone."""
         delayed = self._queue.delayed_of(site)
         is_in_flight = self._storage.under_way.get(site.name, 0) > delayed
@@ -131,17 +131,17 @@ class OwnSites:
             return False
         return not self._storage.holds_in_memory(site.name)
 
-    def _give_back(self, site: CrawledSite, now: float) -> None:
+    def _give_back(self, site: Site, now: float) -> None:
         self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
         self._storage.given_back(*self._queue.leave(site))
         self._job.give_back(site.name)
         self._forget(site)
 
-    def _forget(self, site: CrawledSite) -> None:
+    def _forget(self, site: Site) -> None:
         """Know no more of a site, as others find out, unless what it answers is on its way."""
         flights = self._crawl.throttle.in_flight.flights()
         if all(flight.site is not site for flight in flights):
             self._crawl.sites.forget(site)
 
-    def _say_what_is_left(self, site: CrawledSite, now: float, least: float = 0.0) -> None:
+    def _say_what_is_left(self, site: Site, now: float, least: float = 0.0) -> None:
         self._job.rest(site.name, *left_of(site, now, self.server_time, least))

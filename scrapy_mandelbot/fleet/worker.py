@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_storage import Unacked
     from scrapy_mandelbot.queue.site_queue import SiteQueue
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
+    from scrapy_mandelbot.sites.site import Site
 
 
 logger = logging.getLogger(__name__)
@@ -175,7 +175,7 @@ class JobWorker(RunningJob):
         else:
             self._set_timer(_LATER)
 
-    def handed_out(self, site: CrawledSite) -> None:
+    def handed_out(self, site: Site) -> None:
         """Note that a request is sent; who has the site next is to know its pace."""
         self._is_idle = self._has_ended = self._is_hungry = False
         self._idle_since = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from scrapy_mandelbot.crawl import Crawl, KeptJob
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.sites.site import Site
 
 ENDLESS = "inf"
 """Said of a site that is given up: no worker has it before the next run."""
@@ -39,12 +39,12 @@ class SiteHandover(NamedTuple):
 NOTHING_LEFT = SiteHandover(b"", "0")
 
 
-def is_calm(site: SiteState) -> bool:
+def is_calm(site: Site) -> bool:
     """Return whether nothing is under way at a site that its next owner could not go on with."""
     return site.is_plain or (site.scout is None and next(site.left(), None) is None)
 
 
-def left_of(site: SiteState, now: float, server_time: float, least: float) -> SiteHandover:
+def left_of(site: Site, now: float, server_time: float, least: float) -> SiteHandover:
     """Return what the next owner of a site has to know, which is left alone for `least` seconds.
 
     `server_time`: how far the server's clock is ahead of ours, in seconds.
@@ -62,7 +62,7 @@ def left_of(site: SiteState, now: float, server_time: float, least: float) -> Si
     )
 
 
-def pauses_of(site: SiteState) -> list[LeftPause]:
+def pauses_of(site: Site) -> list[LeftPause]:
     """Return the pauses of a site that are not over, and of sections so many."""
     return list(islice(site.left(), _MOST))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
+    from scrapy_mandelbot.sites.site import Site
 
 
 _LOOK_AGAIN = 1.0  # seconds
@@ -114,7 +114,7 @@ class Line:
     )
 
     def __init__(
-        self, name: str, site: CrawledSite, route: str, slot: str, section: str = ""
+        self, name: str, site: Site, route: str, slot: str, section: str = ""
     ) -> None:
         self.name = name
         self.site = site
@@ -141,9 +141,9 @@ class Lines(dict[tuple[str, str, str, str], Line]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._by_site: dict[CrawledSite, list[Line]] = {}
+        self._by_site: dict[Site, list[Line]] = {}
 
-    def of(self, site: CrawledSite) -> Sequence[Line]:
+    def of(self, site: Site) -> Sequence[Line]:
         """Return those of a site, as they came."""
         return self._by_site.get(site, ())
 
@@ -203,7 +203,7 @@ class RoundRobin:
         if not lines:
             del self._by_slot[line.slot]
 
-    def move(self, line: Line, shared_slot: Callable[[CrawledSite, str], str]) -> None:
+    def move(self, line: Line, shared_slot: Callable[[Site, str], str]) -> None:
         """Have a line's requests go through the download slot that its site shares with others."""
         slot = shared_slot(line.site, line.named_slot)
         if slot != line.slot and line.has_joined:

@@ -18,9 +18,9 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.queue.round_robin import Delayed, Line, Lines, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage, warn_of_lost
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.sites.flight import End
+from scrapy_mandelbot.sites.flight import End, Flight
 from scrapy_mandelbot.sites.probe import look_for_probe, looked_through, refused_longest_ago
-from scrapy_mandelbot.throttle.in_flight import AT_FIRST, RequestInFlight
+from scrapy_mandelbot.throttle.in_flight import AT_FIRST
 from scrapy_mandelbot.throttle.site_map import key_of, parts_of_name, queue_name, split_key
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.pqueues import QueueProtocol
 
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
+    from scrapy_mandelbot.sites.site import Site
 
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
@@ -229,7 +229,7 @@ class SiteQueue:
 
     # Asked and told by the throttle.
 
-    def waiting(self, site: CrawledSite) -> int:
+    def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
         return sum(map(self._length, self._lines.of(site)))
 
@@ -238,17 +238,17 @@ class SiteQueue:
         self._rouse(most)
         return bool(self.dormant)
 
-    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
+    def lines(self) -> Iterator[tuple[Site, str, str, int]]:
         """Yield site, route, section if they are kept by it, and number: see `QueueListener`."""
         self._rouse(len(self.dormant))
         for line in tuple(self._lines.values()):
             yield line.site, line.route, line.section, self._length(line)
 
-    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
+    def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own, likewise."""
         return ((line.site, at) for line, at in self._delayed)
 
-    def site_changed(self, site: CrawledSite) -> None:
+    def site_changed(self, site: Site) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
         shared_slot = self._in_flight.shared_slot
         for line in self._lines.of(site):
@@ -257,7 +257,7 @@ class SiteQueue:
             if line.activity is None and line.name in self._storage:
                 self._round_robin.stand(line)
 
-    def end_delays(self, site: CrawledSite) -> None:
+    def end_delays(self, site: Site) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
         taken = self._delayed.take(set(self._lines.of(site)))
         for one, until in [(one, self._waits_until(*one)) for one in taken]:
@@ -271,11 +271,11 @@ class SiteQueue:
         if not line.has_joined:
             self._round_robin.join(line)
 
-    def delayed_of(self, site: CrawledSite) -> int:
+    def delayed_of(self, site: Site) -> int:
         """Return how many requests of a site wait for a time of their own."""
         return sum(map(self._delayed.length, self._lines.of(site)))
 
-    def leave(self, site: CrawledSite) -> tuple[list[str], list[Request]]:
+    def leave(self, site: Site) -> tuple[list[str], list[Request]]:
         """Forget what waits of a site; return its lines, and the requests that were delayed."""
         lines = tuple(self._lines.of(site))
         taken = [request for _, request in self._delayed.take(set(lines))] if lines else []
@@ -300,7 +300,7 @@ class SiteQueue:
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and not self._throttle.may_hand_out(site, route):
             return False
-        flight = RequestInFlight(request, site, route)
+        flight = Flight(request, site, route)
         flight.slot = slot
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
@@ -338,7 +338,7 @@ class SiteQueue:
         if not self._delayed.length(line):
             self._lines.drop(line)
 
-    def _line_for(self, request: Request, site: CrawledSite, route: str, slot: str) -> Line:
+    def _line_for(self, request: Request, site: Site, route: str, slot: str) -> Line:
         """Return the line of a request: of its section, where that is set aside."""
         path = section.path if (section := site.sections.of(request)) else ""
         line = self._lines.get((site.name, route, slot, path))

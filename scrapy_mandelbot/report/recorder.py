@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.robots.robotstxt import Verdict
+    from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.telling import Event
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 MOST_SITES = 5_000
 """Sites that are told apart when nothing is known of them any more but what was counted."""
@@ -372,7 +372,7 @@ class Recorder:
         return response
 
 
-def _rate(site: CrawledSite) -> float:
+def _rate(site: Site) -> float:
     """Return the requests a second that the recovery of a site allows; 0: there is none."""
     pause = site.routes.pause()
     if pause is None or pause.recovery is None or pause.is_open:

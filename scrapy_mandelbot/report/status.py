@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_mandelbot.sites.pause import Pause
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.sites.site import Site
 
 
 def columns(rows: Sequence[Sequence[object]]) -> list[str]:
@@ -111,7 +111,7 @@ class Why(NamedTuple):
     """In words; of the web, but printable and short. None: :func:`details_of` has them."""
 
 
-def held(site: SiteState, now: float, route: str = "") -> Why | None:
+def held(site: Site, now: float, route: str = "") -> Why | None:
     """Return what holds a whole site back; None: nothing does. :func:`details_of` has the words.
 
     `route` is the proxy that its requests take, where proxies are told apart.
@@ -143,12 +143,12 @@ def _of_pause(pause: Pause, now: float) -> Why | None:
     return Why(Reason.RECOVERING, due)
 
 
-def _of_proxies(site: SiteState, now: float, route: str) -> Why | None:
+def _of_proxies(site: Site, now: float, route: str) -> Why | None:
     due = site.pause_due(now, route)
     return Why(Reason.PAUSED, _finite(due)) if due > now else None
 
 
-def _of_pace(site: SiteState, now: float) -> Why | None:
+def _of_pace(site: Site, now: float) -> Why | None:
     if not site.turns.is_on:
         return None
     if site.turns.pace.visits:
@@ -163,13 +163,13 @@ def _finite(due: float) -> float | None:
     return due if isfinite(due) else None
 
 
-def details_of(site: SiteState, reason: Reason, route: str = "") -> str:
+def details_of(site: Site, reason: Reason, route: str = "") -> str:
     """Return more of a reason that holds a whole site back, in words."""
     in_words = _DETAILS.get(reason)
     return "" if in_words is None else in_words(site, site.routes.pause(route))
 
 
-def limit_in_words(site: SiteState, waiting: int, route: str = "") -> str:
+def limit_in_words(site: Site, waiting: int, route: str = "") -> str:
     """Return a limit that a site is known to have, and how long what waits takes at that."""
     pause = site.routes.pause(route)
     recovery = None if pause is None else pause.recovery
@@ -179,25 +179,25 @@ def limit_in_words(site: SiteState, waiting: int, route: str = "") -> str:
     return f"{limit}: about {time_in_words(waiting / recovery.rate)}" if waiting else limit
 
 
-def _details_of_pause(_site: SiteState, pause: Pause | None) -> str:
+def _details_of_pause(_site: Site, pause: Pause | None) -> str:
     if pause is None:
         return ""
     tries = counted(pause.failed_probes, "failed probe") if pause.failed_probes else ""
     return ", ".join(filter(None, (pause.reason, tries)))
 
 
-def _why_paused(site: SiteState, pause: Pause | None) -> str:
+def _why_paused(site: Site, pause: Pause | None) -> str:
     if pause is None or pause.state is not PauseState.PAUSED:
         return "all its proxies are paused"
     return _details_of_pause(site, pause)
 
 
-def _rate(_site: SiteState, pause: Pause | None) -> str:
+def _rate(_site: Site, pause: Pause | None) -> str:
     recovery = None if pause is None else pause.recovery
     return "" if recovery is None else rate_in_words(recovery.rate)
 
 
-_DETAILS: dict[Reason, Callable[[SiteState, Pause | None], str]] = {
+_DETAILS: dict[Reason, Callable[[Site, Pause | None], str]] = {
     Reason.GIVEN_UP: lambda _, pause: "" if pause is None else pause.reason,
     Reason.PAUSED: _why_paused,
     Reason.PROBED: _details_of_pause,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
+    from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 AT_A_TIME = 500
@@ -110,7 +110,7 @@ class Steps:
 class Standing(NamedTuple):
     """How one site stands, by one route."""
 
-    state: CrawledSite
+    state: Site
     route: str
     why: Why
     waiting: int
@@ -156,12 +156,12 @@ class Survey:
     def __init__(self, throttle: Throttle, now: float) -> None:
         self._now = now
         self._throttle = throttle
-        self._waiting: Counter[tuple[CrawledSite, str]] = Counter()
-        self._by_route: set[CrawledSite] = set()
+        self._waiting: Counter[tuple[Site, str]] = Counter()
+        self._by_route: set[Site] = set()
         """Sites for which requests wait that have a proxy."""
-        self._sections: defaultdict[tuple[CrawledSite, str], Counter[str]] = defaultdict(Counter)
-        self._under_way: Counter[CrawledSite] = Counter()
-        self._delayed: defaultdict[CrawledSite, list[float]] = defaultdict(list)
+        self._sections: defaultdict[tuple[Site, str], Counter[str]] = defaultdict(Counter)
+        self._under_way: Counter[Site] = Counter()
+        self._delayed: defaultdict[Site, list[float]] = defaultdict(list)
 
     def standings(self) -> Iterator[Standing | None]:
         """Yield how each site stands."""
@@ -204,7 +204,7 @@ class Survey:
             if flight.route:
                 self._by_route.add(flight.site)
 
-    def _stands(self, site: CrawledSite, route: str) -> Standing | None:
+    def _stands(self, site: Site, route: str) -> Standing | None:
         waiting = self._waiting.get((site, route), 0)
         under_way = 0 if route else self._under_way.get(site, 0)
         why = (
@@ -216,7 +216,7 @@ class Survey:
             return None
         return Standing(site, route, why, waiting, under_way)
 
-    def _of_parts(self, site: CrawledSite, route: str, waiting: int) -> Why | None:
+    def _of_parts(self, site: Site, route: str, waiting: int) -> Why | None:
         """Return why all of a site's requests wait, where the site itself is well."""
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
@@ -237,12 +237,12 @@ class Survey:
         refused = f"{len(delayed)} pages that were refused alone, or with their site"
         return Why(Reason.PAGE, min(delayed), refused)
 
-    def _of_room(self, site: CrawledSite, waiting: int, under_way: int) -> Why:
+    def _of_room(self, site: Site, waiting: int, under_way: int) -> Why:
         if waiting and self._is_full(site):
             return _SLOT_FULL
         return _ASKED if under_way else _NEXT
 
-    def _is_full(self, site: CrawledSite) -> bool:
+    def _is_full(self, site: Site) -> bool:
         in_flight = self._throttle.in_flight
         slots = [slot for slot in site.slots or () if in_flight.in_slot(slot)]
         return bool(slots) and all(

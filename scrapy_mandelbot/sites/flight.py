@@ -15,30 +15,39 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.robots.pace import Metronome, Pace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.sites.site import Site
+
+_NO_META: Mapping[str, object] = {}
 
 
 class Flight:
     """A request on its way to its site, by a proxy where those are told apart."""
 
     __slots__ = (
+        "dont_filter",
         "fingerprint",
         "is_from_queue",
+        "is_noticed",
+        "is_refused",
         "is_refused_alone",
         "is_sent",
+        "is_waiting",
         "keeps_pauses",
+        "meta",
         "not_before",
         "passed",
         "request",
         "route",
         "sent_at",
         "site",
+        "slot",
         "tick",
+        "waits_since",
     )
 
-    def __init__(self, request: Any, site: SiteState, route: str = "") -> None:
+    def __init__(self, request: Any, site: Site, route: str = "") -> None:
         self.request = request
         self.site = site
         self.route = route
@@ -59,6 +68,19 @@ class Flight:
         """Whether its URL was tried often enough: it is refused, and no other is."""
         self.not_before = 0.0
         """When it may be sent, as far as its URL alone is refused."""
+        self.is_noticed = False
+        """Whether its answer has been taken into account."""
+        self.is_refused = False
+        """Whether that asks for a pause."""
+        self.is_waiting = False
+        """Whether it waits, and holds no place of the downloader."""
+        self.waits_since: float | None = None
+        """Since when it waits for the end of a pause, where it is not from the queue."""
+        self.slot = ""
+        """The download slot through which it goes, where it is from the queue."""
+        self.dont_filter = False
+        self.meta = _NO_META
+        """Of the meta keys that the way out changes, those that it had in the queue."""
 
     def __repr__(self) -> str:
         origin = "from the queue" if self.is_from_queue else "from elsewhere"

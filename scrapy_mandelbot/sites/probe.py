@@ -14,7 +14,7 @@ from scrapy_mandelbot.sites.sections import sections_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_mandelbot.sites.site import SiteState
+    from scrapy_mandelbot.sites.site import Site
 
 MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
@@ -24,7 +24,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
 
 
-def looked_through(site: SiteState, route: str = "") -> int:
+def looked_through(site: Site, route: str = "") -> int:
     """Return how many requests are to be looked through for the one that asks a site next.
 
     One: any will do. Where none of them will do, more are looked through.
@@ -36,7 +36,7 @@ def looked_through(site: SiteState, route: str = "") -> int:
     return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
 
 
-def may_ask_again(site: SiteState, route: str = "") -> bool:
+def may_ask_again(site: Site, route: str = "") -> bool:
     """Return whether a site may be asked again for a page: it counts no requests."""
     pause = site.routes.pause(route)
     counts = pause is not None and pause.recovery is not None and pause.recovery.counts
@@ -45,7 +45,7 @@ def may_ask_again(site: SiteState, route: str = "") -> bool:
 
 
 def refused_longest_ago(
-    site: SiteState, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
+    site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
 ) -> int:
     """Return which of these requests had best be the probe if each of them was refused."""
     urls = [site.sections.refused_url(fingerprint_of(request)) for request in requests]
@@ -54,7 +54,7 @@ def refused_longest_ago(
 
 
 def choose_probe(
-    site: SiteState,
+    site: Site,
     requests: Sequence[Any],
     fingerprint_of: Callable[[Any], bytes],
     route: str = "",
@@ -89,7 +89,7 @@ def choose_probe(
 
 
 def look_for_probe(
-    site: SiteState,
+    site: Site,
     route: str,
     take: Callable[[int], Sequence[Any]],
     fingerprint_of: Callable[[Any], bytes],

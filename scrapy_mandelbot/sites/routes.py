@@ -8,7 +8,6 @@ wait only while all proxies are shut.
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.sites.pause import News, Pause

@@ -1,7 +1,7 @@
 """All that a crawl knows of how one site is to be asked, in one object without I/O.
 
-It answers one question, *when may it be asked next, and by whom*: :meth:`SiteState.due` for whoever
-is about to hand out a request, :meth:`SiteState.admit` for a request that is on its way. Facts go
+It answers one question, *when may it be asked next, and by whom*: :meth:`Site.due` for whoever
+is about to hand out a request, :meth:`Site.admit` for a request that is on its way. Facts go
 in with ``now``; what comes out is news to be told. It reads no clock and knows no Scrapy.
 
 What holds a site's requests back, any of these alone:
@@ -13,16 +13,16 @@ What holds a site's requests back, any of these alone:
 - a section or page that is refused while others are answered well waits alone (``sections.py``).
 
 Here are the decisions that take two of these. A question to one goes to ``site.turns``,
-``site.routes``, ``site.sections``. Whatever changes ends in :meth:`SiteState._note_whether_plain`.
+``site.routes``, ``site.sections``. Whatever changes ends in :meth:`Site._note_whether_plain`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.flight import Admission, Turns
+from scrapy_mandelbot.sites.flight import Admission, Tally, Turns
 from scrapy_mandelbot.sites.pause import LAST_ROUND, News, PauseState
 from scrapy_mandelbot.sites.pause_law import Refusal, clock_time
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
@@ -30,7 +30,7 @@ from scrapy_mandelbot.sites.sections import NO_SECTIONS, Blame, Sections
 from scrapy_mandelbot.sites.turned_away import TurnedAway
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.robots.pace import Pace
     from scrapy_mandelbot.sites.flight import Flight
@@ -41,7 +41,11 @@ _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 _RECENT = 64  # good answers; what a site that says no for the first time bore
 
 
-class SiteState:
+def _nothing() -> None:
+    pass
+
+
+class Site:
     """What is known of one site. ``now`` is in seconds since the epoch.
 
     Args:
@@ -63,9 +67,13 @@ class SiteState:
         "is_plain",
         "name",
         "routes",
+        "rules",
         "scout",
         "sections",
+        "slots",
+        "tally",
         "ticks",
+        "told",
         "turns",
         "well_url",
     )
@@ -98,6 +106,14 @@ class SiteState:
         self._turned_away: TurnedAway | None = None
         self.well_url = ""
         """A page that it answered well in this run."""
+        self.rules: Callable[[], Any] = _nothing
+        """Returns its rules as they were found out last, if they are at hand."""
+        self.slots: set[str] = set()
+        """Download slots through which it was asked."""
+        self.tally = Tally()
+        """What became of its requests."""
+        self.told: frozenset[str] = frozenset()
+        """What has been told of it once."""
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.in_words()}>"
@@ -402,7 +418,22 @@ class SiteState:
             self._own_routes().use(route)
             self._note_whether_plain()
 
+    def look_anew(self) -> None:
+        """See whether anything holds its requests back, as a pause that it shares has changed."""
+        self._note_whether_plain()
+
+    def is_news(self, what: str) -> bool:
+        """Return whether that was never told of it; now it is."""
+        is_news = what not in self.told
+        self.told |= {what}
+        return is_news
+
     # What it is made of.
+
+    @property
+    def well_at(self) -> float:
+        """When that request was sent which it answered well last; ``-inf``: there is none."""
+        return self._recent[-1] if self._recent else -inf
 
     def in_words(self, route: str = "", now: float = -inf) -> str:
         """Return how it stands, for people."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.store.contract import LiveStore
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 LEASE_FOR = 15.0
 """Seconds after which another crawl may do what one that died was about to do."""
@@ -35,7 +35,7 @@ _UNUSED_FOR = 2.0  # seconds that a lease is had without being used
 class _AskedLease:
     """A lease that was asked for."""
 
-    site: CrawledSite
+    site: Site
     lease: Lease
     key: str
     not_before: float = inf
@@ -63,11 +63,11 @@ class NoClaims:
     def __len__(self) -> int:
         return 0
 
-    def due(self, _site: CrawledSite, _route: str, now: float) -> float:
+    def due(self, _site: Site, _route: str, now: float) -> float:
         """Return when the crawl may ask a site next."""
         return now
 
-    def note_use(self, site: CrawledSite, route: str) -> None:
+    def note_use(self, site: Site, route: str) -> None:
         """Do nothing."""
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class Claims:
         self,
         store: LiveStore,
         clock: Clock,
-        look_again: Callable[[CrawledSite], None],
+        look_again: Callable[[Site], None],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -97,7 +97,7 @@ class Claims:
     def __len__(self) -> int:
         return len(self._claims)
 
-    def due(self, site: CrawledSite, route: str, now: float) -> float:
+    def due(self, site: Site, route: str, now: float) -> float:
         """Return when the crawl may ask a site next, as far as that takes a lease.
 
         Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
@@ -110,7 +110,7 @@ class Claims:
             return self._due(site, Lease.TURN, site.name, now)
         return now
 
-    def note_use(self, site: CrawledSite, route: str) -> None:
+    def note_use(self, site: Site, route: str) -> None:
         """Note which leases of a site are in use, and give those back that were and are not."""
         for lease, key in (Lease.PROBE, key_of(site.name, route)), (Lease.TURN, site.name):
             claim = self._claims.get((lease, key))
@@ -129,7 +129,7 @@ class Claims:
             self._timer.cancel()
             self._timer = None
 
-    def _due(self, site: CrawledSite, lease: Lease, key: str, now: float) -> float:
+    def _due(self, site: Site, lease: Lease, key: str, now: float) -> float:
         claim = self._claims.get((lease, key))
         if claim is not None and (claim.ends_at > now or claim.not_before > now):
             return now if claim.ends_at > now else claim.not_before

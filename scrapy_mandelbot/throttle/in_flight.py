@@ -12,7 +12,7 @@ and may have to give it another one.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine, events
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
+    from scrapy_mandelbot.sites.site import Site
 
 AT_FIRST = 16
 """Requests in flight to a site that has not answered any yet."""
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
-_NO_META: Mapping[str, object] = {}
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
@@ -44,29 +43,29 @@ class QueueListener(Protocol):
 
     def __len__(self) -> int: ...
 
-    def waiting(self, site: CrawledSite) -> int:
+    def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
 
     def rouse_some(self, most: int) -> bool:
         """Let so much of what a former run has left take part; return whether there is more."""
 
-    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
+    def lines(self) -> Iterator[tuple[Site, str, str, int]]:
         """Yield site, route, section if they are kept by it, and number of its requests.
 
         Those that it has as it is asked for the first; it may change before it is asked for more.
         """
 
-    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
+    def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own, likewise."""
 
     @property
     def slot_changed(self) -> Callable[[str, int], None]:
         """What is called with a download slot that has one more or one less, and its number."""
 
-    def site_changed(self, site: CrawledSite) -> None:
+    def site_changed(self, site: Site) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
 
-    def end_delays(self, site: CrawledSite) -> None:
+    def end_delays(self, site: Site) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
 
 
@@ -86,7 +85,7 @@ class Queues:
         """Note one more."""
         self._queues.append(queue)
 
-    def waiting(self, site: CrawledSite) -> int:
+    def waiting(self, site: Site) -> int:
         """Return how many requests for a site they hold."""
         count = 0
         for queue in self._queues:
@@ -97,56 +96,25 @@ class Queues:
         """Let so much of what a former run has left take part; return whether there is more."""
         return any(queue.rouse_some(most) for queue in self._queues)
 
-    def lines(self) -> Iterator[tuple[CrawledSite, str, str, int]]:
+    def lines(self) -> Iterator[tuple[Site, str, str, int]]:
         """Yield site, route, section and number of what waits."""
         for queue in self._queues:
             yield from queue.lines()
 
-    def delayed(self) -> Iterator[tuple[CrawledSite, float]]:
+    def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own."""
         for queue in self._queues:
             yield from queue.delayed()
 
-    def site_changed(self, site: CrawledSite) -> None:
+    def site_changed(self, site: Site) -> None:
         """Have requests of a site handed out that had to wait, if they may be."""
         for queue in self._queues:
             queue.site_changed(site)
 
-    def end_delays(self, site: CrawledSite) -> None:
+    def end_delays(self, site: Site) -> None:
         """Have those requests of a site come back whose time is another one now."""
         for queue in self._queues:
             queue.end_delays(site)
-
-
-class RequestInFlight(Flight):
-    """What the crawl knows of a request while it is outside of the queue."""
-
-    __slots__ = (
-        "dont_filter",
-        "is_noticed",
-        "is_refused",
-        "is_waiting",
-        "meta",
-        "slot",
-        "waits_since",
-    )
-    site: CrawledSite
-
-    def __init__(self, request: Request, site: CrawledSite, route: str = "") -> None:
-        super().__init__(request, site, route)
-        self.is_waiting = False
-        """Whether it waits, and holds no place of the downloader."""
-        self.is_noticed = False
-        """Whether its answer has been taken into account."""
-        self.is_refused = False
-        """Whether that asks for a pause."""
-        self.waits_since: float | None = None
-        """Since when it waits for the end of a pause, where it is not from the queue."""
-        self.slot = ""
-        """The download slot through which it goes, where it is from the queue."""
-        self.dont_filter = False
-        self.meta = _NO_META
-        """Of the meta keys that the way out changes, those that it had in the queue."""
 
 
 class Was(NamedTuple):
@@ -162,7 +130,7 @@ _HANGS = 1.0  # seconds; most sites that are there have answered by then
 _HUNG_LATELY = 60.0  # seconds since the last one that hung
 
 
-class Unheard(dict["RequestInFlight", None]):
+class Unheard(dict["Flight", None]):
     """The requests handed out to sites that have never answered, those of longest ago first.
 
     While sites hang, these hold at most half of the places, and leave the others to who answers.
@@ -177,7 +145,7 @@ class Unheard(dict["RequestInFlight", None]):
         self,
         places: int,
         now: Callable[[], float],
-        drop_if_lost: Callable[[RequestInFlight], bool],
+        drop_if_lost: Callable[[Flight], bool],
     ) -> None:
         super().__init__()
         self._most = max(1, places // 2) if places else inf
@@ -185,7 +153,7 @@ class Unheard(dict["RequestInFlight", None]):
         self._drop_if_lost = drop_if_lost
         self._looked_at = self._hung_at = -inf
 
-    def fail(self, flight: RequestInFlight, failure: Failure | None) -> None:
+    def fail(self, flight: Flight, failure: Failure | None) -> None:
         """Note that a request got no answer, or one for its site's robots.txt."""
         if failure is Failure.TIMED_OUT and not flight.site.has_answered:
             self._hung_at = max(self._now(), self._hung_at)
@@ -232,7 +200,7 @@ class InFlight:
     def __init__(
         self,
         crawler: Crawler,
-        lost: Callable[[RequestInFlight], None],
+        lost: Callable[[Flight], None],
         count: Callable[..., None],
         now: Callable[[], float],
     ) -> None:
@@ -242,14 +210,14 @@ class InFlight:
         self._now = now
         self.slot_changed: list[Callable[[str, int], None]] = []
         """Called with a download slot that has one more or one less, and how many it has."""
-        self._flights: dict[Request, RequestInFlight] = {}
-        self._in_slots: dict[str, set[RequestInFlight]] = {}
+        self._flights: dict[Request, Flight] = {}
+        self._in_slots: dict[str, set[Flight]] = {}
         self.limits: dict[str, float] = {}
         """How many requests those slots may transfer at once, as it was when they were empty."""
         # What each was, and when it may go; not its flight, which would keep the request for ever.
         self.coming_back: WeakKeyDictionary[Request, Was] = WeakKeyDictionary()
         self._look_at = _FEW
-        self.shared_slot: Callable[[CrawledSite, str], str] | None = None
+        self.shared_slot: Callable[[Site, str], str] | None = None
         """Returns the download slot of a site's requests, given Scrapy's, if sites share some."""
         self.unheard = Unheard(
             crawler.settings.getint("CONCURRENT_REQUESTS"), now, self.drop_if_lost
@@ -261,11 +229,11 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._flights)
 
-    def flights(self) -> Iterator[RequestInFlight]:
+    def flights(self) -> Iterator[Flight]:
         """Yield all of them."""
         yield from self._flights.values()
 
-    def hand_out(self, flight: RequestInFlight) -> None:
+    def hand_out(self, flight: Flight) -> None:
         """Note what a request looks like as it leaves the queue for its download slot."""
         request: Request = flight.request
         self._flights[request] = flight
@@ -284,9 +252,9 @@ class InFlight:
         if len(self._flights) > self._look_at:
             self._drop_all_lost()
 
-    def add(self, request: Request, site: CrawledSite, route: str) -> RequestInFlight:
+    def add(self, request: Request, site: Site, route: str) -> Flight:
         """Note a request on its way, which need not be from the queue."""
-        flight = self._flights[request] = RequestInFlight(request, site, route)
+        flight = self._flights[request] = Flight(request, site, route)
         site.tally.taken += not is_of_the_package(request)
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
@@ -294,12 +262,12 @@ class InFlight:
             self._drop_all_lost()
         return flight
 
-    def slot_of(self, request: Request, site: CrawledSite) -> str:
+    def slot_of(self, request: Request, site: Site) -> str:
         """Return the download slot that a request will go through."""
         slot = engine.slot_key(self._crawler, request)
         return slot if self.shared_slot is None else self.shared_slot(site, slot)
 
-    def share_slots(self, site: CrawledSite) -> None:
+    def share_slots(self, site: Site) -> None:
         """Have the page of a site's scout go through the slot that the site shares from now on."""
         flight = self.get(site.scout.request) if site.scout is not None else None
         if flight is None or self.shared_slot is None:
@@ -313,7 +281,7 @@ class InFlight:
         for tell in self.slot_changed:
             tell(slot, len(in_slot))
 
-    def _open_slot(self, slot: str) -> set[RequestInFlight]:
+    def _open_slot(self, slot: str) -> set[Flight]:
         self.limits[slot] = engine.slot_concurrency(self._crawler, slot)
         self._in_slots[slot] = set()
         return self._in_slots[slot]
@@ -340,7 +308,7 @@ class InFlight:
             self.drop_if_lost(flight)
         return self.in_slot(slot) >= most
 
-    def begins(self, site: CrawledSite, slot: str) -> bool:
+    def begins(self, site: Site, slot: str) -> bool:
         """Return whether a site has AT_FIRST requests in flight, and one more for each answer.
 
         As TCP's slow start (RFC 5681, section 3.1): nobody knows yet what its limit is.
@@ -349,7 +317,7 @@ class InFlight:
         flights = [one for one in self._in_slots.get(slot, ()) if one.site is site]
         return len(flights) >= most and sum(not self.drop_if_lost(one) for one in flights) >= most
 
-    def drop_if_lost(self, flight: RequestInFlight) -> bool:
+    def drop_if_lost(self, flight: Flight) -> bool:
         """Return whether a request has ended without a word, and is in flight no longer."""
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
             return False
@@ -359,7 +327,7 @@ class InFlight:
         self._lost(flight)
         return True
 
-    def drop_lost(self, site: CrawledSite) -> bool:
+    def drop_lost(self, site: Site) -> bool:
         """Have no site wait for a request that a middleware has swallowed, and told nobody.
 
         Returns:
@@ -367,13 +335,13 @@ class InFlight:
         """
         lost = False
         for flight in list(site.awaited()):
-            if self.drop_if_lost(cast("RequestInFlight", flight)):
+            if self.drop_if_lost(flight):
                 lost = True
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
                 site.turns.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
         return lost
 
-    def send_back(self, flight: RequestInFlight, not_before: float = 0.0) -> Request:
+    def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back to the queue.
 
         Args:
@@ -407,7 +375,7 @@ class InFlight:
                 request.meta.pop(key, None)
         return was
 
-    def let_go(self, flight: RequestInFlight) -> None:
+    def let_go(self, flight: Flight) -> None:
         """Forget a request that has its answer, or never gets one."""
         self._flights.pop(flight.request, None)
         slot = flight.slot
@@ -421,7 +389,7 @@ class InFlight:
         for tell in self.slot_changed:
             tell(slot, len(flights))
 
-    def evict(self, site: CrawledSite, route: str | None) -> None:
+    def evict(self, site: Site, route: str | None) -> None:
         """End the wait in download slots of a site's requests: they go back, and are not sent."""
 
         def is_meant(request: Request) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
     from scrapy_mandelbot.sites.routes import Routes
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
+    from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 _NAMED = 5  # of the lines that cannot be read
@@ -49,14 +49,14 @@ class Paces:
         config: Config,
         clock: Clock,
         tell: Callable[..., None],
-        pace_changed: Callable[[CrawledSite], None],
+        pace_changed: Callable[[Site], None],
     ) -> None:
         self._config = config
         self._now = clock.now
         self._tell = tell
         self._pace_changed = pace_changed
 
-    def learn(self, site: CrawledSite, robots: RobotsTxt, agent: Agent, until: float) -> bool:
+    def learn(self, site: Site, robots: RobotsTxt, agent: Agent, until: float) -> bool:
         """Have a site asked as its robots.txt asks of an agent, or as the project has set.
 
         Until the rules are to be looked up again. Returns whether it is another pace than just now.
@@ -70,7 +70,7 @@ class Paces:
             self._tell(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
         return self._keep_to(site, pace_of_file(robots, agent, self._config.pace_law), until)
 
-    def tell_not_obeyed(self, site: CrawledSite, robots: RobotsTxt, agent: Agent) -> None:
+    def tell_not_obeyed(self, site: Site, robots: RobotsTxt, agent: Agent) -> None:
         """Tell once what a robots.txt asks of an agent, where the project does not obey it."""
         if self._config.obeys_pace or "pace" in site.told:
             return
@@ -81,7 +81,7 @@ class Paces:
         if not pace.is_free and not is_by_hand and site.is_news("pace"):
             self._tell(events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source)
 
-    def learn_by_hand(self, site: CrawledSite) -> bool:
+    def learn_by_hand(self, site: Site) -> bool:
         """Have a site asked as the project has set, as long as no rules are known.
 
         Returns:
@@ -95,7 +95,7 @@ class Paces:
         until = -inf if self._config.obeys_pace else inf
         return self._keep_to(site, pace_by_hand(by_hand), until)
 
-    def _keep_to(self, site: CrawledSite, pace: Pace, until: float) -> bool:
+    def _keep_to(self, site: Site, pace: Pace, until: float) -> bool:
         now = self._now()
         is_restored = not site.turns.is_on and site.turns.resumes_at > now and not pace.is_free
         if not site.keep_to(pace, until, now):
@@ -110,7 +110,7 @@ class Paces:
         self._pace_changed(site)
         return True
 
-    def _keep_to_what_is_left(self, site: CrawledSite) -> bool:
+    def _keep_to_what_is_left(self, site: Site) -> bool:
         """Leave a site alone as long as the pace that a former run knew lets it be."""
         if not self._config.obeys_pace:
             site.turns.known_until = inf
@@ -128,8 +128,8 @@ class _SharedSlot:
     __slots__ = ("refused_at", "routes", "sites")
 
     def __init__(self) -> None:
-        self.sites: WeakSet[CrawledSite] = WeakSet()
-        self.refused_at: WeakKeyDictionary[CrawledSite, float] = WeakKeyDictionary()
+        self.sites: WeakSet[Site] = WeakSet()
+        self.refused_at: WeakKeyDictionary[Site, float] = WeakKeyDictionary()
         self.routes: Routes | None = None
         """Of those that are paused as one."""
 
@@ -167,7 +167,7 @@ class Together:
         throttle.in_flight.shared_slot = self.slot_of
         throttle.reports.turn_taken = self.turn_taken
 
-    def slot_of(self, site: CrawledSite, slot: str) -> str:
+    def slot_of(self, site: Site, slot: str) -> str:
         """Return the download slot of a site's requests; one that a spider chose is as it was.
 
         Args:
@@ -178,18 +178,18 @@ class Together:
         self._group(site).sites.add(site)
         return (self._group_of(site.name) or slot) if is_scrapys else slot
 
-    def join(self, site: CrawledSite, now: float) -> None:
+    def join(self, site: Site, now: float) -> None:
         """Note that a site has a pace; if others have, it waits as if one was asked just now."""
         if any(other.turns.is_on for other in self._others(site)):
             site.turns.hold(site.turns.due_after(now))
 
-    def turn_taken(self, site: CrawledSite, now: float) -> None:
+    def turn_taken(self, site: Site, now: float) -> None:
         """Have the others wait, as a site that has a pace is asked, or has just answered."""
         for other in self._others(site) if site.turns.is_on else ():
             if other.turns.is_on:
                 other.turns.hold(other.turns.due_after(now))
 
-    def refused(self, site: CrawledSite, now: float) -> None:
+    def refused(self, site: Site, now: float) -> None:
         """Note that a site is about to hear of a refusal: by the pause that it shares, perhaps."""
         group = self._group(site)
         group.refused_at[site] = now
@@ -205,7 +205,7 @@ class Together:
             for one in refused:
                 one.routes = routes
 
-    def updated(self, site: CrawledSite) -> None:
+    def updated(self, site: Site) -> None:
         """Have those look anew what holds them back that share the pause of a site."""
         routes = self._group(site).routes
         if self._is_updating or routes is None or site.routes is not routes:
@@ -218,7 +218,7 @@ class Together:
             self._throttle.update(other)
         self._is_updating = False
 
-    def _group(self, site: CrawledSite) -> _SharedSlot:
+    def _group(self, site: Site) -> _SharedSlot:
         name = self._group_of(site.name) or site.name
         group = self._groups.get(name)
         if group is None:
@@ -226,7 +226,7 @@ class Together:
             self._groups.put(name, group, 1)
         return group
 
-    def _others(self, site: CrawledSite) -> list[CrawledSite]:
+    def _others(self, site: Site) -> list[Site]:
         return [one for one in self._group(site).sites if one is not site]
 
     def _hear(self, response: Response, request: Request) -> None:

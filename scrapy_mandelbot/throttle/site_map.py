@@ -10,9 +10,8 @@ slots: hosts, mostly, but any string is one.
 from __future__ import annotations
 
 from collections import OrderedDict
-from math import inf
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
@@ -20,7 +19,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot.robots.origins import host_of, site_of
 from scrapy_mandelbot.sites.flight import Tally
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -110,44 +109,7 @@ def site_of_request(request: Request) -> str:
     return site_of(urlparse_cached(request))
 
 
-class CrawledSite(SiteState):
-    """The state of a site, and what else a crawl keeps of it."""
-
-    __slots__ = ("rules", "slots", "tally", "told")
-
-    def __init__(self, name: str, law: PauseLaw) -> None:
-        super().__init__(name, law)
-        self.rules: Callable[[], Any] = _nothing
-        """Returns its rules as they were found out last, if they are at hand."""
-        self.slots: set[str] = set()
-        """Download slots through which it was asked."""
-        self.tally = Tally()
-        """What became of its requests."""
-        self.told: frozenset[str] = frozenset()
-        """What has been told of it once."""
-
-    @property
-    def well_at(self) -> float:
-        """When that request was sent which it answered well last; ``-inf``: there is none."""
-        return self._recent[-1] if self._recent else -inf
-
-    def look_anew(self) -> None:
-        """See whether anything holds its requests back, as a pause that it shares has changed."""
-        self._note_whether_plain()
-
-    def is_news(self, what: str) -> bool:
-        """Return whether that was never told of it; now it is."""
-        if what in self.told:
-            return False
-        self.told |= {what}
-        return True
-
-
-def _nothing() -> None:
-    pass
-
-
-def shut_routes(site: SiteState, now: float) -> Iterator[str]:
+def shut_routes(site: Site, now: float) -> Iterator[str]:
     """Yield the routes by which a site is asked nothing now."""
     for route in sorted({"", *site.routes}):
         if site.is_shut(now, route):
@@ -168,9 +130,9 @@ class Sites:
         """What was counted of all sites while nobody kept a record of each."""
         self._tally_of: Callable[[str], Tally] = lambda _: self._counted
         self._tallies: Callable[[], Iterable[Tally]] = tuple
-        self._all: WeakValueDictionary[str, CrawledSite] = WeakValueDictionary()
-        self._recent: OrderedDict[str, CrawledSite] = OrderedDict()
-        self._in_trouble: OrderedDict[str, CrawledSite] = OrderedDict()
+        self._all: WeakValueDictionary[str, Site] = WeakValueDictionary()
+        self._recent: OrderedDict[str, Site] = OrderedDict()
+        self._in_trouble: OrderedDict[str, Site] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -178,7 +140,7 @@ class Sites:
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._all))
 
-    def __getitem__(self, name: str) -> CrawledSite:
+    def __getitem__(self, name: str) -> Site:
         return self._all[name]
 
     def __repr__(self) -> str:
@@ -187,11 +149,11 @@ class Sites:
     def __contains__(self, name: object) -> bool:
         return name in self._all
 
-    def get(self, name: str) -> CrawledSite | None:
+    def get(self, name: str) -> Site | None:
         """Return what is known of a site; None: nothing."""
         return self._all.get(name)
 
-    def of(self, name: str) -> CrawledSite:
+    def of(self, name: str) -> Site:
         """Return what is known of a site, which is nothing at first."""
         site = self._recent.get(name)
         if site is not None:
@@ -199,7 +161,7 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = self._all[name] = CrawledSite(name, self._law)
+            site = self._all[name] = Site(name, self._law)
             site.tally = self._tally_of(name)
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:
@@ -225,7 +187,7 @@ class Sites:
             total.add(one)
         return total
 
-    def note_trouble(self, site: CrawledSite) -> None:
+    def note_trouble(self, site: Site) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""
         if site.is_plain:
             self._in_trouble.pop(site.name, None)
@@ -234,13 +196,13 @@ class Sites:
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)
 
-    def forget(self, site: CrawledSite) -> None:
+    def forget(self, site: Site) -> None:
         """Know nothing of a site any more, as another crawl asks it from now on."""
         self._recent.pop(site.name, None)
         self._in_trouble.pop(site.name, None)
         self._all.pop(site.name, None)
 
-    def in_trouble(self) -> list[CrawledSite]:
+    def in_trouble(self) -> list[Site]:
         """Return the sites that are paused, probed, given up, or asked at a pace."""
         return list(self._in_trouble.values())
 

@@ -15,8 +15,8 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause_law import JITTER, Refusal
 from scrapy_mandelbot.sites.pause import News
+from scrapy_mandelbot.sites.pause_law import JITTER, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims, NoClaims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.telling import Event, Events
-    from scrapy_mandelbot.throttle.in_flight import QueueListener, RequestInFlight
+    from scrapy_mandelbot.throttle.in_flight import QueueListener
     from scrapy_mandelbot.throttle.neighbours import Neighbours
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
@@ -122,13 +123,13 @@ class Throttle:
         """Return the route that a request goes as it stands."""
         return "" if self._route_of is None else self._route_of(request)
 
-    def site_of(self, request: Request) -> CrawledSite:
+    def site_of(self, request: Request) -> Site:
         """Return what is known of the site that a request goes to."""
         return self.sites.of(site_of_request(request))
 
     # Asked and told by the queue.
 
-    def may_hand_out(self, site: CrawledSite, route: str, section: str = "") -> bool:
+    def may_hand_out(self, site: Site, route: str, section: str = "") -> bool:
         """Return whether the queue may hand out a request of a site now.
 
         If it may at a later time, the queue is told then. `section`: the path of the section that
@@ -155,12 +156,12 @@ class Throttle:
         self.alarm.set(site, due)
         return False
 
-    def holds_back(self, site: CrawledSite, route: str, section: str = "") -> bool:
+    def holds_back(self, site: Site, route: str, section: str = "") -> bool:
         """Return whether requests of a site have to wait for a time, not for another one."""
         is_given_up = site.routes.has_given_up(route) and not self.keeps_given_up
         return not is_given_up and site.holds_back(self._now(), route, section)
 
-    def hand_out(self, flight: RequestInFlight, now: float, *, as_scout: bool) -> None:
+    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
         site = flight.site
         self.in_flight.hand_out(flight)
@@ -171,7 +172,7 @@ class Throttle:
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
-    def may_go_at(self, request: Request, site: CrawledSite, route: str) -> tuple[float, bool]:
+    def may_go_at(self, request: Request, site: Site, route: str) -> tuple[float, bool]:
         """Return when a request may go that was refused, and whether its page is to blame."""
         if not site.has_refused:
             return 0.0, False
@@ -179,14 +180,14 @@ class Throttle:
 
     # Asked by the middlewares, of a request on its way.
 
-    def flight_of(self, request: Request) -> RequestInFlight:
+    def flight_of(self, request: Request) -> Flight:
         """Return what is known of a request on its way."""
         flight = self.in_flight.get(request)
         if flight is None:
             flight = self.in_flight.add(request, self.site_of(request), self.route_of(request))
         return flight
 
-    def has_given_up(self, flight: RequestInFlight) -> bool:
+    def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
         if not site.has_refused:
@@ -194,11 +195,11 @@ class Throttle:
             return site.routes.has_given_up(route)
         return site.is_given_up_for(flight, flight.fingerprint or self._fingerprint(flight))
 
-    def can_go_back(self, flight: RequestInFlight) -> bool:
+    def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""
         return flight.is_from_queue and (self.keeps_given_up or not self.has_given_up(flight))
 
-    def admit(self, flight: RequestInFlight) -> Admission:
+    def admit(self, flight: Flight) -> Admission:
         """Return whether a request may leave for its site now; if so, it does."""
         site, request = flight.site, flight.request
         if "dont_pause" in request.meta:
@@ -216,7 +217,7 @@ class Throttle:
             self.let_leave(flight)
         return admission
 
-    def let_leave(self, flight: RequestInFlight) -> None:
+    def let_leave(self, flight: Flight) -> None:
         """Note that a request leaves for its site."""
         site, now = flight.site, self._now()
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
@@ -228,7 +229,7 @@ class Throttle:
         self.reports.keep_turn(site, now)
         self._note_claims(site, flight.route)
 
-    async def wait(self, flight: RequestInFlight, admission: Admission) -> bool:
+    async def wait(self, flight: Flight, admission: Admission) -> bool:
         """Wait until a request may try again that never was in the queue; return whether it may.
 
         Not if it has waited as long as the option "wait" says, or its site was given up, or the
@@ -252,14 +253,14 @@ class Throttle:
 
     # Told by the middlewares, of what became of it.
 
-    def scouted(self, flight: RequestInFlight) -> None:
+    def scouted(self, flight: Flight) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
         site = flight.site
         if site.scout is flight:
             site.end_scout(flight)
             self.update(site)
 
-    def answered(self, flight: RequestInFlight, *, is_page: bool = True) -> None:
+    def answered(self, flight: Flight, *, is_page: bool = True) -> None:
         """Note that the site answered with a page, or an error, and asked for no pause."""
         site = flight.site
         if site.is_plain and not site.has_refused:
@@ -278,7 +279,7 @@ class Throttle:
 
     def refused(
         self,
-        flight: RequestInFlight,
+        flight: Flight,
         reason: str,
         retry_after: float | None = None,
         response: Response | None = None,
@@ -313,19 +314,19 @@ class Throttle:
         if news is not News.PAUSED or self._together:  # else none who waits may go now, nor sooner
             self.update(site)
 
-    def is_silent(self, flight: RequestInFlight, failure: Failure) -> bool:
+    def is_silent(self, flight: Flight, failure: Failure) -> bool:
         """Return whether a request without an answer means that its site is down for a while."""
         is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
         self.in_flight.unheard.fail(flight, failure)
         page = flight.fingerprint or self._fingerprint(flight)
         return flight.site.is_silent(flight, page, self._now(), is_certain=is_certain)
 
-    def handed_on(self, flight: RequestInFlight) -> None:
+    def handed_on(self, flight: Flight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
         flight.site.sections.forget(flight.fingerprint or self._fingerprint(flight))
 
-    def send_back(self, flight: RequestInFlight, event: Event = events.BOUNCED) -> Request:
+    def send_back(self, flight: Flight, event: Event = events.BOUNCED) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
         self._count(event)
         not_before = flight.not_before
@@ -336,7 +337,7 @@ class Throttle:
         self.ended(flight)
         return request
 
-    def let_go(self, flight: RequestInFlight) -> None:
+    def let_go(self, flight: Flight) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
         self.in_flight.let_go(flight)
         if self.is_paced or not flight.site.is_plain:
@@ -344,30 +345,30 @@ class Throttle:
 
     # Paces.
 
-    def _note_wait(self, site: CrawledSite, now: float) -> None:
+    def _note_wait(self, site: Site, now: float) -> None:
         if (opens := site.turns.note_wait(now)) is not None:
             self.reports.paused(events.SHUT, site, "", opens, site.turns.pace.visits_in_words)
             for waiter in self._room.of(site):  # they wait for the visit time now
                 self._room.release(waiter, may_go=True)
 
-    def _count_wait(self, site: CrawledSite) -> None:
+    def _count_wait(self, site: Site) -> None:
         if self._together:
             self._together.turn_taken(site, self._now())
         if (waited := site.turns.end_wait(self._now())) is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
-    def _pace_changed(self, site: CrawledSite) -> None:
+    def _pace_changed(self, site: Site) -> None:
         if self._together:
             self._together.join(site, self._now())
         self.sites.note_trouble(site)
         self.alarm.set(site, self._now())  # who waits may have to wait no longer
 
-    def _due(self, flight: RequestInFlight, now: float) -> float:
+    def _due(self, flight: Flight, now: float) -> float:
         """Return when a request on its way may try again; ``inf``: it will be told."""
         due = flight.site.due(now, flight.route)
         return due if due > now else self._claims.due(flight.site, flight.route, now)
 
-    def _admission(self, flight: RequestInFlight, now: float) -> Admission:
+    def _admission(self, flight: Flight, now: float) -> Admission:
         """Return whether a request may leave for its site now; if so, it has taken its turn."""
         site, route = flight.site, flight.route
         if self.has_claims and not site.is_plain:
@@ -385,11 +386,11 @@ class Throttle:
             self._note_claims(site, route)
         return admission
 
-    def _note_claims(self, site: CrawledSite, route: str) -> None:
+    def _note_claims(self, site: Site, route: str) -> None:
         if self.has_claims and self._claims:
             self._claims.note_use(site, route)
 
-    def update(self, site: CrawledSite) -> None:
+    def update(self, site: Site) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""
         if self._claims:
             for route in {"", *site.routes}:
@@ -412,7 +413,7 @@ class Throttle:
 
     def _let_wait_end(self, waiter: Any, now: float) -> None:
         flight = waiter.flight
-        site: CrawledSite = flight.site
+        site: Site = flight.site
         if flight.keeps_pauses and self.has_given_up(flight):
             self._room.release(waiter, may_go=False)
         elif flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
@@ -423,12 +424,12 @@ class Throttle:
         else:
             self.alarm.set(site, self._due(flight, now))
 
-    def _look(self, site: CrawledSite) -> None:
+    def _look(self, site: Site) -> None:
         """See whether those have ended without a word that others wait for."""
         if self.in_flight.drop_lost(site):
             self.update(site)
 
-    def ended(self, flight: RequestInFlight) -> None:
+    def ended(self, flight: Flight) -> None:
         """Note that a request has its answer, or will get none; it may yet be sent again."""
         site, now, was_sent = flight.site, self._now(), flight.is_sent
         if not site.ended(flight, now):
@@ -437,7 +438,7 @@ class Throttle:
             self.reports.keep_turn(site, now)
         self.update(site)
 
-    def _fingerprint(self, flight: RequestInFlight) -> bytes:
+    def _fingerprint(self, flight: Flight) -> bytes:
         """Return what tells a flight's request from others, also after it was on disk."""
         flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(flight.request)
         return flight.fingerprint

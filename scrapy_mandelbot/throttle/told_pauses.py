@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.clock import Clock
+    from scrapy_mandelbot.sites.flight import Flight
     from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.sections import Section
+    from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.telling import Event, Events
-    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
     from scrapy_mandelbot.throttle.neighbours import Neighbours
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 _SEVERAL = 2  # of a unit, at least; less is told in the next one
 
@@ -41,7 +41,7 @@ class Reports:
         self,
         tell: Events,
         store: Neighbours,
-        waiting: Callable[[CrawledSite], int],
+        waiting: Callable[[Site], int],
         clock: Clock,
         *,
         keeps_given_up: bool,
@@ -53,14 +53,14 @@ class Reports:
         self._keeps_given_up = keeps_given_up
         self.total_ends_at = inf
         """When all sites that wait are given up, as the run has waited for long enough."""
-        self.turn_taken: Callable[[CrawledSite, float], None] | None = None
+        self.turn_taken: Callable[[Site, float], None] | None = None
         """Called with a site whose turn has ended, or begun, and when."""
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
         tell.hear(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
 
     def refused(
-        self, news: News, flight: RequestInFlight, reason: str, level: int | None = None
+        self, news: News, flight: Flight, reason: str, level: int | None = None
     ) -> None:
         """Tell what a refusal did, and have a pause that has no end kept."""
         site, route = flight.site, flight.route
@@ -80,7 +80,7 @@ class Reports:
         else:
             self.section(news, site, flight.request)
 
-    def answered(self, news: News, site: CrawledSite, route: str, pause: Pause | None) -> None:
+    def answered(self, news: News, site: Site, route: str, pause: Pause | None) -> None:
         """Tell what an answer did, of a site that had this pause."""
         if news is News.RECOVERED:
             where = in_words(site.name, route)
@@ -92,7 +92,7 @@ class Reports:
     def paused(  # noqa: PLR0913 -- what is told
         self,
         event: Event,
-        site: CrawledSite,
+        site: Site,
         route: str,
         until: float,
         reason: str,
@@ -115,7 +115,7 @@ class Reports:
     def prolonged(
         self,
         event: Event,
-        site: CrawledSite,
+        site: Site,
         route: str,
         pause: Pause,
         *,
@@ -134,7 +134,7 @@ class Reports:
             level=level,
         )
 
-    def sections_resumed(self, site: CrawledSite, before: set[Section]) -> None:
+    def sections_resumed(self, site: Site, before: set[Section]) -> None:
         """Tell which sections are set aside no longer, of those that were before."""
         for section in sorted(
             before.difference(site.sections.set_aside()), key=lambda one: one.path
@@ -144,7 +144,7 @@ class Reports:
                     events.SECTION_RESUMED, where=site.name, site=site.name, path=section.path
                 )
 
-    def section(self, news: News, site: CrawledSite, request: Request) -> None:
+    def section(self, news: News, site: Site, request: Request) -> None:
         """Tell what a section's refusal did."""
         section = site.sections.of(request)
         if section is None:
@@ -160,7 +160,7 @@ class Reports:
         fate = "those that were not refused twice are sent once more" if is_last_round else None
         self.of_section(event, site, section, fate)
 
-    def slower(self, site: CrawledSite, route: str, pause: Pause) -> None:
+    def slower(self, site: Site, route: str, pause: Pause) -> None:
         """Tell once of a limit that a site has, and how long what is queued takes at that."""
         recovery = pause.recovery
         if recovery is None or not recovery.is_far_below or not site.is_news("slower"):
@@ -177,7 +177,7 @@ class Reports:
         )
 
     def of_section(
-        self, event: Event, site: CrawledSite, section: Section, fate: str | None = None
+        self, event: Event, site: Site, section: Section, fate: str | None = None
     ) -> None:
         """Tell what became of a section that is set aside, and what of its requests.
 
@@ -198,7 +198,7 @@ class Reports:
             fate=fate or self._fate,
         )
 
-    def resumed(self, event: Event, site: CrawledSite, route: str, paused_for: float) -> None:
+    def resumed(self, event: Event, site: Site, route: str, paused_for: float) -> None:
         """Tell that a site is asked again, after so many seconds."""
         self._tell(
             event,
@@ -209,7 +209,7 @@ class Reports:
             waiting=self._waiting(site),
         )
 
-    def given_up(self, event: Event, site: CrawledSite, route: str) -> None:
+    def given_up(self, event: Event, site: Site, route: str) -> None:
         """Tell that a site is not asked again in this run, but for what was never sent if so."""
         pause = site.routes.pause(route)
         assert pause is not None  # noqa: S101 -- what is given up was paused
@@ -224,14 +224,14 @@ class Reports:
             fate=self._fate,
         )
 
-    def keep_given_up(self, site: CrawledSite, route: str) -> None:
+    def keep_given_up(self, site: Site, route: str) -> None:
         """Have the next run, if its requests are left to that, know of a pause that has no end."""
         pause = site.routes.pause(route)
         if pause is not None and self._keeps_given_up:
             kept = KeptPause(pause.until, pause.reason, pause.failed_probes)
             self._store.put_pause(key_of(site.name, route), kept)
 
-    def forget(self, site: CrawledSite, route: str) -> None:
+    def forget(self, site: Site, route: str) -> None:
         """Have the next run know of no pause."""
         self._store.put_pause(key_of(site.name, route), None)
 
@@ -243,7 +243,7 @@ class Reports:
     def _ended(self, values: Mapping[str, Any]) -> None:
         self._store.put_pause(key_of(values["site"], values.get("route", "")), None)
 
-    def keep_turn(self, site: CrawledSite, now: float) -> None:
+    def keep_turn(self, site: Site, now: float) -> None:
         """Have others, and the next run, know when the next turn of a site is."""
         due = site.turns.due_after(now)
         if due <= now:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.throttle.in_flight import RequestInFlight
-    from scrapy_mandelbot.throttle.site_map import CrawledSite
+    from scrapy_mandelbot.sites.flight import Flight
+    from scrapy_mandelbot.sites.site import Site
 
 logger = logging.getLogger(__name__)
 
@@ -47,17 +47,17 @@ class AskingAgain:
     """
 
     def __init__(
-        self, crawler: Crawler, tell: Callable[..., None], done: Callable[[CrawledSite], None]
+        self, crawler: Crawler, tell: Callable[..., None], done: Callable[[Site], None]
     ) -> None:
         self._crawler = crawler
         self._tell = tell
         self._done = done
-        self._sites: set[CrawledSite] = set()
+        self._sites: set[Site] = set()
 
-    def __contains__(self, site: CrawledSite) -> bool:
+    def __contains__(self, site: Site) -> bool:
         return site in self._sites
 
-    def ask(self, site: CrawledSite) -> bool:
+    def ask(self, site: Site) -> bool:
         """Ask the site for the page that it answered well; what comes of it, its state learns.
 
         Returns:
@@ -71,7 +71,7 @@ class AskingAgain:
         engine.schedule(self._ask(site))
         return True
 
-    async def _ask(self, site: CrawledSite) -> None:
+    async def _ask(self, site: Site) -> None:
         meta = {
             ASKS_AGAIN: True,
             "dont_obey_robotstxt": True,  # it was allowed
@@ -104,11 +104,11 @@ class Alarm:
     called looks at the site and sets the alarm again.
     """
 
-    def __init__(self, clock: Clock, ring: Callable[[CrawledSite], None]) -> None:
+    def __init__(self, clock: Clock, ring: Callable[[Site], None]) -> None:
         self._clock = clock
         self._ring = ring
-        self._heap: list[tuple[float, int, CrawledSite]] = []
-        self._set_to: dict[CrawledSite, float] = {}
+        self._heap: list[tuple[float, int, Site]] = []
+        self._set_to: dict[Site, float] = {}
         self._order = count()
         self._useless = 0
         self._timer: Call | None = None
@@ -117,7 +117,7 @@ class Alarm:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def set(self, site: CrawledSite, at: float) -> None:
+    def set(self, site: Site, at: float) -> None:
         """Have it ring for a site at a time, if it does not ring sooner; never, at no finite one.
 
         A site is kept as long as the alarm is to ring for it.
@@ -175,7 +175,7 @@ _LOOK_AGAIN = 0.25  # seconds; see engine.is_closing
 class Waiter:
     """A request that waits."""
 
-    flight: RequestInFlight
+    flight: Flight
     released: Deferred[bool]
     timeout: Call | None = None
 
@@ -195,20 +195,20 @@ class WaitingRoom:
         self,
         crawler: Crawler,
         clock: Clock,
-        look_again: Callable[[CrawledSite], None],
+        look_again: Callable[[Site], None],
         longest: float,
     ) -> None:
         self._crawler = crawler
         self._clock = clock
         self._look_again = look_again
         self._longest = longest
-        self._waiters: dict[CrawledSite, list[Waiter]] = {}
+        self._waiters: dict[Site, list[Waiter]] = {}
         self._check: Call | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self._waiters.values()))
 
-    async def wait(self, flight: RequestInFlight, *, has_limit: bool = True) -> bool:
+    async def wait(self, flight: Flight, *, has_limit: bool = True) -> bool:
         """Wait to be released, holding no place of the downloader.
 
         Args:
@@ -231,7 +231,7 @@ class WaitingRoom:
         engine.wake(self._crawler)  # the place is free for a request of another site
         return await maybe_deferred_to_future(waiter.released)
 
-    def of(self, site: CrawledSite) -> Iterator[Waiter]:
+    def of(self, site: Site) -> Iterator[Waiter]:
         """Yield those who wait for a site, whoever has waited longest first."""
         yield from tuple(self._waiters.get(site, ()))
 
@@ -259,7 +259,7 @@ class WaitingRoom:
             for waiter in self.of(site):
                 self.release(waiter, may_go=False)
 
-    def _left(self, flight: RequestInFlight) -> float:
+    def _left(self, flight: Flight) -> float:
         now = self._clock.now()
         if flight.waits_since is None:
             flight.waits_since = now

@@ -184,5 +184,5 @@ NOT_FROM_OUTSIDE = {
     "sites.Recovery": _NUMBERS,
     "sites.Sections": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
     "sites.Section": "numbers and fingerprints, sixteen at most",
-    "sites.SiteState": "numbers, fingerprints, and paces, which are measured",
+    "sites.Site": "numbers, fingerprints, and paces, which are measured",
 }

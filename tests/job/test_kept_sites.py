@@ -15,11 +15,11 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job
 from scrapy_mandelbot.job.site_states import ENDLESS, is_calm, left_of, read_left, written
 from scrapy_mandelbot.robots.pace import Pace
-from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause import PauseState
+from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.store.contract import KeptPause
-from scrapy_mandelbot.throttle.in_flight import RequestInFlight
-from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 SITE, OTHER = "https://example.com", "https://other.example"
 
@@ -310,8 +310,8 @@ def test_what_is_left_of_a_site_is_by_a_servers_clock(section):
 # Of one site.
 
 
-def refuse(site: CrawledSite, now: float, retry_after: float | None = None) -> None:
-    flight = RequestInFlight(None, site)
+def refuse(site: Site, now: float, retry_after: float | None = None) -> None:
+    flight = Flight(None, site)
     flight.request = type("Page", (), {"url": f"{site.name}/page", "method": "GET"})()
     site.hand_out(flight, now, as_scout=False)
     site.refused(flight, b"page", Refusal(now, "503", retry_after, 0.0))
@@ -319,7 +319,7 @@ def refuse(site: CrawledSite, now: float, retry_after: float | None = None) -> N
 
 def test_a_pause_is_left_to_the_next_owner():
     """Until when, by the server's clock, why, and how many probes have failed."""
-    site = CrawledSite("https://example.com", PauseLaw())
+    site = Site("https://example.com", PauseLaw())
     assert left_of(site, 100.0, 50.0, 0.0) == (b"", "0")
     refuse(site, 100.0, 30.0)
     left = left_of(site, 110.0, 50.0, 0.0)
@@ -331,7 +331,7 @@ def test_a_pause_is_left_to_the_next_owner():
 
 def test_a_pace_and_a_delay_hold_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
-    site = CrawledSite("https://example.com", PauseLaw())
+    site = Site("https://example.com", PauseLaw())
     site.keep_to(Pace(5.0), inf, 100.0)
     assert left_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
     assert left_of(site, 100.0, 0.0, 8.0) == (b"", "8000")

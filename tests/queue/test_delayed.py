@@ -7,9 +7,9 @@ from scrapy import Request
 
 from scrapy_mandelbot.queue.round_robin import Delayed, Line
 from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 
-SITE = SiteState("http://a.test", PauseLaw())
+SITE = Site("http://a.test", PauseLaw())
 LATE, SOON = Line("late", SITE, "", "late"), Line("soon", SITE, "", "soon")
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
 from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 
 
 def make_line(name: str, slot: str) -> Line:
-    return Line(name, SiteState(f"https://{name}.example", PauseLaw()), "", slot)
+    return Line(name, Site(f"https://{name}.example", PauseLaw()), "", slot)
 
 
 @pytest.fixture

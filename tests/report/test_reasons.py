@@ -15,33 +15,33 @@ from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.recovery import Mode
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 
 SITE = "https://example.com"
 
 
 @pytest.fixture
-def site() -> SiteState:
-    return SiteState(SITE, PauseLaw(tries=2))
+def site() -> Site:
+    return Site(SITE, PauseLaw(tries=2))
 
 
-def flight(site: SiteState, path: str = "/a", *, scout: bool = False) -> Flight:
+def flight(site: Site, path: str = "/a", *, scout: bool = False) -> Flight:
     one = Flight(Request(url=SITE + path), site)
     site.hand_out(one, NOW, as_scout=scout)
     return one
 
 
-def refuse(site: SiteState, now: float = NOW, seconds: float | None = 60.0) -> None:
+def refuse(site: Site, now: float = NOW, seconds: float | None = 60.0) -> None:
     one = flight(site)
     site.refused(one, b"a", Refusal(now, "503 for <GET https://example.com/a>", seconds))
 
 
-def why(site: SiteState, now: float, route: str = "") -> Why | None:
+def why(site: Site, now: float, route: str = "") -> Why | None:
     found = held(site, now, route)
     return None if found is None else found._replace(details=details_of(site, found.reason, route))
 
 
-def reason(site: SiteState, now: float = NOW):
+def reason(site: Site, now: float = NOW):
     found = why(site, now)
     return None if found is None else (found.reason, found.until)
 

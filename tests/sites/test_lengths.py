@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-
-from scrapy_mandelbot.sites.pause import Pause
-from scrapy_mandelbot.sites.pause_law import Lengths, PauseLaw, Refusal
 from pause_facts import Fact
-from scrapy_mandelbot.sites.pause import News, PauseState
+
+from scrapy_mandelbot.sites.pause import News, Pause, PauseState
+from scrapy_mandelbot.sites.pause_law import Lengths, PauseLaw, Refusal
 from scrapy_mandelbot.sites.recovery import Mode, Recovery
 
 

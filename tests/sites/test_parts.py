@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from flights import Page, flight_to, times_alone
 
-from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause import News
+from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.sections import (
     MOST_REFUSED_URLS,
     MOST_SECTIONS,
@@ -16,13 +16,13 @@ from scrapy_mandelbot.sites.sections import (
     Sections,
     sections_of,
 )
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.flight import Flight
 
 LAW = PauseLaw(first=1)
-SITE = SiteState("https://example.com", LAW)
+SITE = Site("https://example.com", LAW)
 ONE, OTHER = "/one", "/other"
 
 

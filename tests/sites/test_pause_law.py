@@ -6,11 +6,10 @@ import json
 from math import inf
 
 import pytest
-
-from scrapy_mandelbot.sites.pause import Pause
-from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, PauseLaw, Refusal
 from pause_facts import Fact
-from scrapy_mandelbot.sites.pause import News, PauseState
+
+from scrapy_mandelbot.sites.pause import News, Pause, PauseState
+from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, PauseLaw, Refusal
 
 LAW = PauseLaw(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
 

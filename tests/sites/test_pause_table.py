@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import re
-from functools import cache
 from itertools import product
 from pathlib import Path
-
-import pytest
 
 from pause_facts import Fact
 

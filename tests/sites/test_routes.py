@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 from flights import flight_to
 
-from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause import News
+from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, Routes
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.flight import Flight
 
 LAW = PauseLaw(first=1, tries=2, recovers=False)
-SITE = SiteState("https://example.com", LAW)
+SITE = Site("https://example.com", LAW)
 A, B = "http://a.test:3128", "http://b.test:3128"
 
 

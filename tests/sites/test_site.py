@@ -12,8 +12,8 @@ from flights import Page, flight_to, times_alone
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause import News, PauseState
+from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.probe import (
     MOST_LOOKED_THROUGH,
     choose_probe,
@@ -24,7 +24,7 @@ from scrapy_mandelbot.sites.probe import (
 from scrapy_mandelbot.sites.recovery import Mode
 from scrapy_mandelbot.sites.routes import MOST_ROUTES, REMEMBERED
 from scrapy_mandelbot.sites.sections import MOST_REFUSED_URLS, MOST_SECTIONS
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.throttle.site_map import shut_routes
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ GO, PAUSED, NO_TURN = Admission.GO, Admission.PAUSED, Admission.NO_TURN
 
 
 @pytest.fixture
-def site() -> SiteState:
-    return SiteState("https://example.com", LAW)
+def site() -> Site:
+    return Site("https://example.com", LAW)
 
 
-def serve(site: SiteState, pages: int = 40) -> None:
+def serve(site: Site, pages: int = 40) -> None:
     """Have so many pages answered well."""
     for number in range(pages):
         flight = hand_out(site, number)
@@ -49,7 +49,7 @@ def serve(site: SiteState, pages: int = 40) -> None:
 
 
 def hand_out(
-    site: SiteState, now: float, *, scout: bool = False, route: str = "", path: str = "/"
+    site: Site, now: float, *, scout: bool = False, route: str = "", path: str = "/"
 ) -> Flight:
     assert site.due(now, route) <= now
     flight = flight_to(site, path, route)
@@ -57,14 +57,14 @@ def hand_out(
     return flight
 
 
-def send(site: SiteState, flight: Flight, now: float) -> Flight:
+def send(site: Site, flight: Flight, now: float) -> Flight:
     assert site.admit(flight, now) is GO
     site.sent(flight, now)
     return flight
 
 
 def refuse(
-    site: SiteState, now: float, which: bytes = b"one", route: str = "", path: str = "/", **what
+    site: Site, now: float, which: bytes = b"one", route: str = "", path: str = "/", **what
 ) -> News | None:
     """Have a request refused that was sent by no turn; and ended."""
     flight = flight_to(site, path, route)
@@ -287,7 +287,7 @@ def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
     assert times_alone(site.sections, b"one") == 2
 
 
-def set_shelf_aside(site: SiteState) -> News | None:
+def set_shelf_aside(site: Site) -> News | None:
     """Have three pages of a section refused that were in flight together, and another not."""
     pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
     for page in pages:
@@ -359,7 +359,7 @@ def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
 
 def test_with_each_failed_probe_more_are_looked_through(site):
     """Up to some hundreds, however many have failed."""
-    site = SiteState(site.name, PauseLaw(tries=10**6, recovers=False))
+    site = Site(site.name, PauseLaw(tries=10**6, recovers=False))
     refuse(site, 100, b"1", path="/shelf/1")
     looked_at, at = [looked_through(site)], 101.0
     for number in range(30):
@@ -375,7 +375,7 @@ def test_with_each_failed_probe_more_are_looked_through(site):
 
 def test_the_next_probe_comes_from_where_the_last_good_one_did(site):
     """Where the first of a queue are dead, they are not asked again and again."""
-    site = SiteState(site.name, PauseLaw(recovers=False))
+    site = Site(site.name, PauseLaw(recovers=False))
     pages = [Page(f"{site.name}/{number}") for number in range(100)]
 
     def chosen() -> int | None:
@@ -394,7 +394,7 @@ def test_the_next_probe_comes_from_where_the_last_good_one_did(site):
 
 def test_after_three_that_failed_a_good_page_is_asked_for_again():
     """It says whether the site is down, or these were dead pages. Then others are tried again."""
-    site = SiteState("https://example.com", PauseLaw())
+    site = Site("https://example.com", PauseLaw())
     pages = [Page(f"{site.name}/{number}") for number in range(100)]
     site.answered(hand_out(site, 99, path="/good"), 99, b"good")
     refuse(site, 100, b"1")
@@ -410,7 +410,7 @@ def test_after_three_that_failed_a_good_page_is_asked_for_again():
 @pytest.mark.parametrize("mode", [Mode.LIMIT, Mode.SLOW])
 def test_a_site_that_counts_is_asked_for_nothing_twice(mode):
     """Its quota is for pages that are not there yet."""
-    site = SiteState("https://example.com", PauseLaw())
+    site = Site("https://example.com", PauseLaw())
     site.answered(hand_out(site, 99, path="/good"), 99, b"good")
     refuse(site, 100, b"1")
     assert may_ask_again(site)
@@ -532,7 +532,7 @@ def test_it_is_written_down_as_plain_data(site):
     refuse(site, 100, route=A)
     (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
     assert left == (A, 101, "503", 0, "")
-    again = SiteState(site.name, LAW)
+    again = Site(site.name, LAW)
     again.go_on(100.5, left)
     assert again.due(100.5, A) == 101
 
@@ -540,7 +540,7 @@ def test_it_is_written_down_as_plain_data(site):
 @pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
 def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
     """With the answer to its probe, though nothing was refused here; then all may go again."""
-    site = SiteState("https://example.com", PauseLaw(recovers=False))
+    site = Site("https://example.com", PauseLaw(recovers=False))
     if left_by == "a former run":
         site.go_on(100, LeftPause("", 103, "503", 1))
     else:
@@ -557,7 +557,7 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
 
 def test_a_section_that_a_former_run_set_aside_stays_so():
     """It alone waits; its probe ends that, or prolongs it as that of any section."""
-    site = SiteState("https://example.com", PauseLaw())
+    site = Site("https://example.com", PauseLaw())
     site.go_on(100, LeftPause("", 130, "503", 2, "/shop/"))
     assert next(site.left()) == ("", 130, "503", 2, "/shop/")
     assert site.due(100) == 100
@@ -576,7 +576,7 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
 
 def test_of_a_section_that_is_given_up_nothing_is_left():
     """The next run finds out about it anew."""
-    site = SiteState("https://example.com", PauseLaw(asks_once=False))
+    site = Site("https://example.com", PauseLaw(asks_once=False))
     site.go_on(100, LeftPause("", 130, "503", 99, "/shop/"))
     page = flight_to(site, "/shop/1")
     site.hand_out(page, 130, as_scout=False)

@@ -13,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.pause import PauseState
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.sites.site import Site
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.flight import Flight
@@ -31,7 +31,7 @@ class AnyOrder(RuleBasedStateMachine):
     @initialize(recovers=st.booleans(), by_proxy=st.booleans(), tries=st.sampled_from([2, 1000]))
     def begin(self, *, recovers: bool, by_proxy: bool, tries: int) -> None:
         law = PauseLaw(first=1, longest=30, tries=tries, recovers=recovers)
-        self.site = SiteState("https://example.com", law)
+        self.site = Site("https://example.com", law)
         self.now = 1000.0
         self.routes = ["", A, B] if by_proxy else [""]
         self.flights: list[Flight] = []
@@ -199,7 +199,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def the_next_run_sets_the_same_sections_aside(self) -> None:
-        again, left = SiteState(self.site.name, self.site._law), list(self.site.left())
+        again, left = Site(self.site.name, self.site._law), list(self.site.left())
         for one in left:
             again.go_on(self.now, one)
         paths = [one.section for one in left if one.section]

@@ -10,9 +10,9 @@ from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import NO_METRONOME, Flight, Turns
 from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.sites.site import SiteState
+from scrapy_mandelbot.sites.site import Site
 
-SITE = SiteState("https://example.com", PauseLaw())
+SITE = Site("https://example.com", PauseLaw())
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from math import inf, nan
 import pytest
 
 from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.throttle.site_map import CrawledSite
+from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.throttle.waiting import Alarm
 
 LAW = PauseLaw()
 
 
-def make_site(name: str) -> CrawledSite:
-    return CrawledSite(f"https://{name}.example", LAW)
+def make_site(name: str) -> Site:
+    return Site(f"https://{name}.example", LAW)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_it_rings_again_when_it_is_set_again(clock, rung):
     """As by who is called, looks at the site, and finds that it has to wait longer."""
     site, begin = make_site("a"), clock.now()
 
-    def ring(one: CrawledSite) -> None:
+    def ring(one: Site) -> None:
         rung.append(("a", clock.now() - begin))
         if len(rung) < 3:
             alarm.set(one, clock.now() + 7)

@@ -13,14 +13,14 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.throttle.claims import Claims
-from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.neighbours import Neighbours
-from scrapy_mandelbot.throttle.site_map import CrawledSite
 
 SITE = "https://example.com"
 OBEY = {"MANDELBOT_PACE": "obey", "ROBOTSTXT_OBEY": True}
@@ -107,19 +107,19 @@ class Worker:
     def may_go(self) -> bool:
         return self.throttle.may_hand_out(self.site, "")
 
-    def hand_out(self) -> RequestInFlight:
-        flight = RequestInFlight(Request(f"{SITE}/page"), self.site)
+    def hand_out(self) -> Flight:
+        flight = Flight(Request(f"{SITE}/page"), self.site)
         flight.slot = "example.com"
         self.crawler.engine.downloader.active.add(flight.request)
         self.throttle.hand_out(flight, self.clock.now(), as_scout=False)
         return flight
 
-    def send(self) -> RequestInFlight:
+    def send(self) -> Flight:
         flight = self.hand_out()
         assert self.throttle.admit(flight).value == "go"
         return flight
 
-    def end(self, flight: RequestInFlight, *, refused: float = 0.0) -> None:
+    def end(self, flight: Flight, *, refused: float = 0.0) -> None:
         if refused:
             self.throttle.refused(flight, "503", refused)
         else:
@@ -350,12 +350,12 @@ def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     """Where the file was locked meanwhile: all would wait for it, unless it is had by then."""
     path = tmp_path / "store.db"
     one = SqliteStore(path, clock.call_later, now=clock.now)
-    site = CrawledSite(SITE, PauseLaw())
+    site = Site(SITE, PauseLaw())
     site.overhear("", Refusal(clock.now(), "503", 1.0))
     clock.turn(1)
     claims = Claims(one, clock, lambda _: None)
     assert claims.due(site, "", clock.now()) == clock.now()
-    probe = RequestInFlight(Request(f"{SITE}/page"), site)
+    probe = Flight(Request(f"{SITE}/page"), site)
     site.hand_out(probe, clock.now(), as_scout=False)
     claims.note_use(site, "")
     with closing(sqlite3.connect(path, isolation_level=None)) as database:

@@ -8,17 +8,18 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
+from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.throttle.in_flight import InFlight, RequestInFlight
-from scrapy_mandelbot.throttle.site_map import CrawledSite
+from scrapy_mandelbot.sites.site import Site
+from scrapy_mandelbot.throttle.in_flight import InFlight
 
-SITE = CrawledSite("https://example.com", PauseLaw())
+SITE = Site("https://example.com", PauseLaw())
 SLOT = "example.com"
 
 
-def handed_out(request: Request, slot: str = SLOT) -> RequestInFlight:
+def handed_out(request: Request, slot: str = SLOT) -> Flight:
     """Return what the queue and the site note of a request that is handed out."""
-    flight = RequestInFlight(request, SITE)
+    flight = Flight(request, SITE)
     flight.slot, flight.is_from_queue = slot, True
     return flight
 

@@ -10,9 +10,9 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.throttle.in_flight import RequestInFlight
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 SITE = "https://example.com"
@@ -63,14 +63,14 @@ class World:
         robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {delay}\n".encode())
         self.throttle.paces.learn(self.site, robots, "Mandelbot", self.clock.now() + 1e6)
 
-    def hand_out(self) -> RequestInFlight:
-        flight = RequestInFlight(Request(f"{SITE}/page"), self.site)
+    def hand_out(self) -> Flight:
+        flight = Flight(Request(f"{SITE}/page"), self.site)
         flight.slot = "example.com"
         self.crawler.engine.downloader.active.add(flight.request)
         self.throttle.hand_out(flight, self.clock.now(), as_scout=False)
         return flight
 
-    def end(self, flight: RequestInFlight) -> None:
+    def end(self, flight: Flight) -> None:
         self.throttle.answered(flight)
         self.throttle.let_go(flight)
         self.crawler.engine.downloader.active.discard(flight.request)

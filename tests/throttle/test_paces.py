@@ -10,8 +10,7 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.throttle.in_flight import RequestInFlight
+from scrapy_mandelbot.sites.flight import Admission, Flight
 
 SITE = "https://example.com"
 OBEY = {"ROBOTSTXT_OBEY": True, "MANDELBOT_PACE": "obey"}
@@ -63,26 +62,26 @@ class World:
         self.has_asked = not may_go
         return may_go
 
-    def hand_out(self) -> RequestInFlight:
+    def hand_out(self) -> Flight:
         """Hand out a request, which takes its turn."""
         assert self.may_go()
-        flight = RequestInFlight(Request(f"{SITE}/page"), self.site)
+        flight = Flight(Request(f"{SITE}/page"), self.site)
         flight.slot = "example.com"
         self.downloader.active.add(flight.request)
         self.throttle.hand_out(flight, self.clock.now(), as_scout=False)
         return flight
 
-    def come(self) -> RequestInFlight:
+    def come(self) -> Flight:
         """Have a request come that never was in the queue: a robots.txt, a file."""
         request = Request(f"{SITE}/robots.txt")
         self.downloader.active.add(request)
         return self.throttle.flight_of(request)
 
-    def send(self, flight: RequestInFlight) -> RequestInFlight:
+    def send(self, flight: Flight) -> Flight:
         assert self.throttle.admit(flight) is Admission.GO
         return flight
 
-    def end(self, flight: RequestInFlight) -> None:
+    def end(self, flight: Flight) -> None:
         self.downloader.active.discard(flight.request)
         self.throttle.let_go(flight)
 

@@ -10,13 +10,14 @@ from scrapy.http import HtmlResponse
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware
+from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.throttle.in_flight import RequestInFlight
-from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, REFUSAL_LIMIT, CrawledSite, Refusals
+from scrapy_mandelbot.sites.site import Site
+from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, REFUSAL_LIMIT, Refusals
 
 
-def flight(site: str, path: str = "/", route: str = "") -> RequestInFlight:
-    return RequestInFlight(Request(site + path), CrawledSite(site, PauseLaw()), route)
+def flight(site: str, path: str = "/", route: str = "") -> Flight:
+    return Flight(Request(site + path), Site(site, PauseLaw()), route)
 
 
 def refusal(request: Request, body: bytes) -> HtmlResponse:

@@ -9,9 +9,9 @@ import pytest
 from scrapy import Request
 from twisted.internet.defer import ensureDeferred
 
+from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.throttle.in_flight import RequestInFlight
-from scrapy_mandelbot.throttle.site_map import CrawledSite
+from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.throttle.waiting import WaitingRoom
 
 LAW = PauseLaw()
@@ -28,7 +28,7 @@ class World:
         self.woken = 0
         self.looked_at: list[str] = []
         self.ended: list[tuple[str, bool]] = []
-        self.sites = {name: CrawledSite(f"https://{name}.example", LAW) for name in "ab"}
+        self.sites = {name: Site(f"https://{name}.example", LAW) for name in "ab"}
         self.slot = SimpleNamespace(closing=None, nextcall=SimpleNamespace(schedule=self._wake))
         engine = SimpleNamespace(
             downloader=SimpleNamespace(active=self.active), _slot=self.slot, running=True
@@ -44,11 +44,11 @@ class World:
     def _wake(self) -> None:
         self.woken += 1
 
-    def wait(self, name: str, longest: float = inf) -> RequestInFlight:
+    def wait(self, name: str, longest: float = inf) -> Flight:
         """Have a request of the site that the name begins with wait."""
         request = Request(f"https://{name[0]}.example/{name}")
         self.active.add(request)
-        flight = RequestInFlight(request, self.sites[name[0]])
+        flight = Flight(request, self.sites[name[0]])
         if longest < inf:  # of all its waits together
             flight.waits_since = self.now() + longest - LONGEST
 
