@@ -226,7 +226,7 @@ class OtherCrawls:
         pause = site.routes.pause(left.route)
         if is_news and pause is not None:
             throttle.alarm.set(site, pause.until)
-            throttle.reports.prolonged(events.RESTORED, site, left.route, pause)
+            throttle.reports.tell(events.RESTORED, site, left.route)
 
     def hear_pause(self, key: str, pause: KeptPause) -> None:
         """Leave a site alone, as another crawl does; that one is the first to ask it again."""
@@ -238,7 +238,7 @@ class OtherCrawls:
         throttle.sites.note_trouble(site)
         if heard is not None:
             throttle.in_flight.evict(site, route)
-            throttle.reports.paused(events.OVERHEARD, site, route, heard.until, heard.reason)
+            throttle.reports.tell(events.OVERHEARD, site, route)
             throttle.alarm.set(site, heard.until)
 
     def hear_end(self, key: str, pause: KeptPause) -> None:

@@ -75,7 +75,7 @@ class Operator:
         site.hold(self._now(), until)
         throttle.sites.note_trouble(site)
         throttle.in_flight.evict(site, None)
-        throttle.reports.paused(events.HELD, site, "", until, reason)
+        throttle.reports.tell(events.HELD, site, until=until, reason=reason, tries=0)
         throttle.update(site)
         throttle.alarm.set(site, until)
 
@@ -100,10 +100,12 @@ class Operator:
         for site in throttle.sites.in_trouble():
             if any(True for _ in shut_routes(site, now)):
                 for route in site.give_up(reason):
-                    throttle.reports.given_up(events.GIVEN_UP, site, route)
+                    throttle.reports.tell(events.GIVEN_UP, site, route)
             elif site.has_refused:
                 for section in site.sections.give_up(reason):
-                    throttle.reports.of_section(events.SECTION_GIVEN_UP, site, section)
+                    throttle.reports.tell(
+                        events.SECTION_GIVEN_UP, site, "", section.pause, path=section.path
+                    )
             throttle.queues.end_delays(site)
             throttle.update(site)
 

@@ -347,7 +347,8 @@ class Throttle:
 
     def _note_wait(self, site: Site, now: float) -> None:
         if (opens := site.turns.note_wait(now)) is not None:
-            self.reports.paused(events.SHUT, site, "", opens, site.turns.pace.visits_in_words)
+            reason = site.turns.pace.visits_in_words
+            self.reports.tell(events.SHUT, site, until=opens, reason=reason)
             for waiter in self._room.of(site):  # they wait for the visit time now
                 self._room.release(waiter, may_go=True)
 
@@ -398,9 +399,9 @@ class Throttle:
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.turns.end_shut(now)
         if held_for is not None:
-            self.reports.resumed(events.RESUMED, site, "", held_for)
+            self.reports.tell(events.RESUMED, site, paused_for=held_for)
         if shut_for is not None:
-            self.reports.resumed(events.OPENED, site, "", shut_for)
+            self.reports.tell(events.OPENED, site, paused_for=shut_for)
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.alarm.set(site, site.held_until)

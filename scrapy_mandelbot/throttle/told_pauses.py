@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.telling import Event, Events
     from scrapy_mandelbot.throttle.neighbours import Neighbours
 
+_EVENTS = {
+    News.PAUSED: events.PAUSED,
+    News.PROLONGED: events.PROLONGED,
+    News.RESUMED: events.RESUMED,
+    News.RECOVERED: events.RECOVERED,
+    News.GAVE_UP: events.GIVEN_UP,
+    News.ASKS_ONCE_EACH: events.ASKS_ONCE_EACH,
+    News.SET_ASIDE: events.SET_ASIDE,
+}
+"""Of the site, or of a page of it; the others are of a section."""
+_WITHOUT_END = {News.GAVE_UP, News.ASKS_ONCE_EACH}
 _SEVERAL = 2  # of a unit, at least; less is told in the next one
 
 
@@ -59,170 +70,85 @@ class Reports:
         tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
         tell.hear(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
 
-    def refused(
-        self, news: News, flight: Flight, reason: str, level: int | None = None
+    def tell(
+        self,
+        event: Event,
+        site: Site,
+        route: str = "",
+        pause: Pause | None = None,
+        *,
+        level: int | None = None,
+        **more: Any,
     ) -> None:
+        """Tell of a site, with all that its pause, or the one given, has to say; `more` wins."""
+        pause = pause or site.routes.pause(route)
+        values: dict[str, Any] = {
+            "where": in_words(site.name, route),
+            "site": site.name,
+            "route": route,
+            "tries": 0,
+            "waiting": self._waiting(site),
+            "fate": self._fate,
+        }
+        if pause is not None:
+            values |= {
+                "until": pause.until,
+                "reason": pause.reason,
+                "tries": pause.failed_probes,
+                "end": min(pause.gives_up_at, self.total_ends_at),
+                "paused_for": pause.lasted(self._now()),
+            }
+        self._tell(event, level=level, **values | more)
+
+    def refused(self, news: News, flight: Flight, reason: str, level: int | None = None) -> None:
         """Tell what a refusal did, and have a pause that has no end kept."""
-        site, route = flight.site, flight.route
-        pause = site.routes.pause(route)
-        if news is News.SET_ASIDE:
-            seconds = flight.not_before - self._now()
-            where = in_words(site.name, route)
-            self._tell(events.SET_ASIDE, where=where, seconds=seconds, reason=reason)
-        elif pause is not None and news is News.PAUSED:
-            self.paused(events.PAUSED, site, route, pause.until, pause.reason, level=level)
-        elif pause is not None and news is News.PROLONGED:
-            self.prolonged(events.PROLONGED, site, route, pause, level=level)
-        elif news is News.GAVE_UP or news is News.ASKS_ONCE_EACH:
-            self.keep_given_up(site, route)
-            is_over = news is News.GAVE_UP
-            self.given_up(events.GIVEN_UP if is_over else events.ASKS_ONCE_EACH, site, route)
-        else:
+        site, route, event = flight.site, flight.route, _EVENTS.get(news)
+        if event is None:
             self.section(news, site, flight.request)
+        elif news is News.SET_ASIDE:
+            self.tell(event, site, route, seconds=flight.not_before - self._now(), reason=reason)
+        else:
+            if news in _WITHOUT_END:
+                self.keep_given_up(site, route)
+                level = None
+            self.tell(event, site, route, level=level)
 
     def answered(self, news: News, site: Site, route: str, pause: Pause | None) -> None:
         """Tell what an answer did, of a site that had this pause."""
-        if news is News.RECOVERED:
-            where = in_words(site.name, route)
-            self._tell(events.RECOVERED, site=site.name, where=where)
-        if news is News.RESUMED and pause is not None:
-            self.resumed(events.RESUMED, site, route, pause.lasted(self._now()))
-            self.slower(site, route, pause)
-
-    def paused(  # noqa: PLR0913 -- what is told
-        self,
-        event: Event,
-        site: Site,
-        route: str,
-        until: float,
-        reason: str,
-        *,
-        level: int | None = None,
-    ) -> None:
-        """Tell that a site is left alone from now on."""
-        self._tell(
-            event,
-            where=in_words(site.name, route),
-            site=site.name,
-            route=route,
-            until=until,
-            reason=reason,
-            tries=0,
-            waiting=self._waiting(site),
-            level=level,
-        )
-
-    def prolonged(
-        self,
-        event: Event,
-        site: Site,
-        route: str,
-        pause: Pause,
-        *,
-        level: int | None = None,
-    ) -> None:
-        """Tell that a site is left alone for longer than was said, or since a former run."""
-        self._tell(
-            event,
-            where=in_words(site.name, route),
-            site=site.name,
-            route=route,
-            until=pause.until,
-            reason=pause.reason,
-            tries=pause.failed_probes,
-            end=min(pause.gives_up_at, self.total_ends_at),
-            level=level,
-        )
+        if news is News.RECOVERED or news is News.RESUMED:
+            self.tell(_EVENTS[news], site, route, pause)
+        recovery = None if pause is None else pause.recovery
+        if news is not News.RESUMED or recovery is None or not recovery.is_far_below:
+            return
+        if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
+            rate, waiting = recovery.rate, self._waiting(site)
+            limit, time = rate_in_words(rate), time_in_words(waiting / rate)
+            self.tell(events.SLOWER, site, route, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
         """Tell which sections are set aside no longer, of those that were before."""
-        for section in sorted(
-            before.difference(site.sections.set_aside()), key=lambda one: one.path
-        ):
+        ended = before.difference(site.sections.set_aside())
+        for section in sorted(ended, key=lambda one: one.path):
             if section.is_told:
-                self._tell(
-                    events.SECTION_RESUMED, where=site.name, site=site.name, path=section.path
-                )
+                self.tell(events.SECTION_RESUMED, site, path=section.path)
 
     def section(self, news: News, site: Site, request: Request) -> None:
         """Tell what a section's refusal did."""
         section = site.sections.of(request)
         if section is None:
             return
-        event = events.SECTION_PROLONGED if section.is_told else events.SECTION_PAUSED
+        event, fate = events.SECTION_PROLONGED, self._fate
         if news is News.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
+        elif news is News.SECTION_GIVEN_UP and section.robots:
+            event = events.REFUSES_ROBOTS_STILL
         elif news is News.SECTION_GIVEN_UP:
-            is_robots = section.robots
-            event = events.REFUSES_ROBOTS_STILL if is_robots else events.SECTION_GIVEN_UP
+            event = events.SECTION_GIVEN_UP
+            fate = "those that were not refused twice are sent once more"
+        elif not section.is_told:
+            event = events.SECTION_PAUSED
         section.is_told = True
-        is_last_round = event is events.SECTION_GIVEN_UP
-        fate = "those that were not refused twice are sent once more" if is_last_round else None
-        self.of_section(event, site, section, fate)
-
-    def slower(self, site: Site, route: str, pause: Pause) -> None:
-        """Tell once of a limit that a site has, and how long what is queued takes at that."""
-        recovery = pause.recovery
-        if recovery is None or not recovery.is_far_below or not site.is_news("slower"):
-            return
-        waiting = self._waiting(site)
-        self._tell(
-            events.SLOWER,
-            where=in_words(site.name, route),
-            site=site.name,
-            rate=recovery.rate,
-            limit=rate_in_words(recovery.rate),
-            waiting=waiting,
-            time=time_in_words(waiting / recovery.rate),
-        )
-
-    def of_section(
-        self, event: Event, site: Site, section: Section, fate: str | None = None
-    ) -> None:
-        """Tell what became of a section that is set aside, and what of its requests.
-
-        `fate`: None: they end with it, as those of a site that is given up.
-        """
-        pause = section.pause
-        assert pause is not None  # noqa: S101 -- it is set aside
-        self._tell(
-            event,
-            where=site.name,
-            site=site.name,
-            path=section.path,
-            until=pause.until,
-            reason=pause.reason,
-            tries=pause.failed_probes,
-            end=min(pause.gives_up_at, self.total_ends_at),
-            waiting=self._waiting(site),
-            fate=fate or self._fate,
-        )
-
-    def resumed(self, event: Event, site: Site, route: str, paused_for: float) -> None:
-        """Tell that a site is asked again, after so many seconds."""
-        self._tell(
-            event,
-            where=in_words(site.name, route),
-            site=site.name,
-            route=route,
-            paused_for=paused_for,
-            waiting=self._waiting(site),
-        )
-
-    def given_up(self, event: Event, site: Site, route: str) -> None:
-        """Tell that a site is not asked again in this run, but for what was never sent if so."""
-        pause = site.routes.pause(route)
-        assert pause is not None  # noqa: S101 -- what is given up was paused
-        self._tell(
-            event,
-            where=in_words(site.name, route),
-            site=site.name,
-            tries=pause.failed_probes,
-            paused_for=pause.lasted(self._now()),
-            reason=pause.reason,
-            waiting=self._waiting(site),
-            fate=self._fate,
-        )
+        self.tell(event, site, "", section.pause, path=section.path, fate=fate)
 
     def keep_given_up(self, site: Site, route: str) -> None:
         """Have the next run, if its requests are left to that, know of a pause that has no end."""
