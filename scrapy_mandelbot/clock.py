@@ -6,14 +6,20 @@ import asyncio
 import time
 from datetime import datetime, timezone
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy.crawler import Crawler
+
+
+T = TypeVar("T")
 
 
 def _elapsed() -> Callable[[], float]:
@@ -99,6 +105,62 @@ class Soonest:
         self._timer = None
         self.is_set = False
         self._call()
+
+
+class Timers(Generic[T]):
+    """Things that each have a time, and one timer for the first of them; none rings too late.
+
+    `ring` is called with each at its time, those of one time in the order in which they came.
+    """
+
+    def __init__(self, clock: Clock, ring: Callable[[T], object]) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._heap: list[tuple[float, int, T]] = []
+        self._order = count()
+        self._timer: Call | None = None
+        self._timer_at = inf
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[tuple[float, T]]:
+        """Yield each that is there now, and its time."""
+        return ((at, thing) for at, _, thing in tuple(self._heap))
+
+    def put(self, at: float, thing: T) -> None:
+        """Add one."""
+        heappush(self._heap, (at, next(self._order), thing))
+        self._set()
+
+    def take(self, is_meant: Callable[[T], bool] = lambda _: True) -> list[T]:
+        """Take some out before their time, the first of them first."""
+        taken = sorted(entry[:2] for entry in self._heap if is_meant(entry[2]))
+        by_order = {order: thing for _, order, thing in self._heap}
+        self._heap = [entry for entry in self._heap if not is_meant(entry[2])]
+        heapify(self._heap)
+        self._set()
+        return [by_order[order] for _, order in taken]
+
+    def _set(self) -> None:
+        first = self._heap[0][0] if self._heap else inf
+        if self._timer_at in {first, -inf}:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_at = None, first
+        if self._heap:
+            self._timer = self._clock.call_later(max(0.0, first - self._clock.now()), self._wake)
+
+    def _wake(self) -> None:
+        self._timer, self._timer_at = None, -inf  # it is set when all have rung
+        now = self._clock.now()  # the loop's clock may be a hair ahead
+        try:
+            while self._heap and self._heap[0][0] <= now:
+                self._ring(heappop(self._heap)[2])
+        finally:
+            self._timer_at = inf
+            self._set()
 
 
 def moment(seconds: float) -> datetime:

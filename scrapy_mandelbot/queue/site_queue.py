@@ -14,8 +14,9 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.queue.round_robin import Delayed, Line, Lines, RoundRobin
+from scrapy_mandelbot.queue.round_robin import Line, Lines, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage, warn_of_lost
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.sites.flight import End, Flight
@@ -104,7 +105,8 @@ class SiteQueue:
         self._storage: RequestStorage = (
             Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios) if storage is None else storage
         )
-        self._delayed = Delayed(self._crawl.clock, self._wait_is_over)
+        self._delayed: Timers[tuple[Line, Request]] = Timers(self._crawl.clock, self._wait_is_over)
+        """The requests that wait for a time of their own."""
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
         self._lines = Lines()
@@ -144,7 +146,7 @@ class SiteQueue:
         if line.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
             if until := self._waits_until(line, request, not_before, has_come=True):
-                self._delayed.put(line, request, until)
+                self._delay(line, request, until)
                 line.site.tally.taken += 1
                 return
         try:
@@ -246,7 +248,7 @@ class SiteQueue:
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own, likewise."""
-        return ((line.site, at) for line, at in self._delayed)
+        return ((line.site, at) for at, (line, _) in self._delayed)
 
     def site_changed(self, site: Site) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
@@ -259,9 +261,11 @@ class SiteQueue:
 
     def end_delays(self, site: Site) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
-        taken = self._delayed.take(set(self._lines.of(site)))
+        taken = self._delayed.take(lambda one: one[0].site is site)
+        for line, _ in taken:
+            line.delayed = 0
         for one, until in [(one, self._waits_until(*one)) for one in taken]:
-            self._wait_is_over(*one, until)
+            self._go_on_or_wait(*one, until)
 
     # Told by a job that others share.
 
@@ -273,17 +277,17 @@ class SiteQueue:
 
     def delayed_of(self, site: Site) -> int:
         """Return how many requests of a site wait for a time of their own."""
-        return sum(map(self._delayed.length, self._lines.of(site)))
+        return sum(line.delayed for line in self._lines.of(site))
 
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
         """Forget what waits of a site; return its lines, and the requests that were delayed."""
         lines = tuple(self._lines.of(site))
-        taken = [request for _, request in self._delayed.take(set(lines))] if lines else []
+        taken = self._delayed.take(lambda one: one[0].site is site) if lines else []
         for line in lines:
             if line.has_joined:
                 self._round_robin.leave(line)
             self._lines.drop(line)
-        return [line.name for line in lines], taken
+        return [line.name for line in lines], [request for _, request in taken]
 
     # The rest is the queue's own.
 
@@ -328,14 +332,14 @@ class SiteQueue:
         return line
 
     def _length(self, line: Line) -> int:
-        return self._storage.length(line.name) + self._delayed.length(line)
+        return self._storage.length(line.name) + line.delayed
 
     def _leave_if_empty(self, line: Line) -> None:
         if line.name in self._storage:
             return
         if line.has_joined:
             self._round_robin.leave(line)
-        if not self._delayed.length(line):
+        if not line.delayed:
             self._lines.drop(line)
 
     def _line_for(self, request: Request, site: Site, route: str, slot: str) -> Line:
@@ -364,12 +368,18 @@ class SiteQueue:
             self.end_delays(line.site)
         return at if line.name in self._storage.lengths else 0.0
 
-    def _wait_is_over(self, line: Line, request: Request, until: float | None = None) -> None:
+    def _delay(self, line: Line, request: Request, until: float) -> None:
+        line.delayed += 1
+        self._delayed.put(until, (line, request))
+
+    def _wait_is_over(self, one: tuple[Line, Request]) -> None:
         """Have a delayed request come back, if nothing has changed its time."""
-        if until is None:
-            until = self._waits_until(line, request)
+        one[0].delayed -= 1
+        self._go_on_or_wait(*one, self._waits_until(*one))
+
+    def _go_on_or_wait(self, line: Line, request: Request, until: float) -> None:
         if until:
-            self._delayed.put(line, request, until)
+            self._delay(line, request, until)
         else:
             self._come_back(line, request)
 
@@ -381,7 +391,8 @@ class SiteQueue:
         engine.wake(self._crawler)
 
     def _end_delays(self) -> None:
-        for line, request in self._delayed.drain():
+        for line, request in self._delayed.take():
+            line.delayed -= 1
             self._come_back(line, request)
 
     def _tell_lost(self) -> None:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from itertools import count
 from math import inf, isfinite
 from typing import TYPE_CHECKING
 
@@ -17,6 +15,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.sites.probe import may_ask_again
 
 if TYPE_CHECKING:
@@ -98,74 +97,42 @@ _FEW = 1_000  # times that were set and are of no use, before they are dropped
 
 
 class Alarm:
-    """A time for each site, and one timer for the first of them.
+    """A time for each site.
 
     `ring` is called with a site at its time. It may ring too soon, never too late: whoever is
     called looks at the site and sets the alarm again.
     """
 
     def __init__(self, clock: Clock, ring: Callable[[Site], None]) -> None:
-        self._clock = clock
         self._ring = ring
-        self._heap: list[tuple[float, int, Site]] = []
         self._set_to: dict[Site, float] = {}
-        self._order = count()
-        self._useless = 0
-        self._timer: Call | None = None
-        self._timer_at = inf
+        self._timers: Timers[tuple[Site, float]] = Timers(clock, self._rings)
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._timers)
 
     def set(self, site: Site, at: float) -> None:
         """Have it ring for a site at a time, if it does not ring sooner; never, at no finite one.
 
         A site is kept as long as the alarm is to ring for it.
         """
-        before = self._set_to.get(site, inf)
-        if at >= before or not isfinite(at):
+        if at >= self._set_to.get(site, inf) or not isfinite(at):
             return
         self._set_to[site] = at
-        heappush(self._heap, (at, next(self._order), site))
-        if before != inf:  # what it was set to before is of no use any more
-            self._useless += 1
-            if self._useless > max(_FEW, len(self._heap) / 2):
-                self._drop_useless()
-        if at < self._timer_at:
-            self._set_timer()
+        self._timers.put(at, (site, at))
+        if len(self._timers) > 2 * len(self._set_to) + _FEW:
+            self._timers.take(lambda one: self._set_to.get(one[0]) != one[1])
 
     def close(self) -> None:
         """Cancel all."""
-        self._heap.clear()
         self._set_to.clear()
-        self._set_timer()
+        self._timers.take()
 
-    def _drop_useless(self) -> None:
-        self._heap = [entry for entry in self._heap if entry[0] == self._set_to.get(entry[2])]
-        heapify(self._heap)
-        self._useless = 0
-
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._timer_at = None, inf
-        if self._heap:
-            self._timer_at = self._heap[0][0]
-            seconds = max(0.0, self._timer_at - self._clock.now())
-            self._timer = self._clock.call_later(seconds, self._wake)
-
-    def _wake(self) -> None:
-        self._timer, self._timer_at = None, inf
-        now = self._clock.now()  # the loop's clock may be a hair ahead
-        while self._heap and self._heap[0][0] <= now:
-            at, _, site = heappop(self._heap)
-            if self._set_to.get(site) == at:
-                del self._set_to[site]
-                self._ring(site)
-            else:  # it has rung for it sooner
-                self._useless = max(0, self._useless - 1)
-        if self._timer is None:
-            self._set_timer()
+    def _rings(self, one: tuple[Site, float]) -> None:
+        site, at = one
+        if self._set_to.get(site) == at:  # else it has rung for it sooner
+            del self._set_to[site]
+            self._ring(site)
 
 
 _LOOK_AGAIN = 0.25  # seconds; see engine.is_closing
