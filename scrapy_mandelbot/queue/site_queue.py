@@ -241,7 +241,10 @@ class SiteQueue:
         return bool(self.dormant)
 
     def lines(self) -> Iterator[tuple[Site, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number: see `QueueListener`."""
+        """Yield site, route, section if they are kept by it, and number of its requests.
+
+        Those that it has as it is asked for the first; it may change before it is asked for more.
+        """
         self._rouse(len(self.dormant))
         for line in tuple(self._lines.values()):
             yield line.site, line.route, line.section, self._length(line)

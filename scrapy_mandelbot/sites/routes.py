@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.pause import News, Pause
+from scrapy_mandelbot.sites.pause import News, Pause, PauseState
 from scrapy_mandelbot.sites.pause_law import PauseLaw
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class Routes(dict[str, Pause]):
     @property
     def is_plain(self) -> bool:
         """Whether none of them holds anything back."""
-        return all(not name and pause.is_open for name, pause in self.items())
+        for name, pause in self.items():
+            if name or pause.state is not PauseState.OPEN:
+                return False
+        return True
 
     def is_faded(self, now: float) -> bool:
         """Return whether nothing would be lost by forgetting all of them."""

@@ -340,8 +340,10 @@ class Sections:
 
     def lost(self, flight: Flight, now: float) -> bool:
         """Note that a request ended and told nothing; return whether it was a section's probe."""
-        pauses = [section.pause for section in self._aside.values()]
-        return any(pause is not None and pause.ended(flight, now) for pause in pauses)
+        for section in self._aside.values():
+            if section.pause is not None and section.pause.ended(flight, now):
+                return True
+        return False
 
     def forget(self, fingerprint: bytes) -> None:
         """Forget how often the site refused this request: it is tried no more."""

@@ -12,7 +12,7 @@ and may have to give it another one.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine, events
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_mandelbot.queue.site_queue import SiteQueue
     from scrapy_mandelbot.sites.site import Site
 
 AT_FIRST = 16
@@ -38,42 +39,11 @@ class SitePausedError(Exception):
     """Ends the wait in a download slot of a request whose site was paused meanwhile."""
 
 
-class QueueListener(Protocol):
-    """What is asked and told of a queue that hands out requests."""
-
-    def __len__(self) -> int: ...
-
-    def waiting(self, site: Site) -> int:
-        """Return how many requests for the site it holds."""
-
-    def rouse_some(self, most: int) -> bool:
-        """Let so much of what a former run has left take part; return whether there is more."""
-
-    def lines(self) -> Iterator[tuple[Site, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number of its requests.
-
-        Those that it has as it is asked for the first; it may change before it is asked for more.
-        """
-
-    def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for a time of its own, likewise."""
-
-    @property
-    def slot_changed(self) -> Callable[[str, int], None]:
-        """What is called with a download slot that has one more or one less, and its number."""
-
-    def site_changed(self, site: Site) -> None:
-        """Note that a site which had to wait may be asked, perhaps."""
-
-    def end_delays(self, site: Site) -> None:
-        """Have those requests of a site come back that wait for a time which is another one now."""
-
-
 class Queues:
-    """All of them; each method is as :class:`QueueListener` has it of one."""
+    """All of them; each method is as :class:`SiteQueue` has it of one."""
 
     def __init__(self) -> None:
-        self._queues: list[QueueListener] = []
+        self._queues: list[SiteQueue] = []
 
     def __bool__(self) -> bool:
         return bool(self._queues)
@@ -81,7 +51,7 @@ class Queues:
     def __len__(self) -> int:
         return sum(map(len, self._queues))
 
-    def add(self, queue: QueueListener) -> None:
+    def add(self, queue: SiteQueue) -> None:
         """Note one more."""
         self._queues.append(queue)
 

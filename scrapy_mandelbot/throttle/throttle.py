@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.queue.site_queue import SiteQueue
     from scrapy_mandelbot.sites.flight import Flight
     from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.telling import Event, Events
-    from scrapy_mandelbot.throttle.in_flight import QueueListener
     from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
@@ -106,7 +106,7 @@ class Throttle:
         self.before_queues: list[Callable[[], None]] = []
         """Called before the first queue hands anything out: then there is a loop for the alarm."""
 
-    def listen(self, queue: QueueListener) -> None:
+    def listen(self, queue: SiteQueue) -> None:
         """Have a queue hear when a site or slot that had to wait may be asked again."""
         if not self.queues:
             for begin in self.before_queues:

@@ -95,9 +95,11 @@ class Reports:
                 "until": pause.until,
                 "reason": pause.reason,
                 "tries": pause.failed_probes,
-                "end": min(pause.gives_up_at, self.total_ends_at),
-                "paused_for": pause.lasted(self._now()),
             }
+            if "end" in event.in_text:
+                values["end"] = min(pause.gives_up_at, self.total_ends_at)
+            elif "paused_for" in event.in_text:
+                values["paused_for"] = pause.lasted(self._now())
         self._tell(event, level=level, **values | more)
 
     def refused(self, news: News, flight: Flight, reason: str, level: int | None = None) -> None:
