@@ -61,12 +61,24 @@ class Line:
         return f"<Line {self.name!r}>"
 
 
-class Lines(dict[tuple[str, str, str, str], Line]):
-    """The lines of a queue, by site, route, slot and section, and by site."""
+class RoundRobin(dict[tuple[str, str, str, str], Line]):
+    """The lines of a queue by site, route, slot and section; those that take part by activity.
 
-    def __init__(self) -> None:
+    Args:
+        activity: returns how many downloads a slot has.
+    """
+
+    def __init__(self, activity: Callable[[str], int]) -> None:
         super().__init__()
+        self._activity = activity
         self._by_site: dict[Site, list[Line]] = {}
+        self._by_slot: dict[str, dict[Line, None]] = {}  # whose last turn is longest ago first
+        self._standing: dict[int, dict[Line, None]] = {}  # activity -> lines, in order
+        self._waits_for_an_end: set[Line] = set()
+        """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
+        self._looked_again_at = -inf
+        self.held: dict[Line, None] = {}
+        """Lines that wait until fewer requests are in flight of all sites that are as theirs."""
 
     def of(self, site: Site) -> Sequence[Line]:
         """Return those of a site, as they came."""
@@ -84,27 +96,6 @@ class Lines(dict[tuple[str, str, str, str], Line]):
         lines.remove(line)
         if not lines:
             del self._by_site[line.site]
-
-
-class RoundRobin:
-    """The lines, by the activity of their slots.
-
-    Args:
-        activity: returns how many downloads a slot has.
-    """
-
-    def __init__(self, activity: Callable[[str], int]) -> None:
-        self._activity = activity
-        self._by_slot: dict[str, dict[Line, None]] = {}  # whose last turn is longest ago first
-        self._standing: dict[int, dict[Line, None]] = {}  # activity -> lines, in order
-        self._waits_for_an_end: set[Line] = set()
-        """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
-        self._looked_again_at = -inf
-        self.held: dict[Line, None] = {}
-        """Lines that wait until fewer requests are in flight of all sites that are as theirs."""
-
-    def __len__(self) -> int:
-        return sum(map(len, self._by_slot.values()))
 
     def join(self, line: Line) -> None:
         """Let a line take part, behind those that are as active."""

@@ -16,7 +16,7 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.queue.round_robin import Line, Lines, RoundRobin
+from scrapy_mandelbot.queue.round_robin import Line, RoundRobin
 from scrapy_mandelbot.queue.storage import RequestStorage, Storage, warn_of_lost
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.sites.flight import End, Flight
@@ -107,9 +107,8 @@ class SiteQueue:
         )
         self._delayed: Timers[tuple[Line, Request]] = Timers(self._crawl.clock, self._wait_is_over)
         """The requests that wait for a time of their own."""
-        self._round_robin = RoundRobin(self._in_flight.in_slot)
-        self.slot_changed = self._round_robin.slot_changed
-        self._lines = Lines()
+        self._lines = RoundRobin(self._in_flight.in_slot)
+        self.slot_changed = self._lines.slot_changed
         self._names_left = frozenset(startprios or ())
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
         self.dormant = deque(self._storage)
@@ -156,7 +155,7 @@ class SiteQueue:
             raise
         line.site.tally.taken += 1
         if not line.has_joined:
-            self._round_robin.join(line)
+            self._lines.join(line)
 
     def pop(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
@@ -164,7 +163,7 @@ class SiteQueue:
             self._rouse(_ROUSED)
         while (line := self._next_line()) is not None:
             if line.is_sharing:
-                self._round_robin.take(line)
+                self._lines.take(line)
             request = self._storage.pop(line.name) if line.site.is_plain else self._choose(line)
             if line.name not in self._storage.lengths:
                 self._leave_if_empty(line)
@@ -217,7 +216,7 @@ class SiteQueue:
         return sum(
             self._storage.length(line.name)
             for slot in self._in_flight.slots()
-            for line in self._round_robin.lines_of(slot)
+            for line in self._lines.lines_of(slot)
             if not self._throttle.holds_back(line.site, line.route, line.section)
         )
 
@@ -258,9 +257,9 @@ class SiteQueue:
         shared_slot = self._in_flight.shared_slot
         for line in self._lines.of(site):
             if shared_slot is not None:
-                self._round_robin.move(line, shared_slot)
+                self._lines.move(line, shared_slot)
             if line.activity is None and line.name in self._storage:
-                self._round_robin.stand(line)
+                self._lines.stand(line)
 
     def end_delays(self, site: Site) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
@@ -276,7 +275,7 @@ class SiteQueue:
         """Have a line take part to which requests have come by themselves."""
         line = self._line_named(name)
         if not line.has_joined:
-            self._round_robin.join(line)
+            self._lines.join(line)
 
     def delayed_of(self, site: Site) -> int:
         """Return how many requests of a site wait for a time of their own."""
@@ -288,7 +287,7 @@ class SiteQueue:
         taken = self._delayed.take(lambda one: one[0].site is site) if lines else []
         for line in lines:
             if line.has_joined:
-                self._round_robin.leave(line)
+                self._lines.leave(line)
             self._lines.drop(line)
         return [line.name for line in lines], [request for _, request in taken]
 
@@ -331,7 +330,7 @@ class SiteQueue:
         line.is_ours = line.name not in self._names_left
         self._lines.add(line)
         if self._in_flight.shared_slot is not None:
-            self._round_robin.move(line, self._in_flight.shared_slot)
+            self._lines.move(line, self._in_flight.shared_slot)
         return line
 
     def _length(self, line: Line) -> int:
@@ -341,7 +340,7 @@ class SiteQueue:
         if line.name in self._storage:
             return
         if line.has_joined:
-            self._round_robin.leave(line)
+            self._lines.leave(line)
         if not line.delayed:
             self._lines.drop(line)
 
@@ -390,7 +389,7 @@ class SiteQueue:
         """Put a request that was delayed where it is the next of its queue."""
         self._storage.put_at_hand(line.name, request)
         if not line.has_joined:
-            self._round_robin.join(line)
+            self._lines.join(line)
         engine.wake(self._crawler)
 
     def _end_delays(self) -> None:
@@ -403,7 +402,7 @@ class SiteQueue:
 
     def _next_line(self) -> Line | None:
         """Return the line whose turn it is; those that must wait step out."""
-        round_robin, in_flight, first = self._round_robin, self._in_flight, self._at_first
+        round_robin, in_flight, first = self._lines, self._in_flight, self._at_first
         limits, unheard, begins = in_flight.limits, in_flight.unheard, in_flight.begins
         while True:
             if round_robin.held and not unheard.are_enough():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.store.contract import Lease
 from scrapy_mandelbot.throttle.site_map import key_of, split_key
@@ -57,36 +57,19 @@ class _AskedLease:
         return pause is not None and pause.probe is not None
 
 
-class NoClaims:
-    """Of a crawl whose store lends nothing: whatever it may do, it may do now."""
-
-    def __len__(self) -> int:
-        return 0
-
-    def due(self, _site: Site, _route: str, now: float) -> float:
-        """Return when the crawl may ask a site next."""
-        return now
-
-    def note_use(self, site: Site, route: str) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 class Claims:
     """The leases of one crawl, of the store that lends them.
 
-    `look_again` is called with a site when its lease has been answered, or may be asked for again.
+    Without one the crawl may do now whatever it may do. `look_again` is called with a site when its lease has been answered, or may be asked for again.
     """
 
     def __init__(
         self,
-        store: LiveStore,
+        store: LiveStore | None,
         clock: Clock,
         look_again: Callable[[Site], None],
     ) -> None:
-        self._store = store
+        self._store: Any = store
         self._clock = clock
         self._look_again = look_again
         self._claims: dict[tuple[Lease, str], _AskedLease] = {}
@@ -103,6 +86,8 @@ class Claims:
         Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
         at again when it is known.
         """
+        if self._store is None:
+            return now
         pause = site.routes.pause(route)
         if pause is not None and pause.awaits_probe:
             return self._due(site, Lease.PROBE, key_of(site.name, route), now)

@@ -18,7 +18,7 @@ from scrapy_mandelbot.sites.flight import Admission
 from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.sites.pause_law import JITTER, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
-from scrapy_mandelbot.throttle.claims import Claims, NoClaims
+from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
 from scrapy_mandelbot.throttle.paces import Paces, Together
 from scrapy_mandelbot.throttle.site_map import (
@@ -81,9 +81,7 @@ class Throttle:
         store = neighbours.store
         self.has_claims = isinstance(store, LiveStore)
         """Whether this is done by one crawl at a time, of all that share the store."""
-        self._claims = (
-            Claims(store, clock, self.update) if isinstance(store, LiveStore) else NoClaims()
-        )
+        self._claims = Claims(store if isinstance(store, LiveStore) else None, clock, self.update)
         self.alarm = Alarm(clock, self.update)
         """When sites are looked at again."""
         self._room = WaitingRoom(crawler, clock, self._look, config.pause_wait)
@@ -144,9 +142,7 @@ class Throttle:
         if is_over or site.sections.is_over(section):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
-        due = max(site.due(now, route), site.sections.due(section, now))
-        if due <= now:
-            due = self._claims.due(site, route, now)
+        due = self._due(site, route, now, section)
         if due <= now:
             return True
         if site.pause_due(now, route) <= now and site.scout is None:
@@ -239,7 +235,7 @@ class Throttle:
         site, now = flight.site, self._now()
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
-            self.alarm.set(site, self._due(flight, now))
+            self.alarm.set(site, self._due(site, flight.route, now))
             return await self._room.wait(flight, has_limit=site.turns.shut_since is not None)
         if self.has_given_up(flight):
             return False
@@ -364,10 +360,10 @@ class Throttle:
         self.sites.note_trouble(site)
         self.alarm.set(site, self._now())  # who waits may have to wait no longer
 
-    def _due(self, flight: Flight, now: float) -> float:
-        """Return when a request on its way may try again; ``inf``: it will be told."""
-        due = flight.site.due(now, flight.route)
-        return due if due > now else self._claims.due(flight.site, flight.route, now)
+    def _due(self, site: Site, route: str, now: float, section: str = "") -> float:
+        """Return when a site may be asked, leases and all; ``inf``: when another has ended."""
+        due = max(site.due(now, route), site.sections.due(section, now))
+        return due if due > now else self._claims.due(site, route, now)
 
     def _admission(self, flight: Flight, now: float) -> Admission:
         """Return whether a request may leave for its site now; if so, it has taken its turn."""
@@ -423,7 +419,7 @@ class Throttle:
             self._count_wait(site)
             self._room.release(waiter, may_go=True)
         else:
-            self.alarm.set(site, self._due(flight, now))
+            self.alarm.set(site, self._due(site, flight.route, now))
 
     def _look(self, site: Site) -> None:
         """See whether those have ended without a word that others wait for."""
