@@ -310,9 +310,7 @@ class PauseMiddleware:
             return None
         return await self._wait_for_turn(flight, request)
 
-    async def _wait_for_turn(
-        self, flight: Flight, request: Request
-    ) -> Request | Response | None:
+    async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
         """Return None when the request may be sent, or what is returned in place of sending it."""
         throttle = self._throttle
         while True:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.flight import NO_METRONOME, Flight
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pacing import NO_METRONOME
 from scrapy_mandelbot.sites.routes import NO_ROUTES
 from scrapy_mandelbot.sites.sections import NO_SECTIONS
 

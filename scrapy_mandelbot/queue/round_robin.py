@@ -36,9 +36,7 @@ class Line:
         "slot",
     )
 
-    def __init__(
-        self, name: str, site: Site, route: str, slot: str, section: str = ""
-    ) -> None:
+    def __init__(self, name: str, site: Site, route: str, slot: str, section: str = "") -> None:
         self.name = name
         self.site = site
         self.route = route

@@ -48,7 +48,7 @@ class Routes(dict[str, Pause]):
     @property
     def is_plain(self) -> bool:
         """Whether none of them holds anything back."""
-        for name, pause in self.items():
+        for name, pause in self.items():  # noqa: SIM110 -- a generator is two calls more
             if name or pause.state is not PauseState.OPEN:
                 return False
         return True
@@ -121,7 +121,7 @@ class Routes(dict[str, Pause]):
             self.use("").give_up(refusal.reason)
         return news
 
-    def lost(self, flight: Flight, now: float) -> bool:
+    def ended(self, flight: Flight, now: float) -> bool:
         """Note that a request ended and has told nothing; return whether it was the probe."""
         return flight.route in self and self[flight.route].ended(flight, now)
 

@@ -243,7 +243,7 @@ class Sections:
         section.robots = True
         self.put_aside(section, refusal)
 
-    def hand_out(self, flight: Flight, now: float) -> None:
+    def let_pass(self, flight: Flight, now: float) -> None:
         """Note that a request goes out; where the probe of its section is due, this is it."""
         section = self.of(flight.request)
         if section is not None and section.pause is not None:
@@ -338,7 +338,7 @@ class Sections:
             if section.pause is not None and section.pause.give_up(reason)
         ]
 
-    def lost(self, flight: Flight, now: float) -> bool:
+    def ended(self, flight: Flight, now: float) -> bool:
         """Note that a request ended and told nothing; return whether it was a section's probe."""
         for section in self._aside.values():
             if section.pause is not None and section.pause.ended(flight, now):

@@ -22,7 +22,8 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.flight import Admission, Tally, Turns
+from scrapy_mandelbot.sites.flight import Admission, Tally
+from scrapy_mandelbot.sites.pacing import Turns
 from scrapy_mandelbot.sites.pause import LAST_ROUND, News, PauseState
 from scrapy_mandelbot.sites.pause_law import Refusal, clock_time
 from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
@@ -181,9 +182,9 @@ class Site:
         elif self.is_plain:
             return
         elif not self.routes.has_given_up(flight.route):
-            self.turns.give(flight)
+            self.turns.let_pass(flight)
         if self.has_refused:
-            self.sections.hand_out(flight, now)
+            self.sections.let_pass(flight, now)
         self.routes.let_pass(flight, now)
         self._note_whether_plain()
 
@@ -198,7 +199,7 @@ class Site:
             return Admission.PAUSED
         if not self.turns.has_turn(flight, now):
             return Admission.NO_TURN
-        self.turns.give(flight)
+        self.turns.let_pass(flight)
         if takes_turn:
             self.routes.let_pass(flight, now)
             self._note_whether_plain()
@@ -227,8 +228,8 @@ class Site:
         if self.scout is flight:
             self.scout = None
             is_news = True
-        is_news |= self.has_refused and self.sections.lost(flight, now)
-        is_news |= self.routes.lost(flight, now)
+        is_news |= self.has_refused and self.sections.ended(flight, now)
+        is_news |= self.routes.ended(flight, now)
         flight.is_sent = False
         if is_news:
             self._note_whether_plain()
@@ -298,7 +299,7 @@ class Site:
             news = routes.refused(flight, refusal, self._recent or (), has_served=self.has_answered)
         else:
             news = News.SET_ASIDE if blame is Blame.PAGE else None
-            routes.lost(flight, refusal.now)
+            routes.ended(flight, refusal.now)
         if blame is Blame.SECTION:
             section_news = sections.probe_refused(flight, refusal)
             news = news or section_news

@@ -60,7 +60,8 @@ class _AskedLease:
 class Claims:
     """The leases of one crawl, of the store that lends them.
 
-    Without one the crawl may do now whatever it may do. `look_again` is called with a site when its lease has been answered, or may be asked for again.
+    Without one the crawl may do now whatever it may do. `look_again` is called with a site when its
+    lease has been answered, or may be asked for again.
     """
 
     def __init__(

@@ -176,9 +176,9 @@ def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
     at, waits = 1000.0, []
     for number in range(3):
         probe = sent(f"/shelf/{number}", 10 + number)
-        parts.hand_out(probe, at)
+        parts.let_pass(probe, at)
         late = sent("/shelf/7", 6)
-        parts.hand_out(late, at)
+        parts.let_pass(late, at)
         assert parts.probe_refused(late, Refusal(at, "503")) is None
         assert parts.probe_refused(probe, Refusal(at, "503")) is News.SECTION_PROLONGED
         waits.append(parts.due("/shelf/", at) - at)
@@ -192,10 +192,10 @@ def test_a_probe_that_told_nothing_makes_room_for_another(parts):
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/")
     probe = sent("/shelf/1", 10)
-    parts.hand_out(probe, 1001)
+    parts.let_pass(probe, 1001)
     assert parts.due("/shelf/", 1001) > 10**9
-    assert not parts.lost(sent("/shelf/2", 10), 1002)
-    assert parts.lost(probe, 1002)
+    assert not parts.ended(sent("/shelf/2", 10), 1002)
+    assert parts.ended(probe, 1002)
     assert parts.due("/shelf/", 1002) == 1002
 
 
@@ -205,7 +205,7 @@ def test_a_good_probe_ends_it(parts):
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/")
     probe = sent("/shelf/1", 10)
-    parts.hand_out(probe, 1001)
+    parts.let_pass(probe, 1001)
     assert parts.answered(probe, b"/shelf/1", 1002)[0].path == "/shelf/"
     assert list(parts.set_aside()) == []
     assert not parts.is_suspect(Page("https://example.com/shelf/2"))
@@ -221,7 +221,7 @@ def test_after_six_failed_probes_what_was_never_sent_goes_once(parts):
     for number in range(56):
         at = parts.due("/shelf/", at)
         probe = sent(f"/shelf/{number}", 10 + number)
-        parts.hand_out(probe, at)
+        parts.let_pass(probe, at)
         told.append(parts.probe_refused(probe, Refusal(at, "503")))
         assert section.pause.is_last_round == (6 <= number + 1 < 56)
         assert number != 5 or at == 1363

@@ -105,9 +105,9 @@ def test_a_probe_that_ended_without_a_word_makes_room_for_another(routes):
     """At once; the end of any other request does not."""
     refuse(routes, by(""))
     first = probe(routes, "", 101)
-    routes.lost(by(""), 102)
+    routes.ended(by(""), 102)
     assert routes.due("", 102) == inf
-    routes.lost(first, 102)
+    routes.ended(first, 102)
     assert routes.due("", 102) == 102
     assert list(routes.probes()) == []
 

@@ -8,7 +8,8 @@ import pytest
 
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.sites.flight import NO_METRONOME, Flight, Turns
+from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pacing import NO_METRONOME, Turns
 from scrapy_mandelbot.sites.pause_law import PauseLaw
 from scrapy_mandelbot.sites.site import Site
 
@@ -34,7 +35,7 @@ def send(turns: Turns, now: float) -> Flight:
     """Send a request whose turn it is, as a site does."""
     one = flight()
     assert turns.has_turn(one, now)
-    turns.give(one)
+    turns.let_pass(one)
     one.is_sent = True
     turns.sent(now)
     return one
@@ -49,8 +50,8 @@ def test_the_first_turn_is_at_once(turns):
 def test_a_turn_that_is_not_used_yet_is_the_only_one(turns):
     """Who has it may be sent, and is asked as often as one likes; the next time is not known."""
     first, second = flight(), flight()
-    turns.give(first)
-    turns.give(first)
+    turns.let_pass(first)
+    turns.let_pass(first)
     assert turns.has_turn(first, 100)
     assert not turns.has_turn(second, 100)
     assert turns.due(100) == inf
@@ -69,7 +70,7 @@ def test_the_next_turn_comes_when_the_answer_has_ended_and_the_delay_is_over(tur
 def test_a_turn_that_was_not_used_is_the_next_ones(turns):
     """Forbidden, cached, sent back: it never reached the site, and costs no delay."""
     one = flight()
-    turns.give(one)
+    turns.let_pass(one)
     turns.ended(one, 100)
     assert turns.due(100) == 100
 
@@ -99,7 +100,7 @@ def test_a_site_without_a_pace_has_no_turns_to_wait_for():
     """It is one object for all of them that says so, and nothing is ever written there."""
     before = repr(NO_METRONOME), NO_METRONOME.due(0)
     turns, one = Turns(), flight()
-    turns.give(one)
+    turns.let_pass(one)
     turns.sent(100)
     assert not turns.ended(one, 101)
     assert turns.note_wait(101) is None
