@@ -36,6 +36,7 @@ _ONE_AND_MORE = {
     End.DROPPED: ("dropped by other components",),
     End.TRIED_AGAIN: ("tried again",),
     End.REPLACED: ("replaced by a middleware",),
+    End.CANCELLED: ("cancelled",),
     End.NO_HOST: ("without such a host",),
     End.NETWORK: ("without an answer",),
     End.SITE: ("of a site that was given up", "of sites that were given up"),
@@ -111,7 +112,7 @@ class Account:
         self._left = self._waiting() + unreadable
         for flight in throttle.in_flight.flights():
             if not is_of_the_package(flight.request):
-                flight.site.tally.count(End.REPLACED)
+                flight.site.tally.count(flight.end)
 
     def _waiting(self) -> int:
         """Return how many requests wait; in a scheduler of another kind none was taken in yet."""

@@ -107,8 +107,13 @@ class Soonest:
         self._call()
 
 
+_LONGEST_TIMER = 60.0  # seconds; a loop's timer stands still while the machine sleeps, now() not
+
+
 class Timers(Generic[T]):
-    """Things that each have a time, and one timer for the first of them; none rings too late.
+    """Things that each have a time, and one timer for the first of them.
+
+    None rings before its time, and none a minute after it, even if the machine slept meanwhile.
 
     `ring` is called with each at its time, those of one time in the order in which they came.
     """
@@ -150,7 +155,8 @@ class Timers(Generic[T]):
             self._timer.cancel()
         self._timer, self._timer_at = None, first
         if self._heap:
-            self._timer = self._clock.call_later(max(0.0, first - self._clock.now()), self._wake)
+            seconds = min(max(0.0, first - self._clock.now()), _LONGEST_TIMER)
+            self._timer = self._clock.call_later(seconds, self._wake)
 
     def _wake(self) -> None:
         self._timer, self._timer_at = None, -inf  # it is set when all have rung

@@ -23,6 +23,7 @@ from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.events import QUOTA, RETRY_AFTER_UNREADABLE, ROBOTS_READ
 from scrapy_mandelbot.robots.preferences import stated_terms
 from scrapy_mandelbot.robots.retry_after import quota_of
+from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.rules.fetcher import RobotsFetcher
 from scrapy_mandelbot.rules.request_agents import Agents
 from scrapy_mandelbot.rules.shared_fetches import SharedFetches
@@ -200,7 +201,8 @@ class Crawl:
         if rules is None or rules.parser is None:
             return False
         agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
-        return not rules.parser.allowed(request.url, agent)
+        allowed, resolved = rules.parser.allowed, as_servers_read_it(request.url)
+        return not (allowed(request.url, agent) and (not resolved or allowed(resolved, agent)))
 
     def learn_pace(self, request: Request, site: Site) -> bool:
         """Have a site asked at the pace that its owner wants, as far as that is known now.

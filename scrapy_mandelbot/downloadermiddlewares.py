@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import CancelledError
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import (
@@ -40,6 +42,7 @@ from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
+from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
@@ -124,6 +127,9 @@ class RobotsTxtMiddleware:
                     # Through a proxy that is told from others no answer may be the proxy's.
                     has_answered=site.has_answered or bool(flight.route),
                 )
+            except (asyncio.CancelledError, CancelledError):
+                flight.end = End.CANCELLED
+                raise
             finally:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
@@ -188,14 +194,19 @@ class RobotsTxtMiddleware:
         if rp is None:
             return
         agent: Any = self._crawl.agents.of(request)
-        if rp.allowed(request.url, agent):
-            return
+        url = request.url
+        if rp.allowed(url, agent):
+            # A server may serve a forbidden page for another spelling of its path.
+            path_resolved = as_servers_read_it(url)
+            if path_resolved is None or rp.allowed(path_resolved, agent):
+                return
+            url = path_resolved
         self._crawl.fates[request] = End.FORBIDDEN
         tell = self._crawl.events.tell
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
             tell(FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
             raise IgnoreRequest("Forbidden by robots.txt")
-        verdict = rp.verdict(request.url, agent)
+        verdict = rp.verdict(url, agent)
         site = site_of_request(request)
         tell(FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")

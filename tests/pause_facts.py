@@ -1,11 +1,11 @@
-"""The facts of a pause by name, with requests of no site: for tests that were written for a table."""
+"""The facts of a pause by name, with requests of no site: a test drives the pause through them."""
 
 from __future__ import annotations
 
 from enum import Enum
 from math import inf
 
-from scrapy_mandelbot.sites.pause import Pause
+from scrapy_mandelbot.sites.pause import News, Pause
 
 
 class Fact(Enum):
@@ -26,29 +26,55 @@ class Sent:
         self.sent_at = sent_at
 
 
-def take(pause: Pause, fact: Fact, now: float, refusal=None, *, has_served=False):
-    probe = pause.probe or Sent(inf)
-    if fact is Fact.SENT:
-        return pause.let_pass(Sent(now), now)
-    if fact is Fact.ANSWERED:
-        recovery = pause.recovery
-        if recovery is not None:
-            recovery.good = lambda *_: None  # the table did not tell of it
-        return pause.answered(Sent(inf), now)
-    if fact is Fact.REFUSED:
-        return pause.trip(refusal)
-    if fact is Fact.PROBE_ANSWERED:
-        return pause.answered(probe, now) if pause.probe else None
-    if fact is Fact.PROBE_REFUSED:
-        return pause.refused(probe, refusal, has_served=has_served) if pause.probe else None
-    if fact is Fact.PROBE_LOST:
-        pause.ended(probe, now)
-        return None
-    if fact is Fact.ENDED_BY_HAND:
-        return pause.be_due(now)
-    from scrapy_mandelbot.sites.pause import News
+def _sent(pause: Pause, now: float, _refusal, _has_served):
+    return pause.let_pass(Sent(now), now)
 
-    return News.GAVE_UP if pause.give_up(pause.reason if refusal is None else refusal.reason) else None
+
+def _answered(pause: Pause, now: float, _refusal, _has_served):
+    if pause.recovery is not None:
+        pause.recovery.good = lambda *_: None  # a fact says nothing of rates
+    return pause.answered(Sent(inf), now)
+
+
+def _refused(pause: Pause, _now: float, refusal, _has_served):
+    return pause.trip(refusal)
+
+
+def _probe_answered(pause: Pause, now: float, _refusal, _has_served):
+    return pause.answered(pause.probe, now) if pause.probe else None
+
+
+def _probe_refused(pause: Pause, _now: float, refusal, has_served):
+    return pause.refused(pause.probe, refusal, has_served=has_served) if pause.probe else None
+
+
+def _probe_lost(pause: Pause, now: float, _refusal, _has_served):
+    pause.ended(pause.probe or Sent(inf), now)
+
+
+def _ended_manually(pause: Pause, now: float, _refusal, _has_served):
+    pause.be_due(now)
+
+
+def _given_up(pause: Pause, _now: float, refusal, _has_served):
+    reason = pause.reason if refusal is None else refusal.reason
+    return News.GAVE_UP if pause.give_up(reason) else None
+
+
+_CALLS = {
+    Fact.SENT: _sent,
+    Fact.ANSWERED: _answered,
+    Fact.REFUSED: _refused,
+    Fact.PROBE_ANSWERED: _probe_answered,
+    Fact.PROBE_REFUSED: _probe_refused,
+    Fact.PROBE_LOST: _probe_lost,
+    Fact.ENDED_BY_HAND: _ended_manually,
+    Fact.GIVE_UP: _given_up,
+}
+
+
+def take(pause: Pause, fact: Fact, now: float, refusal=None, *, has_served=False):
+    return _CALLS[fact](pause, now, refusal, has_served)
 
 
 Pause.take = take

@@ -84,6 +84,7 @@ class Failure(Enum):
     TIMED_OUT = "no answer in time"
     TLS = "no TLS connection"
     NOWHERE = "redirects that lead nowhere"
+    LOOP = "redirects in a loop"
     OTHER = "failed"
     """Nothing that the network is known to do: an error of the project's own code."""
 
@@ -311,7 +312,8 @@ class _OutcomeRow(NamedTuple):
 TABLE = (
     # As with Scrapy's own middleware: someone else's component did not want it asked.
     _OutcomeRow("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
-    # A loop, more hops than anyone means, a target that cannot be asked: as 404.
+    # More hops than anyone means, or a target that cannot be requested: as 404. A loop is none of
+    # these: a server that redirects in a circle is broken, and its rules are unknown.
     _OutcomeRow("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
     _OutcomeRow("revalidated", _confirms_the_copy, None, "has not changed"),
     # "A message is considered complete when all of the octets indicated by its framing are
@@ -374,7 +376,8 @@ TABLE = (
             (524, "the server behind it did not answer Cloudflare in time"),
         )
     ),
-    # What is left: 5xx, a status that no document speaks of, refused, lost, timed out, TLS.
+    # What is left: 5xx, a status that no document speaks of, refused, lost, timed out, TLS, and
+    # redirects in a loop.
     _OutcomeRow(
         "unavailable", lambda *_: True, OutcomeKind.UNAVAILABLE, "nobody knows its rules now"
     ),

@@ -14,6 +14,7 @@ seconds from now. An answer that is well may have them, too, and says so how muc
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
@@ -57,7 +58,7 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
     value = header("Retry-After")
     if value is not None:
         text = value.decode("latin-1")
-        seconds = _read(text, now, header)
+        seconds = _read_any(text, now, header)
         if seconds is not None:
             return AskedFor(seconds if seconds > 0 else None, f"Retry-After: {text}")
         unreadable = text
@@ -125,8 +126,22 @@ def parse_retry_after(value: str | bytes | None, now: float) -> float | None:
     """
     if value is None:
         return None
-    seconds = _read(value.decode("latin-1") if isinstance(value, bytes) else value, now)
+    seconds = _read_any(value.decode("latin-1") if isinstance(value, bytes) else value, now)
     return seconds if seconds and seconds > 0 else None
+
+
+def _read_any(value: str, now: float, header: Header = lambda _: None) -> float | None:
+    """Return the seconds that a text asks for, in quotes or not; of several values the longest.
+
+    Several stand in one line where a proxy has joined two headers; a date has a comma of its own.
+    """
+    seconds = _read(value, now, header)
+    if seconds is not None or len(value) > _LONGEST or not {'"', ","} & set(value):
+        return seconds
+    parts = [part.strip(' \t"') for part in value.split(",")]
+    pairs = [f"{day}, {rest}" for day, rest in pairwise(parts)]
+    found = [_read(part, now, header) for part in parts + pairs]
+    return max((one for one in found if one is not None), default=None)
 
 
 def _read(value: str, now: float, header: Header = lambda _: None) -> float | None:

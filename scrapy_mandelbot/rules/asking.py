@@ -129,7 +129,8 @@ class RobotsAsker:
         elif not trail.leads_nowhere and trail.response is not None and trail.download is not None:
             return self._asked(trail.url, trail.response, trail.download)
         detail = f"{len(trail.urls)} hops"
-        return Asked(Answer(failure=Failure.NOWHERE, detail=detail), trail.url)
+        failure = Failure.LOOP if trail.is_loop else Failure.NOWHERE
+        return Asked(Answer(failure=failure, detail=detail), trail.url)
 
     async def misreports(self, site: str, request: Request, priority: int, status: int) -> bool:
         """Return whether the site answers a 5xx status where it means 404.

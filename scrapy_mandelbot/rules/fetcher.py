@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot.events import (
     COMMENTED,
@@ -194,6 +195,10 @@ class _Trouble:
     """Whether the host has answered anything."""
 
 
+class _FetchCancelledError(Exception):
+    """The request that fetched the rules for all was cancelled."""
+
+
 class RobotsFetcher:
     """Knows the rules of every site of a crawl, or finds them out: once for all who ask.
 
@@ -264,20 +269,26 @@ class RobotsFetcher:
             if self._once_per_site.is_new(site):
                 await self._once_per_site.tell(site, request, rules)
             return rules
-        if site in self._under_way:
+        while site in self._under_way:
             waiter: Deferred[SiteRules | None] = Deferred()
             self._under_way[site].append(waiter)
-            return await maybe_deferred_to_future(waiter)
+            with suppress(_FetchCancelledError):
+                return await maybe_deferred_to_future(waiter)
         self._under_way[site] = []
         try:
             rules = await self._in_turn(site, request, priority, has_answered=has_answered)
         except BaseException as error:
-            for waiter in self._under_way.pop(site):
-                waiter.errback(error)
+            # Whoever cancelled this request meant it alone: the next in line fetches the file.
+            is_own = not isinstance(error, Exception) or isinstance(error, CancelledError)
+            self._end_wait(site, Deferred.errback, _FetchCancelledError() if is_own else error)
             raise
-        for waiter in self._under_way.pop(site):
-            waiter.callback(rules)
+        self._end_wait(site, Deferred.callback, rules)
         return rules
+
+    def _end_wait(self, site: str, end: Callable[[Any, Any], object], value: object) -> None:
+        for waiter in self._under_way.pop(site):
+            if not waiter.called:  # its request was cancelled
+                end(waiter, value)
 
     def copy(self, site: str) -> Copy | None:
         """Return the site's copy, if it serves now."""

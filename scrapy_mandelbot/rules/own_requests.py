@@ -90,8 +90,10 @@ class Trail(NamedTuple):
     error: Exception | None = None
     """Why there was none."""
     leads_nowhere: bool = False
-    """Whether the last response redirects to what was not asked for: a loop, a hop too many, what
-    is no URL of http or https, or where it may not send us."""
+    """Whether the last response redirects to what is not requested: one hop too many, something
+    that is no URL of http or https, or an address that is not allowed."""
+    is_loop: bool = False
+    """Whether, at the limit of hops, it redirects to a URL that was requested before."""
 
     @property
     def url(self) -> str:
@@ -107,7 +109,8 @@ async def follow(
 ) -> Trail:
     """Ask for a URL, following redirects across sites. Nothing that goes wrong is raised.
 
-    `may_send` tells whether a redirect may lead to a URL; so many are followed at most.
+    `may_send` tells whether a redirect may lead to a URL; so many are followed at most. A URL that
+    redirects to itself is followed, too: with the cookie that it sets it may answer.
     """
     urls = [url]
     while True:
@@ -119,6 +122,7 @@ async def follow(
         if location is None:
             return Trail(tuple(urls), response, download)
         target = http_url(urls[-1], location)
-        if target is None or target in urls or len(urls) > most or not may_send(target):
-            return Trail(tuple(urls), response, download, leads_nowhere=True)
+        if target is None or len(urls) > most or not may_send(target):
+            is_loop = target in urls
+            return Trail(tuple(urls), response, download, leads_nowhere=True, is_loop=is_loop)
         urls.append(target)

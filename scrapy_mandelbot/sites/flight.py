@@ -22,6 +22,7 @@ class Flight:
 
     __slots__ = (
         "dont_filter",
+        "end",
         "fingerprint",
         "is_from_queue",
         "is_noticed",
@@ -71,6 +72,8 @@ class Flight:
         """Whether it waits, and holds no place of the downloader."""
         self.waits_since: float | None = None
         """Since when it waits for the end of a pause, where it is not from the queue."""
+        self.end = End.REPLACED
+        """How it ends, if no middleware sees its end."""
         self.slot = ""
         """The download slot through which it goes, where it is from the queue."""
         self.dont_filter = False
@@ -104,6 +107,7 @@ class End(Enum):
     DROPPED = "dropped"
     TRIED_AGAIN = "tried_again"
     REPLACED = "replaced"
+    CANCELLED = "cancelled"
     NO_HOST = "no_such_host"
     NETWORK = "no_answer"
     SITE = "site_given_up"

@@ -163,6 +163,8 @@ class Turns:
         is_counted = self.quota is not None and flight in self.quota.flights
         if self.quota is not None and is_counted:
             self.quota.flights.discard(flight)
+            if now >= self.quota.until:  # its window is over, and no answer has named another
+                self.quota = None
         if self.is_on:
             return self._ended_at_pace(flight, now) or is_counted
         if self.known_until < now:  # it counts, should there be a pace

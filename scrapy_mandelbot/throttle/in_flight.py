@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.sites.flight import End, Flight
+from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class InFlight:
             return False
         self.let_go(flight)
         if not is_of_the_package(flight.request):
-            flight.site.tally.count(End.REPLACED)
+            flight.site.tally.count(flight.end)
         self._lost(flight)
         return True
 

@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.clock import Timers
+from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.sites.probe import may_ask_again
 
 if TYPE_CHECKING:
@@ -196,7 +197,12 @@ class WaitingRoom:
         flight.is_waiting = True
         engine.give_up_place(self._crawler, flight.request)
         engine.wake(self._crawler)  # the place is free for a request of another site
-        return await maybe_deferred_to_future(waiter.released)
+        try:
+            return await maybe_deferred_to_future(waiter.released)
+        except BaseException:
+            flight.end = End.CANCELLED
+            self.release(waiter, may_go=False)
+            raise
 
     def of(self, site: Site) -> Iterator[Waiter]:
         """Yield those who wait for a site, whoever has waited longest first."""
@@ -215,7 +221,8 @@ class WaitingRoom:
             waiter.timeout.cancel()
         flight.is_waiting = False
         engine.take_place(self._crawler, flight.request)
-        waiter.released.callback(may_go)
+        if not waiter.released.called:
+            waiter.released.callback(may_go)
 
     def close(self) -> None:
         """End all waits, and cancel the timers."""

@@ -66,6 +66,19 @@ async def test_ratelimit_says_for_how_long_a_refusal_is_meant(webs, headers, pat
 
 
 @ensureDeferred
+async def test_a_quota_ends_at_its_reset(webs):
+    """One page of many says that nothing is left for 2 s: as many are in flight after as before."""
+    web = site(webs, 60, delay=0.1)
+    web.pages["/page/55"].headers |= {"RateLimit-Remaining": "0", "RateLimit-Reset": "2"}
+    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(60)
+    named = next(hit.at for hit in web.hits if hit.path == "/page/55")
+    late = [hit.at for hit in web.hits if hit.at > named + 2]
+    assert len(late) > 40
+    assert late[-1] - late[0] < 1.5  # one at a time takes over 4 s
+
+
+@ensureDeferred
 async def test_a_quota_that_is_used_up_by_an_answer_that_is_well_is_no_pause(webs):
     """What has come is an answer; the next request waits until there are more."""
     web = site(webs, 3)

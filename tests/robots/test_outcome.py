@@ -39,6 +39,8 @@ def seen(times: int, **more) -> Known:
 CASES = [
     (Failure.DROPPED, COPY, LAW, "unasked", OutcomeKind.UNASKED),
     (Failure.NOWHERE, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
+    (Failure.LOOP, NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (Failure.LOOP, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (304, COPY, LAW, "revalidated", OutcomeKind.RULES),
     (304, TOO_OLD, LAW, "revalidated", OutcomeKind.RULES),
     (304, COPY_OF_NONE, LAW, "revalidated", OutcomeKind.ALLOW_ALL),

@@ -8,6 +8,7 @@ from math import inf, nan
 
 import pytest
 
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.sites.pause_law import PauseLaw
 from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.throttle.waiting import Alarm
@@ -131,3 +132,15 @@ def test_closed_it_does_not_ring(clock, alarm, rung):
     clock.assert_nothing_left()
     clock.turn(20)
     assert rung == []
+
+
+def test_it_rings_within_a_minute_of_its_time_though_the_machine_slept(clock):
+    """A loop's timers stand still meanwhile; what the pauses go by does not."""
+    rung = []
+    timers = Timers(clock, rung.append)
+    timers.put(clock.now() + 3_600, "over")
+    assert [at - clock.now() for at, _ in clock.calls.values()] == [60]
+    clock.turn(3_600 - 1)
+    assert rung == []
+    clock.turn(1)
+    assert rung == ["over"]

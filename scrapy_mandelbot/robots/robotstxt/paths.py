@@ -76,6 +76,35 @@ def _canonical_escape(escape: re.Match[str]) -> str:
     return f"%{octet:02X}"
 
 
+_ODD = re.compile(r"//|/(?:\.|%2[Ee]){1,2}(?:/|$)")
+
+
+def as_servers_read_it(url: str) -> str | None:
+    """Return the URL with slashes merged and dot segments resolved in its path.
+
+    ``/x/../no``, ``/./no``, ``//no`` and ``/%2e/no`` are ``/no`` to servers (RFC 3986, section
+    5.2.4; nginx merges slashes, too), whatever a parser compares. None: the path has nothing of
+    this kind, as nearly all.
+    """
+    start = url.find("://") + 3 if "://" in url[:10] else 0
+    begin = _first_of(url, "/?#", start)
+    end = _first_of(url, "?#", begin)
+    path = url[begin:end]
+    if _ODD.search(path) is None:
+        return None
+    segments: list[str] = []
+    parts = [part for part in path.split("/") if part]
+    for part in parts:
+        dots = part.replace("%2e", ".").replace("%2E", ".")
+        if dots == "..":
+            del segments[-1:]
+        elif dots != ".":
+            segments.append(part)
+    is_folder = path.endswith("/") or dots in {".", ".."}
+    resolved = "/" + "/".join(segments) + "/" * (is_folder and bool(segments))
+    return url[:begin] + resolved + url[end:]
+
+
 def google_value(text: str) -> str:
     """Return a rule's value as Google compares it: ``/é%aa`` is ``/%C3%A9%AA``."""
     return _ESCAPE.sub(lambda escape: escape[0].upper(), escape_non_ascii(text))
