@@ -1,4 +1,4 @@
-"""The facts of a pause by name, with requests of no site: for tests that were written for a table."""
+"""The facts of a pause by name, with requests of no site."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sent:
         self.sent_at = sent_at
 
 
-def take(pause: Pause, fact: Fact, now: float, refusal=None, *, has_served=False):
+def take(pause: Pause, fact: Fact, now: float, refusal=None, *, has_served=False):  # noqa: PLR0911 -- a fact each
     probe = pause.probe or Sent(inf)
     if fact is Fact.SENT:
         return pause.let_pass(Sent(now), now)

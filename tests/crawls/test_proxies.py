@@ -6,7 +6,7 @@ The proxies are real, and answer for the site themselves: it needs no address.
 from __future__ import annotations
 
 import socket
-from itertools import cycle, pairwise
+from itertools import chain, cycle, pairwise
 
 import pytest
 import scrapy
@@ -65,15 +65,12 @@ class Rotating:
         request.meta.setdefault("proxy", next(self._proxies))
 
 
-class FirstOnce(Rotating):
-    """Gives the first proxy to the first request alone."""
+class ThenTheLast(Rotating):
+    """Gives each proxy once, and the last one from then on."""
 
     def __init__(self, proxies) -> None:
-        super().__init__(proxies[1:])
-        self._once = iter(proxies[:1])
-
-    def process_request(self, request):
-        request.meta["proxy"] = next(self._once, None) or next(self._proxies)
+        super().__init__(proxies[-1:])
+        self._proxies = chain(proxies[:-1], self._proxies)
 
 
 def rotating(proxies, middleware=Rotating) -> dict:
@@ -107,12 +104,13 @@ async def test_a_site_pauses_whatever_the_proxy(proxies, by):
 
 @ensureDeferred
 async def test_a_refused_request_is_given_another_proxy(proxies):
-    """It goes back without the one that a middleware gave it: one that is banned keeps no page."""
+    """It goes back without the one that a middleware gave it."""
     banned, well = proxies
-    banned.refuse = Closed(seconds=1_000_000, after=0, robots_too=False)
-    result = await crawl(ShopSpider, rotating([proxy.url for proxy in proxies]))
+    banned.refuse = Closed(seconds=1_000_000, after=1, retry_after="5")
+    result = await crawl(ShopSpider, rotating([banned.url, banned.url, well.url], ThenTheLast))
     assert result.urls() == ALL
-    assert {hit.path for hit in well.hits} >= set(ALL)
+    assert banned.statuses() == [200, 503], "robots.txt and a page"
+    assert sorted(hit.path for hit in well.hits) == ALL
 
 
 @pytest.mark.parametrize("robots", ["refused", "503"])
@@ -122,7 +120,7 @@ async def test_a_bad_robots_txt_by_one_proxy_stops_no_crawl(proxies, dead_proxy,
     first, second = proxies
     first.refuse = Closed(seconds=1000, after=0, retry_after="1")
     bad = dead_proxy if robots == "refused" else first.url
-    result = await crawl(ShopSpider, rotating([bad, second.url], FirstOnce))
+    result = await crawl(ShopSpider, rotating([bad, second.url], ThenTheLast))
     assert result.urls() == ALL
     assert result.stats["finish_reason"] == "finished"
     assert result.stats["mandelbot/pause/count"] == 1
@@ -134,7 +132,7 @@ async def test_a_bad_robots_txt_by_the_proxy_of_the_environment_stops_no_crawl(
 ):
     """It is given by HttpProxyMiddleware, after the request has left the queue."""
     proxy, _ = proxies
-    proxy.pages[f"{SHOP}/robots.txt"] = [Answer(b"", 503, {"Retry-After": "1"}), Answer(b"")]
+    proxy.refuse = Closed(seconds=0.9, retry_after="1")
     for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", proxy.url)

@@ -289,7 +289,7 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
     """Whatever the file says."""
     first = run()
     first.push(*pages(2))
-    first.job.put(f"site/{SITE}", json.dumps([["", 1e300, "for ever", 0]]).encode())
+    first.job.put(f"site/{SITE}", json.dumps([[1e300, "for ever", 0]]).encode())
     first.job.commits.now()
     first.die()
     second = run()

@@ -63,7 +63,7 @@ def test_every_state_is_come_to():
 
 
 def test_the_docs_say_what_happens():
-    """Whatever a fact does to a pause in any state is a row of the table there, and nothing else."""
+    """Whatever a fact does to a pause in any state is a row of the table there; no other is."""
     cells = re.findall(
         r"^   \* - (.+)\n     - (.+)\n     - ?(.*)\n     - (.+)\n     - ?(.*)$",
         DOCS.read_text(),
