@@ -40,7 +40,7 @@ from pathlib import Path
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_mandelbot.sites import pause, routes
+from scrapy_mandelbot.sites import pause
 from scrapy_mandelbot.sites.recovery import Recovery
 
 HERE = Path(__file__).parent
@@ -146,7 +146,7 @@ def crawl(urls: list[str], settings: dict) -> None:
 
     ours = settings.pop("ours", False)
     if settings.pop("half, then add", False):
-        pause.Recovery = routes.Recovery = HalfThenAdd
+        pause.Recovery = HalfThenAdd
     process = CrawlerProcess(
         {
             "LOG_LEVEL": "ERROR",

@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.sites.pause import NO_PAUSE, Pause
 from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.sites.probe import (
     MOST_LOOKED_THROUGH,
@@ -14,7 +15,6 @@ from scrapy_mandelbot.sites.probe import (
     may_ask_again,
     refused_longest_ago,
 )
-from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.throttle.in_flight import AT_FIRST
 
@@ -43,7 +43,7 @@ class SiteAndQueue:
 
     def due(self, now: float) -> float:
         """Return when the next request may be sent."""
-        if self.site.routes.has_given_up():
+        if self.site.pause.is_given_up:
             return now
         if self._in_flight >= AT_FIRST + self._answered:
             return inf
@@ -57,7 +57,7 @@ class SiteAndQueue:
     def take(self, now: float) -> str | None:
         """Take the next request from the queue."""
         queue, site = self.crawl.queue, self.site
-        if site.routes.has_given_up():
+        if site.pause.is_given_up:
             while queue:
                 self.crawl.fail(queue.pop(0))
             return None
@@ -209,7 +209,7 @@ class QueueOfNames:
 
     def __init__(self, crawl: Crawl, *, together: bool = False) -> None:
         self._is_together = together
-        self._routes: Routes | None = None
+        self._pause: Pause | None = None
         self._refused_at: dict[str, float] = {}
         self._well_at: dict[str, float] = {}
         queues: dict[str, list[str]] = {}
@@ -270,15 +270,15 @@ class QueueOfNames:
         if len(refused) == 1 or len(refused) < len(are_well):
             return
         sites = [self._sites[one].site for one in refused]
-        if self._routes is None or self._routes.is_faded(now):
-            self._routes = next((one.routes for one in sites if one.routes is not NO_ROUTES), None)
-        if self._routes is not None:
+        if self._pause is None or self._pause.is_faded(now):
+            self._pause = next((one.pause for one in sites if one.pause is not NO_PAUSE), None)
+        if self._pause is not None:
             for one in sites:
-                one.routes = self._routes
+                one.pause = self._pause
 
     def _look_anew(self, flight: Flight) -> None:
         for one in self._sites.values():
-            if one.site.routes is self._routes:
+            if one.site.pause is self._pause:
                 one.site.end_scout(flight)  # there is none: it looks what holds it back
 
 

@@ -101,9 +101,6 @@ class Config:
     pause_idle: str | float = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
     pause_close: bool = _setting("MANDELBOT_PAUSE_CLOSE", v.flag, default=False, told=False)
     """The old name of ``MANDELBOT_PAUSE_IDLE = "close"``."""
-    pause_per_proxy: bool = _option(
-        "PAUSE_OPTIONS.per_proxy", "PAUSE_PER_PROXY", v.flag, default=False
-    )
     recovers: bool = _option("PAUSE_OPTIONS.recovery", "RECOVERY", v.flag, default=True)
     crawl_delays: dict[str, float] = _setting("MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {})
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")

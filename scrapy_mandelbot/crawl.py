@@ -121,7 +121,7 @@ class Crawl:
         self.fetcher = RobotsFetcher(
             crawler, self.config, self.store, self.now, self.events, self.shared_fetches
         )
-        self.neighbours = Neighbours(self.store, self.clock, by_proxy=self.config.pause_per_proxy)
+        self.neighbours = Neighbours(self.store, self.clock)
         self.throttle = Throttle(crawler, self.config, self.neighbours, self.clock, self.events)
         self.operator = Operator(self.throttle, self.clock)
         self.others = OtherCrawls(self.throttle, self.neighbours, self.clock)
@@ -315,7 +315,7 @@ def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
     news = site.refused(flight, crawl.fingerprint(request), refusal)
     if news is not None:
         if news is News.REFUSES_ROBOTS:
-            throttle.in_flight.evict(site, None)
+            throttle.in_flight.evict(site)
         throttle.reports.section(news, site, request)
         throttle.update(site)
     return is_probe
@@ -347,7 +347,7 @@ def fate_of(crawl: Crawl, flight: Flight) -> End:
     throttle, site = crawl.throttle, flight.site
     if flight.is_refused_alone:
         return End.URL
-    if site.routes.has_given_up(flight.route if flight.passed is None else flight.passed):
+    if site.pause.is_given_up:
         return End.SITE
     if throttle.has_given_up(flight):
         return End.SITE if site.sections.of(flight.request) is None else End.SECTION

@@ -124,8 +124,7 @@ class RobotsTxtMiddleware:
                     site.name,
                     request,
                     self.DOWNLOAD_PRIORITY,
-                    # Through a proxy that is told from others no answer may be the proxy's.
-                    has_answered=site.has_answered or bool(flight.route),
+                    has_answered=site.has_answered,
                 )
             except (asyncio.CancelledError, CancelledError):
                 flight.end = End.CANCELLED
@@ -158,7 +157,7 @@ class RobotsTxtMiddleware:
         outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
         throttle.in_flight.unheard.fail(flight, outcome.failure)
         if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
-            site.routes.pop(flight.route, None)  # no request waits
+            site.pause.reset()  # no request waits
             site.end_scout(flight)
             throttle.update(site)
             flight.is_noticed = True
@@ -317,7 +316,7 @@ class PauseMiddleware:
         flight = self._flight(request) or self._throttle.flight_of(request)
         if not flight.is_from_queue and not request.meta.get("dont_pause"):
             self.hear_of_responses()
-        elif flight.site.is_plain and flight.is_from_queue and self._throttle.is_simple:
+        elif flight.site.is_plain and flight.is_from_queue and not self._throttle.is_paced:
             return None
         return await self._wait_for_turn(flight, request)
 
@@ -406,7 +405,7 @@ class PauseMiddleware:
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
             is_down = failure in _NO_ANSWER and throttle.is_silent(flight, failure)
-            is_told = failure not in _NO_WORD_OF_THE_SITE and flight in flight.site.routes.probes()
+            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
             if not is_down and not is_told:
                 throttle.let_go(flight)
                 return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.sites.flight import Flight
 from scrapy_mandelbot.sites.pacing import NO_METRONOME
-from scrapy_mandelbot.sites.routes import NO_ROUTES
+from scrapy_mandelbot.sites.pause import NO_PAUSE
 from scrapy_mandelbot.sites.sections import NO_SECTIONS
 
 if TYPE_CHECKING:
@@ -24,16 +24,19 @@ class Page:
 
 def assert_untouched() -> None:
     """Say whether anything was written to what stands for all that a site has nothing to say of."""
-    assert len(NO_ROUTES) == len(NO_SECTIONS) == 0
+    assert len(NO_SECTIONS) == 0
+    assert repr(NO_PAUSE) == "<Pause: open>"
+    assert NO_PAUSE.probe is NO_PAUSE.recovery is None
+    assert NO_PAUSE.due(7) == 7
     assert not NO_SECTIONS.has_any_aside
     assert NO_SECTIONS.good_at == -1
     assert repr(NO_METRONOME) == "<Metronome no pace>"
     assert NO_METRONOME.due_after(7) == NO_METRONOME.due(7) == 7
 
 
-def flight_to(site: Site, path: str = "/", route: str = "") -> Flight:
+def flight_to(site: Site, path: str = "/") -> Flight:
     """Return a request for a page of a site that is on its way."""
-    return Flight(Page(site.name + path), site, route)
+    return Flight(Page(site.name + path), site)
 
 
 def times_alone(sections: Sections, fingerprint: bytes) -> int:

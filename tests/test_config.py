@@ -83,7 +83,6 @@ BAD = [
     ("MANDELBOT_SITEMAP_MAX_BYTES", 0, "a whole number, 1 or more"),
     ("MANDELBOT_SITEMAP_MAX_ENTRIES", "many", "a whole number, 1 or more"),
     ("MANDELBOT_PAUSE_IDLE", "never", "'auto' or 'wait' or 'signal' or 'close'"),
-    ("MANDELBOT_PAUSE_PER_PROXY", "each", "True or False"),
     ("MANDELBOT_PURPOSE", "training", "'search', 'ai-input', 'train-ai', 'tdm'"),
     ("MANDELBOT_PURPOSE", ["train-ai", "all"], "one or several of"),
     ("MANDELBOT_PURPOSE", 7, "one or several of"),

@@ -124,7 +124,6 @@ def test_every_old_name_is_in_the_table():
 
 OTHER_VALUES = {
     "MANDELBOT_PAUSE_FIRST": 2,
-    "MANDELBOT_PAUSE_PER_PROXY": True,
     "MANDELBOT_RECOVERY": False,
     "MANDELBOT_PACE_CRAWL_DELAY": "window",
     "MANDELBOT_JOB_SYNC": "full",

@@ -35,7 +35,7 @@ from scrapy_mandelbot.robots.shown import counted, without_credentials
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.throttle.site_map import in_words, key_of, parts_of_name, split_key
+from scrapy_mandelbot.throttle.site_map import parts_of_name
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,9 +58,9 @@ class Waits(NamedTuple):
     tries: int
     """After so many failed probes a site is given up."""
     aside: Mapping[str, Mapping[str, int]] = {}
-    """How many requests are set aside, by site and route and by the path of their section."""
+    """How many requests are set aside, by site and by the path of their section."""
     pauses: Mapping[str, KeptPause] = {}
-    """As a run has left them, by site and route."""
+    """As a run has left them, by site."""
     turns: Mapping[str, float] = {}
     """When sites may next be asked at their pace."""
     sections: Mapping[tuple[str, str], float] = {}
@@ -70,21 +70,19 @@ class Waits(NamedTuple):
 def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits) -> dict[str, Any]:
     """Return what waits, the site with most of it first.
 
-    `lines` says how many requests there are, by site and route, and `in_flight` how many of those
+    `lines` says how many requests there are, by site, and `in_flight` how many of those
     were in flight at the last commit.
     """
     sites = []
-    for key in sorted({*lines, *waits.pauses}, key=lambda key: (-lines.get(key, 0), key)):
-        site, route = split_key(key)
-        pause, turn = waits.pauses.get(key), waits.turns.get(site)
+    for site in sorted({*lines, *waits.pauses}, key=lambda site: (-lines.get(site, 0), site)):
+        pause, turn = waits.pauses.get(site), waits.turns.get(site)
         is_paused = pause is not None and pause.until > waits.now
         has_failed = pause is not None and pause.failed_probes >= waits.tries
         sites.append(
             {
                 "site": site,
-                "route": route,
-                "waiting": lines.get(key, 0) - in_flight.get(key, 0),
-                "in_flight": in_flight.get(key, 0),
+                "waiting": lines.get(site, 0) - in_flight.get(site, 0),
+                "in_flight": in_flight.get(site, 0),
                 "paused_until": moment(pause.until).isoformat()
                 if pause is not None and is_paused
                 else None,
@@ -96,7 +94,7 @@ def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits)
                         "waiting": count,
                         "until": _later(waits.sections.get((site, section)), waits.now),
                     }
-                    for section, count in sorted(waits.aside.get(key, {}).items())
+                    for section, count in sorted(waits.aside.get(site, {}).items())
                 ],
                 "reason": None if pause is None else pause.reason,
                 "next_turn": None if turn is None else moment(turn).isoformat(),
@@ -127,7 +125,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         (
             f"{one['waiting']:,}",
             f"{one['in_flight']:,}",
-            cut(in_words(one["site"], one["route"]), _SITE_WIDTH),
+            cut(one["site"], _SITE_WIDTH),
             _why(one),
         )
         for one in shown
@@ -242,7 +240,7 @@ def _waits_of(
 ) -> Waits:
     """Return why sites wait, as their last owners have left them."""
     pauses = {
-        key_of(site, one.route): KeptPause(one.until, one.reason, one.failed_probes)
+        site: KeptPause(one.until, one.reason, one.failed_probes)
         for site, one in left
         if not one.section
     }
@@ -268,7 +266,7 @@ class _JobContents(NamedTuple):
     """What there is in a job."""
 
     lines: Counter[str]
-    """How many requests, by site and route."""
+    """How many requests, by site."""
     in_flight: Counter[str]
     """Of those, at the last commit."""
     aside: dict[str, Counter[str]]
@@ -291,19 +289,19 @@ def _read(path: Path) -> _JobContents:
     for name, count in (lines - in_flight).items():
         parts = parts_of_name(name)
         if parts.section:
-            aside[parts.key][parts.section] += count
+            aside[parts.site][parts.section] += count
     left = [
         (name.removeprefix(IN_JOB), one) for name, state in kept.items() for one in read_left(state)
     ]
     given_up = dict(Counter(why.values()))
-    return _JobContents(_by_key(lines), _by_key(in_flight), aside, left, given_up)
+    return _JobContents(_by_site(lines), _by_site(in_flight), aside, left, given_up)
 
 
-def _by_key(lines: Counter[str]) -> Counter[str]:
-    keys: Counter[str] = Counter()
+def _by_site(lines: Counter[str]) -> Counter[str]:
+    sites: Counter[str] = Counter()
     for name, count in lines.items():
-        keys[parts_of_name(name).key] += count
-    return keys
+        sites[parts_of_name(name).site] += count
+    return sites
 
 
 def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter[str]:
@@ -326,7 +324,7 @@ def _bodies(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _requeued(keys: list[str], job: Invocation) -> Result:
-    sites = (cut(in_words(*split_key(key)), 200) for key in keys)
+    sites = (cut(key, 200) for key in keys)
     text = "".join(f"{site} is asked again by the next run\n" for site in sites)
     site = job.args[2] if job.args[2:] else "no site"
     remarks = [] if keys else [f"{site} is not paused, given up or set aside"]
@@ -334,11 +332,11 @@ def _requeued(keys: list[str], job: Invocation) -> Result:
 
 
 def _forget_pauses(folder: Path, site: str | None) -> list[str]:
-    """Forget the pauses of one site, or of all; return of which sites and routes there were any."""
+    """Forget the pauses of one site, or of all; return of which sites there were any."""
     keys = []
     store = _store(folder)
     if store is not None:
-        keys = [key for key in store.get_pauses() if site in {None, split_key(key)[0]}]
+        keys = [key for key in store.get_pauses() if site in {None, key}]
         for key in keys:
             store.put_pause(key, None)
         store.close()

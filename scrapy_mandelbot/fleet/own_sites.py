@@ -67,9 +67,7 @@ class OwnSites:
             if name not in self._job.sites:
                 continue
             site = self._crawl.sites.of(name)
-            is_long = (
-                site.routes.has_given_up() or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
-            )
+            is_long = site.pause.is_given_up or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
             if self._is_movable(site) and (is_long or self._is_done(site)):
                 self._give_back(site, now)
             else:
@@ -111,7 +109,7 @@ class OwnSites:
         in_flight = self._crawl.throttle.in_flight
         for site in {flight.site for flight in in_flight.flights()}:
             if site.name in self._job.sites:
-                in_flight.evict(site, None)
+                in_flight.evict(site)
 
     def say_all(self) -> None:
         """Say of each what its next owner has to know: the crawl ends."""

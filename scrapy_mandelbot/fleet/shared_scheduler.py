@@ -14,7 +14,7 @@ from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_scheduler import JobScheduler
 from scrapy_mandelbot.queue.site_queue import SiteQueue
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.site_map import key_of, queue_name, site_of_request
+from scrapy_mandelbot.throttle.site_map import queue_name, site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -114,5 +114,4 @@ class SharedJobScheduler(JobScheduler):
         return await download(request)
 
     def _line_of(self, request: Request) -> str:
-        key = key_of(site_of_request(request), self._throttle.route_of(request))
-        return queue_name(key, engine.slot_key(self._crawler, request))
+        return queue_name(site_of_request(request), engine.slot_key(self._crawler, request))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.sites.pause_law import LeftPause
-from scrapy_mandelbot.throttle.site_map import split_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -52,7 +51,7 @@ def left_of(site: Site, now: float, server_time: float, least: float) -> SiteHan
     if site.is_plain and not least:
         return NOTHING_LEFT
     rest = max(least, site.turns.due_after(now) - now, site.pause_due(now) - now, 0.0)
-    if site.routes.has_given_up():
+    if site.pause.is_given_up:
         rest = inf
     elif not isfinite(rest):  # probed just now
         rest = least
@@ -77,10 +76,8 @@ def read_left(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
     """Return what was left of a site; nothing, where that cannot be read."""
     try:
         return [
-            LeftPause(
-                str(route), float(until) - server_time, str(reason), int(failed), "".join(section)
-            )
-            for route, until, reason, failed, *section in json.loads(state or b"[]")
+            LeftPause(float(until) - server_time, str(reason), int(failed), "".join(section))
+            for until, reason, failed, *section in json.loads(state or b"[]")
         ]
     except (ValueError, TypeError, OverflowError):
         return []
@@ -88,7 +85,7 @@ def read_left(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
 
 def site_of_line(name: str) -> str:
     """Return the site of a line of the queue."""
-    return split_key(name.partition(" ")[0])[0]
+    return name.partition(" ")[0]
 
 
 _TOLD_AT = "sites told at"

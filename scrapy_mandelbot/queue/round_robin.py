@@ -20,7 +20,7 @@ _LOOK_AGAIN = 1.0  # seconds
 
 
 class Line:
-    """The requests of a site, or of its section, by one route and through one download slot."""
+    """The requests of a site, or of its section, through one download slot."""
 
     __slots__ = (
         "activity",
@@ -30,16 +30,14 @@ class Line:
         "is_sharing",
         "name",
         "named_slot",
-        "route",
         "section",
         "site",
         "slot",
     )
 
-    def __init__(self, name: str, site: Site, route: str, slot: str, section: str = "") -> None:
+    def __init__(self, name: str, site: Site, slot: str, section: str = "") -> None:
         self.name = name
         self.site = site
-        self.route = route
         self.slot = self.named_slot = slot
         """Through which its requests go, and the one in its name: others may share the former."""
         self.section = section
@@ -59,8 +57,8 @@ class Line:
         return f"<Line {self.name!r}>"
 
 
-class RoundRobin(dict[tuple[str, str, str, str], Line]):
-    """The lines of a queue by site, route, slot and section; those that take part by activity.
+class RoundRobin(dict[tuple[str, str, str], Line]):
+    """The lines of a queue by site, slot and section; those that take part by activity.
 
     Args:
         activity: returns how many downloads a slot has.
@@ -84,12 +82,12 @@ class RoundRobin(dict[tuple[str, str, str, str], Line]):
 
     def add(self, line: Line) -> None:
         """Note one more."""
-        self[line.site.name, line.route, line.named_slot, line.section] = line
+        self[line.site.name, line.named_slot, line.section] = line
         self._by_site.setdefault(line.site, []).append(line)
 
     def drop(self, line: Line) -> None:
         """Forget one of them: a crawl may come by a million sites."""
-        del self[line.site.name, line.route, line.named_slot, line.section]
+        del self[line.site.name, line.named_slot, line.section]
         lines = self._by_site[line.site]
         lines.remove(line)
         if not lines:

@@ -22,7 +22,7 @@ from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.sites.flight import End, Flight
 from scrapy_mandelbot.sites.probe import look_for_probe, looked_through, refused_longest_ago
 from scrapy_mandelbot.throttle.in_flight import AT_FIRST
-from scrapy_mandelbot.throttle.site_map import key_of, parts_of_name, queue_name, split_key
+from scrapy_mandelbot.throttle.site_map import parts_of_name, queue_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -88,7 +88,6 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
-        self._has_routes = self._crawl.config.pause_per_proxy
         self._at_first = AT_FIRST if self._crawl.config.recovers else inf
 
         def open_queue(directory: str, priorities: Iterable[int]) -> ScrapyPriorityQueue:
@@ -138,10 +137,9 @@ class SiteQueue:
         was = self._in_flight.take_back(request) if self._in_flight.coming_back else None
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request)) if was is None else was.site
-        route = self._throttle.route_of(request) if self._has_routes else ""
-        line = self._lines.get((name, route, slot, ""))
+        line = self._lines.get((name, slot, ""))
         if line is None or not line.site.is_plain:
-            line = self._line_for(request, self._throttle.sites.of(name), route, slot)
+            line = self._line_for(request, self._throttle.sites.of(name), slot)
         if line.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
             if until := self._waits_until(line, request, not_before, has_come=True):
@@ -217,7 +215,7 @@ class SiteQueue:
             self._storage.length(line.name)
             for slot in self._in_flight.slots()
             for line in self._lines.lines_of(slot)
-            if not self._throttle.holds_back(line.site, line.route, line.section)
+            if not self._throttle.holds_back(line.site, line.section)
         )
 
     def holds_back(self, request: Request) -> bool:
@@ -226,7 +224,7 @@ class SiteQueue:
         if site.is_plain:
             return False
         path = section.path if (section := site.sections.of(request)) else ""
-        return self._throttle.holds_back(site, self._throttle.route_of(request), path)
+        return self._throttle.holds_back(site, path)
 
     # Asked and told by the throttle.
 
@@ -239,14 +237,14 @@ class SiteQueue:
         self._rouse(most)
         return bool(self.dormant)
 
-    def lines(self) -> Iterator[tuple[Site, str, str, int]]:
-        """Yield site, route, section if they are kept by it, and number of its requests.
+    def lines(self) -> Iterator[tuple[Site, str, int]]:
+        """Yield site, section if they are kept by it, and number of its requests.
 
         Those that it has as it is asked for the first; it may change before it is asked for more.
         """
         self._rouse(len(self.dormant))
         for line in tuple(self._lines.values()):
-            yield line.site, line.route, line.section, self._length(line)
+            yield line.site, line.section, self._length(line)
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own, likewise."""
@@ -295,18 +293,18 @@ class SiteQueue:
 
     def _hands_out(self, request: Request, line: Line) -> bool:
         """Hand the request out, if it may be after all that is found out about it only now."""
-        site, route, slot = line.site, line.route, line.slot
+        site, slot = line.site, line.slot
         if not line.is_ours:  # Scrapy's queue does not tell sites apart
-            site, route = self._throttle.site_of(request), self._throttle.route_of(request)
+            site = self._throttle.site_of(request)
             slot = self._in_flight.slot_of(request, site)
-            if not self._throttle.may_hand_out(site, route):
+            if not self._throttle.may_hand_out(site):
                 return False
         now = self._crawl.now()
         as_scout = self._crawl.needs_scout(request, site, now)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
-        if is_news and not self._throttle.may_hand_out(site, route):
+        if is_news and not self._throttle.may_hand_out(site):
             return False
-        flight = Flight(request, site, route)
+        flight = Flight(request, site)
         flight.slot = slot
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
@@ -320,10 +318,9 @@ class SiteQueue:
 
     def _line_named(self, name: str) -> Line:
         parts = parts_of_name(name)
-        site, route = split_key(parts.key) if parts.is_ours else (name, "")
-        line = self._lines.get((site, route, parts.slot, parts.section))
+        line = self._lines.get((parts.site, parts.slot, parts.section))
         if line is None:
-            line = self._add_line(Line(name, self._throttle.sites.of(site), route, *parts[1:3]))
+            line = self._add_line(Line(name, self._throttle.sites.of(parts.site), *parts[1:3]))
         return line
 
     def _add_line(self, line: Line) -> Line:
@@ -344,13 +341,13 @@ class SiteQueue:
         if not line.delayed:
             self._lines.drop(line)
 
-    def _line_for(self, request: Request, site: Site, route: str, slot: str) -> Line:
+    def _line_for(self, request: Request, site: Site, slot: str) -> Line:
         """Return the line of a request: of its section, where that is set aside."""
         path = section.path if (section := site.sections.of(request)) else ""
-        line = self._lines.get((site.name, route, slot, path))
+        line = self._lines.get((site.name, slot, path))
         if line is None:
-            name = queue_name(key_of(site.name, route), slot, path)
-            line = self._add_line(Line(name, site, route, slot, path))
+            name = queue_name(site.name, slot, path)
+            line = self._add_line(Line(name, site, slot, path))
         return line
 
     def _waits_until(
@@ -363,7 +360,7 @@ class SiteQueue:
         now = self._crawl.now()
         if not_before > now:
             return not_before
-        at, is_alone = self._throttle.may_go_at(request, line.site, line.route)
+        at, is_alone = self._throttle.may_go_at(request, line.site)
         if at <= now or is_alone:
             return at if at > now else 0.0
         if has_come and self._delayed and line.name not in self._storage.lengths:
@@ -413,10 +410,7 @@ class SiteQueue:
                     self._rouse(_ROUSED)
                 elif not round_robin.look_again(self._crawl.now()):
                     return None
-            elif not (
-                line.site.is_plain
-                or self._throttle.may_hand_out(line.site, line.route, line.section)
-            ):
+            elif not (line.site.is_plain or self._throttle.may_hand_out(line.site, line.section)):
                 awaits = next(line.site.awaited(), None) is not None
                 round_robin.step_out(line, until_an_end=awaits)
             elif line.activity and (
@@ -435,7 +429,7 @@ class SiteQueue:
         The probe of a paused site comes from elsewhere than what was refused, so some requests are
         looked through. What is of a section that was set aside moves to a line of its own.
         """
-        most = looked_through(line.site, line.route)
+        most = looked_through(line.site)
         request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
         if request is None or line.section or line.site.sections.of(request) is None:
             return request
@@ -450,9 +444,7 @@ class SiteQueue:
         """
         site, take = line.site, self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
-        chosen, looked_at = look_for_probe(
-            site, line.route, lambda more: take(line.name, more), of, most
-        )
+        chosen, looked_at = look_for_probe(site, lambda more: take(line.name, more), of, most)
         if chosen is None and looked_at and not self._throttle.again.ask(site):
             chosen = refused_longest_ago(site, looked_at, of)
         request = None if chosen is None else looked_at.pop(chosen)

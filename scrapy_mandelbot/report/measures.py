@@ -242,7 +242,7 @@ class Measuring:
         self._by_reason[one.reason] += 1
         self._under_way += one.under_way
         if one.waiting:
-            site = one.site.partition(" via ")[0]
+            site = one.site
             self._waiting[site if site in self._labels.before else OTHERS] += one.waiting
 
 

@@ -374,7 +374,7 @@ class Recorder:
 
 def _rate(site: Site) -> float:
     """Return the requests a second that the recovery of a site allows; 0: there is none."""
-    pause = site.routes.pause()
-    if pause is None or pause.recovery is None or pause.is_open:
+    pause = site.pause
+    if pause.recovery is None or pause.is_open:
         return 0.0
     return pause.recovery.rate if pause.is_passable else 0.0

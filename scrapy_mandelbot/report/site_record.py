@@ -54,7 +54,7 @@ class PauseRecord:
     """A time at which a site was left alone."""
 
     where: str
-    """The site, and the proxy where those are told apart."""
+    """The site."""
     kind: str
     """``refused``, ``by hand``, ``overheard``, ``former run``; and what is no pause of the site:
     ``visit time``, ``section``."""

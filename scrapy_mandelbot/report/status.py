@@ -111,22 +111,17 @@ class Why(NamedTuple):
     """In words; of the web, but printable and short. None: :func:`details_of` has them."""
 
 
-def held(site: Site, now: float, route: str = "") -> Why | None:
-    """Return what holds a whole site back; None: nothing does. :func:`details_of` has the words.
-
-    `route` is the proxy that its requests take, where proxies are told apart.
-    """
+def held(site: Site, now: float) -> Why | None:
+    """Return what holds a whole site back; None: nothing does. :func:`details_of` has the words."""
     if site.is_plain:
         return None
-    if site.routes.has_given_up(route):
+    if site.pause.is_given_up:
         return Why(Reason.GIVEN_UP, None)
     if site.held_until > now:
         return Why(Reason.BY_HAND, site.held_until)
     if site.scout is not None:
         return Why(Reason.ROBOTS_TXT, None)
-    pause = site.routes.pause(route)
-    found = None if pause is None else _of_pause(pause, now)
-    return found or _of_proxies(site, now, route) or _of_pace(site, now)
+    return _of_pause(site.pause, now) or _of_pace(site, now)
 
 
 def _of_pause(pause: Pause, now: float) -> Why | None:
@@ -141,11 +136,6 @@ def _of_pause(pause: Pause, now: float) -> Why | None:
     if due <= now or pause.recovery is None:
         return None
     return Why(Reason.RECOVERING, due)
-
-
-def _of_proxies(site: Site, now: float, route: str) -> Why | None:
-    due = site.pause_due(now, route)
-    return Why(Reason.PAUSED, _finite(due)) if due > now else None
 
 
 def _of_pace(site: Site, now: float) -> Why | None:
@@ -163,49 +153,41 @@ def _finite(due: float) -> float | None:
     return due if isfinite(due) else None
 
 
-def details_of(site: Site, reason: Reason, route: str = "") -> str:
+def details_of(site: Site, reason: Reason) -> str:
     """Return more of a reason that holds a whole site back, in words."""
     in_words = _DETAILS.get(reason)
-    return "" if in_words is None else in_words(site, site.routes.pause(route))
+    return "" if in_words is None else in_words(site)
 
 
-def limit_in_words(site: Site, waiting: int, route: str = "") -> str:
+def limit_in_words(site: Site, waiting: int) -> str:
     """Return a limit that a site is known to have, and how long what waits takes at that."""
-    pause = site.routes.pause(route)
-    recovery = None if pause is None else pause.recovery
+    recovery = site.pause.recovery
     if recovery is None or not recovery.counts:
         return ""
     limit = f"a limit of about {rate_in_words(recovery.rate)}"
     return f"{limit}: about {time_in_words(waiting / recovery.rate)}" if waiting else limit
 
 
-def _details_of_pause(_site: Site, pause: Pause | None) -> str:
-    if pause is None:
-        return ""
+def _details_of_pause(site: Site) -> str:
+    pause = site.pause
     tries = counted(pause.failed_probes, "failed probe") if pause.failed_probes else ""
     return ", ".join(filter(None, (pause.reason, tries)))
 
 
-def _why_paused(site: Site, pause: Pause | None) -> str:
-    if pause is None or pause.state is not PauseState.PAUSED:
-        return "all its proxies are paused"
-    return _details_of_pause(site, pause)
-
-
-def _rate(_site: Site, pause: Pause | None) -> str:
-    recovery = None if pause is None else pause.recovery
+def _rate(site: Site) -> str:
+    recovery = site.pause.recovery
     return "" if recovery is None else rate_in_words(recovery.rate)
 
 
-_DETAILS: dict[Reason, Callable[[Site, Pause | None], str]] = {
-    Reason.GIVEN_UP: lambda _, pause: "" if pause is None else pause.reason,
-    Reason.PAUSED: _why_paused,
+_DETAILS: dict[Reason, Callable[[Site], str]] = {
+    Reason.GIVEN_UP: lambda site: site.pause.reason,
+    Reason.PAUSED: _details_of_pause,
     Reason.PROBED: _details_of_pause,
     Reason.LAST_ROUND: _details_of_pause,
-    Reason.VISIT_TIME: lambda site, _: site.turns.pace.visits_in_words,
-    Reason.ROBOTS_TXT: lambda _site, _pause: "one request finds out its rules",
+    Reason.VISIT_TIME: lambda site: site.turns.pace.visits_in_words,
+    Reason.ROBOTS_TXT: lambda _: "one request finds out its rules",
     Reason.RECOVERING: _rate,
-    Reason.PACE: lambda site, _: f"{site.turns.pace} ({site.turns.pace.source})",
+    Reason.PACE: lambda site: f"{site.turns.pace} ({site.turns.pace.source})",
 }
 
 
@@ -220,7 +202,7 @@ class SiteStatus:
     """How one site stands."""
 
     site: str
-    """Its name; with ``via`` and the proxy where those are told apart."""
+    """Its name."""
     reason: Reason
     """Why its requests wait."""
     until: datetime | None

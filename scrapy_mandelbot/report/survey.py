@@ -31,7 +31,6 @@ from scrapy_mandelbot.report.status import (
 )
 from scrapy_mandelbot.robots.origins import site_named
 from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.throttle.site_map import in_words, shut_routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,18 +107,17 @@ class Steps:
 
 
 class Standing(NamedTuple):
-    """How one site stands, by one route."""
+    """How one site stands."""
 
     state: Site
-    route: str
     why: Why
     waiting: int
     under_way: int
 
     @property
     def site(self) -> str:
-        """Its name; with ``via`` and the proxy where those are told apart."""
-        return in_words(self.state.name, self.route)
+        """Its name."""
+        return self.state.name
 
     @property
     def reason(self) -> Reason:
@@ -136,10 +134,10 @@ class Standing(NamedTuple):
         """More of the reason, in words."""
         if self.why.details is not None:
             return self.why.details
-        details = details_of(self.state, self.reason, self.route)
+        details = details_of(self.state, self.reason)
         if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
             return details
-        limit = limit_in_words(self.state, self.waiting, self.route)
+        limit = limit_in_words(self.state, self.waiting)
         if limit and self.reason is Reason.RECOVERING:
             return limit
         return "; ".join(filter(None, (limit, details)))
@@ -156,42 +154,36 @@ class Survey:
     def __init__(self, throttle: Throttle, now: float) -> None:
         self._now = now
         self._throttle = throttle
-        self._waiting: Counter[tuple[Site, str]] = Counter()
-        self._by_route: set[Site] = set()
-        """Sites for which requests wait that have a proxy."""
-        self._sections: defaultdict[tuple[Site, str], Counter[str]] = defaultdict(Counter)
+        self._waiting: Counter[Site] = Counter()
+        self._sections: defaultdict[Site, Counter[str]] = defaultdict(Counter)
         self._under_way: Counter[Site] = Counter()
         self._delayed: defaultdict[Site, list[float]] = defaultdict(list)
 
     def standings(self) -> Iterator[Standing | None]:
         """Yield how each site stands."""
         yield from self._count()
-        for site, route in list(self._waiting):
-            yield self._stands(site, route)
+        for site in list(self._waiting):
+            yield self._stands(site)
         for site in self._under_way:
-            yield None if (site, "") in self._waiting else self._stands(site, "")
+            yield None if site in self._waiting else self._stands(site)
         for site in self._throttle.sites.in_trouble():
             yield None
-            if (site, "") in self._waiting or site in self._under_way:
-                continue
-            for route in shut_routes(site, self._now):
-                if not route or site not in self._by_route:
-                    yield self._stands(site, route)
+            is_counted = site in self._waiting or site in self._under_way
+            if not is_counted and site.is_shut(self._now):
+                yield self._stands(site)
 
     def _count(self) -> Iterator[None]:
         """Count what waits, and what is under way."""
         waiting, throttle = self._waiting, self._throttle
         while throttle.queues.rouse_some(1):
             yield None
-        for site, route, section, count in throttle.queues.lines():
+        for site, section, count in throttle.queues.lines():
             yield None
             if not count:  # it is no more since the first was asked for
                 continue
-            waiting[site, route] += count
-            if route:
-                self._by_route.add(site)
+            waiting[site] += count
             if section:
-                self._sections[site, route][section] += count
+                self._sections[site][section] += count
         for site, at in throttle.queues.delayed():
             yield None
             self._delayed[site].append(at)
@@ -200,23 +192,21 @@ class Survey:
             if not flight.is_waiting:
                 self._under_way[flight.site] += 1
                 continue
-            waiting[flight.site, flight.route] += 1
-            if flight.route:
-                self._by_route.add(flight.site)
+            waiting[flight.site] += 1
 
-    def _stands(self, site: Site, route: str) -> Standing | None:
-        waiting = self._waiting.get((site, route), 0)
-        under_way = 0 if route else self._under_way.get(site, 0)
+    def _stands(self, site: Site) -> Standing | None:
+        waiting = self._waiting.get(site, 0)
+        under_way = self._under_way.get(site, 0)
         why = (
-            held(site, self._now, route)
-            or self._of_parts(site, route, waiting)
+            held(site, self._now)
+            or self._of_parts(site, waiting)
             or self._of_room(site, waiting, under_way)
         )
         if not (waiting or under_way or why.reason in SHUT):
             return None
-        return Standing(site, route, why, waiting, under_way)
+        return Standing(site, why, waiting, under_way)
 
-    def _of_parts(self, site: Site, route: str, waiting: int) -> Why | None:
+    def _of_parts(self, site: Site, waiting: int) -> Why | None:
         """Return why all of a site's requests wait, where the site itself is well."""
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
@@ -225,7 +215,7 @@ class Survey:
             for section in site.sections.set_aside()
             if section.pause is not None and site.sections.due(section.path, self._now) > self._now
         }
-        lines = self._sections.get((site, route), Counter())
+        lines = self._sections.get(site, Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)
         delayed = self._delayed.get(site, [])
         if in_sections + len(delayed) < waiting:

@@ -18,12 +18,13 @@ _NO_META: Mapping[str, object] = {}
 
 
 class Flight:
-    """A request on its way to its site, by a proxy where those are told apart."""
+    """A request on its way to its site."""
 
     __slots__ = (
         "dont_filter",
         "end",
         "fingerprint",
+        "had_turn",
         "is_from_queue",
         "is_noticed",
         "is_refused",
@@ -33,9 +34,7 @@ class Flight:
         "keeps_pauses",
         "meta",
         "not_before",
-        "passed",
         "request",
-        "route",
         "sent_at",
         "site",
         "slot",
@@ -43,14 +42,13 @@ class Flight:
         "waits_since",
     )
 
-    def __init__(self, request: Any, site: Site, route: str = "") -> None:
+    def __init__(self, request: Any, site: Site) -> None:
         self.request = request
         self.site = site
-        self.route = route
         self.fingerprint: bytes | None = None
         """What tells its request from others, where that was asked for."""
-        self.passed: str | None = None
-        """The route by which it was handed out, or has had its turn; None: it has not."""
+        self.had_turn = False
+        """Whether it was handed out, or had its turn at the rate of a recovery."""
         self.tick = site.ticks
         """When it was handed out, in ticks of its site."""
         self.sent_at = 0.0

@@ -13,15 +13,17 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, Lengths, clock_time
+from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, Lengths, PauseLaw, clock_time
 from scrapy_mandelbot.sites.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
+    from scrapy_mandelbot.sites.pause_law import Refusal
 
+FORGOTTEN_AFTER = 600.0
+"""Seconds after its last pause for which it is known how a site refuses."""
 _NEWS = 1.0  # seconds by which a pause has to grow for anyone to hear of it
 _APART = 1.0  # seconds from one request to the next where each is sent once more
 _LAST_TRIES = 50  # requests that are sent once after the site is given up, none answered well
@@ -88,6 +90,13 @@ class Pause:
 
     def __init__(self, law: PauseLaw) -> None:
         self.law = law
+        self.reset()
+
+    def __repr__(self) -> str:
+        return f"<Pause: {self.in_words()}>"
+
+    def reset(self) -> None:
+        """Forget everything about the site: it is open, as at first."""
         self.since = inf
         """When it was last open."""
         self.state = PauseState.OPEN
@@ -100,11 +109,8 @@ class Pause:
         """When a probe was answered well last: what was sent before is no news."""
         self.recovery: Recovery | None = None
         """How fast the site is asked after its first pause, and what its refusals say."""
-        self.lengths = Lengths(law)
+        self.lengths = Lengths(self.law)
         """How long it is, and the next one."""
-
-    def __repr__(self) -> str:
-        return f"<Pause: {self.in_words()}>"
 
     # Asked.
 
@@ -119,10 +125,10 @@ class Pause:
         }
         return self.state.value + details.get(self.state, f" after {tries}: {self.reason}")
 
-    def left(self, route: str, section: str = "") -> LeftPause:
+    def left(self, section: str = "") -> LeftPause:
         """Return what the next owner of its site is to go on with."""
         failed_probes = 0 if self.is_given_up else self.failed_probes
-        return LeftPause(route, self.until, self.reason, failed_probes, section)
+        return LeftPause(self.until, self.reason, failed_probes, section)
 
     @property
     def failed_probes(self) -> int:
@@ -148,6 +154,15 @@ class Pause:
     def is_last_round(self) -> bool:
         """Whether requests are sent once each, as the site would be given up."""
         return self.state in LAST_ROUND
+
+    @property
+    def share(self) -> float:
+        """The share of requests that is refused by chance; 0: it is not known."""
+        return 0.0 if self.recovery is None else self.recovery.share
+
+    def is_faded(self, now: float) -> bool:
+        """Return whether nothing would be lost by forgetting it."""
+        return self.is_open and self.lengths.is_faded(now, FORGOTTEN_AFTER)
 
     @property
     def awaits_probe(self) -> bool:
@@ -259,6 +274,11 @@ class Pause:
         # The answers of a burst are some milliseconds apart: that is no news.
         return News.PROLONGED if until - before >= _NEWS else None
 
+    def disregard(self, sent: Iterable[float]) -> None:
+        """Take refusals, by the time they were sent, for no matter of the site's rate."""
+        if self.recovery is not None:
+            self.recovery.disregard(sent)
+
     def be_due(self, now: float) -> None:
         """Let the probe go at once."""
         if self.state is PauseState.PAUSED:
@@ -327,3 +347,7 @@ class Pause:
         named = min(refusal.retry_after or 0.0, law.retry_after_longest)
         self.until = max(self.until, refusal.now + max(_APART, named))
         return None if was_last_round else News.ASKS_ONCE_EACH
+
+
+NO_PAUSE = Pause(PauseLaw())
+"""Of all sites that were never in trouble; a site has a pause of its own before it writes any."""

@@ -188,7 +188,6 @@ class PauseLaw:
 class LeftPause(NamedTuple):
     """A pause that was not over when a run, or a worker, left its site."""
 
-    route: str
     until: float
     """Seconds since the epoch; it may have passed: then the site was probed, or on its way back."""
     reason: str

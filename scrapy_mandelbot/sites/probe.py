@@ -24,24 +24,22 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
 
 
-def looked_through(site: Site, route: str = "") -> int:
+def looked_through(site: Site) -> int:
     """Return how many requests are to be looked through for the one that asks a site next.
 
     One: any will do. Where none of them will do, more are looked through.
     """
-    pause = site.routes.pause(route)
-    if pause is None or not site.has_refused or not pause.awaits_probe:
+    if not site.has_refused or not site.pause.awaits_probe:
         return 1
-    doublings = min(pause.lengths.place, 10)
+    doublings = min(site.pause.lengths.place, 10)
     return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
 
 
-def may_ask_again(site: Site, route: str = "") -> bool:
+def may_ask_again(site: Site) -> bool:
     """Return whether a site may be asked again for a page: it counts no requests."""
-    pause = site.routes.pause(route)
-    counts = pause is not None and pause.recovery is not None and pause.recovery.counts
-    is_last_round = pause is not None and pause.is_last_round
-    return bool(site.well_url) and not counts and not is_last_round
+    recovery = site.pause.recovery
+    counts = recovery is not None and recovery.counts
+    return bool(site.well_url) and not counts and not site.pause.is_last_round
 
 
 def refused_longest_ago(
@@ -54,10 +52,7 @@ def refused_longest_ago(
 
 
 def choose_probe(
-    site: Site,
-    requests: Sequence[Any],
-    fingerprint_of: Callable[[Any], bytes],
-    route: str = "",
+    site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
 ) -> int | None:
     """Return which of these requests had best be the probe.
 
@@ -70,12 +65,11 @@ def choose_probe(
         site: that is paused.
         requests: of which each has its URL.
         fingerprint_of: returns the fingerprint of one of them.
-        route: that they go.
     """
-    pause, sections = site.routes.pause(route), site.sections
-    if not site.has_refused or pause is None:
+    pause, sections = site.pause, site.sections
+    if not site.has_refused:
         return 0
-    if pause.failed_probes == MOST_BY_CHANCE and may_ask_again(site, route):
+    if pause.failed_probes == MOST_BY_CHANCE and may_ask_again(site):
         return None
     first = int(len(requests) * (_GOLDEN * (pause.lengths.place + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
@@ -90,7 +84,6 @@ def choose_probe(
 
 def look_for_probe(
     site: Site,
-    route: str,
     take: Callable[[int], Sequence[Any]],
     fingerprint_of: Callable[[Any], bytes],
     most: int,
@@ -99,7 +92,6 @@ def look_for_probe(
 
     Args:
         site: that is paused.
-        route: that they go.
         take: takes so many more requests, or as many as there are.
         fingerprint_of: returns the fingerprint of one of them.
         most: how many are looked through at first: see :func:`looked_through`.
@@ -109,7 +101,7 @@ def look_for_probe(
         some = take(most)
         if not some:
             break
-        chosen = choose_probe(site, some, fingerprint_of, route)
+        chosen = choose_probe(site, some, fingerprint_of)
         taken += some
         if chosen is not None:
             return len(taken) - len(some) + chosen, taken

@@ -8,12 +8,12 @@ What holds a site's requests back, any of these alone:
 
 - its rules are not known: one request, the scout, is on its way to find them out;
 - the operator has paused it by hand;
-- it has asked for a pause, or recovers from one (``routes.py``, ``pause.py``);
+- it has asked for a pause, or recovers from one (``pause.py``);
 - its owner asks for a pace (``flight.py``);
 - a section or page that is refused while others are answered well waits alone (``sections.py``).
 
 Here are the decisions that take two of these. A question to one goes to ``site.turns``,
-``site.routes``, ``site.sections``. Whatever changes ends in :meth:`Site._note_whether_plain`.
+``site.pause``, ``site.sections``. Whatever changes ends in :meth:`Site._note_whether_plain`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.sites.flight import Admission, Tally
 from scrapy_mandelbot.sites.pacing import Turns
-from scrapy_mandelbot.sites.pause import LAST_ROUND, News, PauseState
+from scrapy_mandelbot.sites.pause import LAST_ROUND, NO_PAUSE, News, Pause, PauseState
 from scrapy_mandelbot.sites.pause_law import Refusal, clock_time
-from scrapy_mandelbot.sites.routes import NO_ROUTES, Routes
 from scrapy_mandelbot.sites.sections import NO_SECTIONS, Blame, Sections
 from scrapy_mandelbot.sites.turned_away import TurnedAway
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robots.pace import Pace
     from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
@@ -67,7 +65,7 @@ class Site:
         "held_until",
         "is_plain",
         "name",
-        "routes",
+        "pause",
         "rules",
         "scout",
         "sections",
@@ -93,7 +91,7 @@ class Site:
         self._held_since = 0.0
         self.turns = Turns()
         """Whose turn it is at its pace."""
-        self.routes = NO_ROUTES
+        self.pause = NO_PAUSE
         """How it is paused; to be asked only."""
         self.sections = NO_SECTIONS
         """Which parts of it are refused alone; to be asked only."""
@@ -121,30 +119,30 @@ class Site:
 
     # When may it be asked?
 
-    def due(self, now: float, route: str = "") -> float:
+    def due(self, now: float) -> float:
         """Return when the next request may be handed out; ``inf``: when another one has ended."""
         if self.is_plain:
             return now
         if self.scout is not None:
             return inf
-        due = self.pause_due(now, route)
+        due = self.pause_due(now)
         return due if due > now else self.turns.due(now)
 
-    def pause_due(self, now: float, route: str = "") -> float:
+    def pause_due(self, now: float) -> float:
         """Return when a request may be sent as far as pauses are concerned."""
-        return max(self.held_until, self.routes.due(route, now))
+        return max(self.held_until, self.pause.due(now))
 
-    def holds_back(self, now: float, route: str = "", section: str = "") -> bool:
+    def holds_back(self, now: float, section: str = "") -> bool:
         """Return whether its requests wait for a time: a pause, a turn, the rate of a recovery.
 
         One that waits for another to find out the rules, or for a place to be sent from, does not.
         """
         if self.is_plain:
             return False
-        due = max(self.pause_due(now, route), self.sections.due(section, now), self.turns.due(now))
+        due = max(self.pause_due(now), self.sections.due(section, now), self.turns.due(now))
         return due > now
 
-    def is_shut(self, now: float, route: str = "") -> bool:
+    def is_shut(self, now: float) -> bool:
         """Return whether it is asked nothing now: paused, probed, given up, or unvisited.
 
         A site that is merely asked at a pace or at the rate of a recovery is not.
@@ -152,7 +150,7 @@ class Site:
         if self.is_plain:
             return False
         is_visited = self.held_until <= now and self.turns.shut_since is None
-        return not is_visited or self.routes.is_shut(route)
+        return not is_visited or not self.pause.is_passable
 
     def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.
@@ -164,10 +162,17 @@ class Site:
             return True
         return not LAST_ROUND.isdisjoint(states) and self.sections.times(fingerprint) > 1
 
-    def _states(self, flight: Flight) -> tuple[PauseState | None, PauseState | None]:
-        pause = self.routes.pause(flight.route if flight.passed is None else flight.passed)
+    def _is_shut_for(self, flight: Flight) -> bool:
+        """Return whether the pause holds a request back that has not had its turn."""
+        pause = self.pause
+        if pause.is_open or pause.probe is flight:
+            return False
+        # Who comes from the queue was handed out at the rate of the recovery.
+        return not (pause.is_passable and flight.had_turn)
+
+    def _states(self, flight: Flight) -> tuple[PauseState, PauseState | None]:
         of_section = getattr(self.sections.of(flight.request), "pause", None)
-        return pause.state if pause else None, of_section.state if of_section else None
+        return self.pause.state, of_section.state if of_section else None
 
     # Requests come and go.
 
@@ -176,32 +181,33 @@ class Site:
         self.ticks = flight.tick = self.ticks + 1
         flight.sent_at = now
         flight.is_from_queue = True
-        flight.passed = flight.route
+        flight.had_turn = True
         if as_scout:  # it takes its turn when the rules are known
             self.scout = flight
         elif self.is_plain:
             return
-        elif not self.routes.has_given_up(flight.route):
+        elif not self.pause.is_given_up:
             self.turns.let_pass(flight)
         if self.has_refused:
             self.sections.let_pass(flight, now)
-        self.routes.let_pass(flight, now)
+        self.pause.let_pass(flight, now)
         self._note_whether_plain()
 
     def admit(self, flight: Flight, now: float) -> Admission:
         """Return whether a request may leave for the site now; if so, it has taken its turn."""
         if self.is_plain:
             return Admission.GO
-        takes_turn = flight.keeps_pauses and self.routes.is_shut_for(flight)
+        takes_turn = flight.keeps_pauses and self._is_shut_for(flight)
         if flight.keeps_pauses and self.held_until > now:
             return Admission.PAUSED
-        if takes_turn and not self.routes.may_take_turn(flight, now):
-            return Admission.PAUSED
+        if takes_turn and (flight.is_from_queue or self.pause.due(now) > now):
+            return Admission.PAUSED  # the queue takes back what it handed out
         if not self.turns.has_turn(flight, now):
             return Admission.NO_TURN
         self.turns.let_pass(flight)
         if takes_turn:
-            self.routes.let_pass(flight, now)
+            flight.had_turn = True
+            self.pause.let_pass(flight, now)
             self._note_whether_plain()
         return Admission.GO
 
@@ -211,10 +217,8 @@ class Site:
         flight.sent_at = now
         if not flight.is_from_queue:
             self.ticks = flight.tick = self.ticks + 1
-        if not self.is_plain:
-            pause = self.routes.pause(flight.route)
-            if pause is not None and pause.recovery is not None:
-                pause.recovery.left(now)
+        if not self.is_plain and self.pause.recovery is not None:
+            self.pause.recovery.left(now)
         self.turns.sent(now)
 
     def ended(self, flight: Flight, now: float) -> bool:
@@ -229,7 +233,7 @@ class Site:
             self.scout = None
             is_news = True
         is_news |= self.has_refused and self.sections.ended(flight, now)
-        is_news |= self.routes.ended(flight, now)
+        is_news |= self.pause.ended(flight, now)
         flight.is_sent = False
         if is_news:
             self._note_whether_plain()
@@ -245,7 +249,8 @@ class Site:
         """Yield the requests whose end others wait for."""
         if self.scout is not None:
             yield self.scout
-        yield from self.routes.probes()
+        if self.pause.probe is not None:
+            yield self.pause.probe
         yield from self.sections.probes()
         yield from self.turns.awaited()
 
@@ -277,15 +282,15 @@ class Site:
         if not self.has_refused:
             return None
         ended = self.sections.answered(flight, fingerprint, now)
-        suspects = self.sections.suspects(self.routes.share)
+        suspects = self.sections.suspects(self.pause.share)
         for section in suspects:
-            self.routes.disregard(section.refused.values())
+            self.pause.disregard(section.refused.values())
             self.sections.put_aside(section, Refusal(now, "its pages alone are refused"))
-        news = self.routes.answered(flight, now)
+        news = self.pause.answered(flight, now)
         if news is None and (ended or suspects):
             news = News.SECTION_RESUMED if ended else News.SECTION_PAUSED
-        if self.routes.is_faded(now) and not self.sections.has_any_aside:  # well for long
-            self.routes, self.sections, self.has_refused = NO_ROUTES, NO_SECTIONS, False
+        if self.pause.is_faded(now) and not self.sections.has_any_aside:  # well for long
+            self.pause, self.sections, self.has_refused = NO_PAUSE, NO_SECTIONS, False
         self._note_whether_plain()
         return news
 
@@ -293,13 +298,13 @@ class Site:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
-        sections, routes = self._own_sections(), self._own_routes()
+        sections, pause = self._own_sections(), self._own_pause()
         blame = sections.refused(flight, fingerprint, refusal)
         if blame is Blame.SITE or refusal.retry_after is not None:
-            news = routes.refused(flight, refusal, self._recent or (), has_served=self.has_answered)
+            news = pause.refused(flight, refusal, self._recent or (), has_served=self.has_answered)
         else:
             news = News.SET_ASIDE if blame is Blame.PAGE else None
-            routes.ended(flight, refusal.now)
+            pause.ended(flight, refusal.now)
         if blame is Blame.SECTION:
             section_news = sections.probe_refused(flight, refusal)
             news = news or section_news
@@ -332,7 +337,7 @@ class Site:
 
         `is_certain`: whether no server listens there, so that one request is proof enough.
         """
-        if self.held_until > now or self.routes.is_shut_for(flight):
+        if self.held_until > now or self._is_shut_for(flight):
             return True
         if not self.has_answered:
             return False
@@ -341,7 +346,7 @@ class Site:
             self._unanswered.add(fingerprint)
         return is_certain or len(self._unanswered) > 1
 
-    def may_go_at(self, fingerprint: bytes, route: str = "") -> tuple[float, bool]:
+    def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
         """Return when a request may be sent again that was refused, and whether it alone is.
 
         0: it was not refused, or may go at once, or its site is given up. One that alone is refused
@@ -349,14 +354,11 @@ class Site:
         as a first pause takes.
         """
         url = self.sections.refused_url(fingerprint)
-        if url is None:
+        if url is None or self.pause.is_given_up:
             return 0.0, False
-        pause = self.routes.pause(route)
-        if pause is not None and pause.state is PauseState.GIVEN_UP:
-            return 0.0, False
-        if url.is_alone or pause is None:
-            return url.may_go_at, url.is_alone
-        return max(url.may_go_at, pause.others_go_until), False
+        if url.is_alone:
+            return url.may_go_at, True
+        return max(url.may_go_at, self.pause.others_go_until), False
 
     # What its owner asks for, and what other crawls, former runs and the operator say of it.
 
@@ -372,24 +374,23 @@ class Site:
         self._note_whether_plain()
         return is_news
 
-    def overhear(self, route: str, refusal: Refusal) -> Pause | None:
-        """Leave the site alone as another crawl does; return the pause, if that is news."""
+    def overhear(self, refusal: Refusal) -> bool:
+        """Leave the site alone as another crawl does; return whether that is news."""
         self._own_sections()  # as where it refused this crawl itself: its answers are looked at
-        pause = self._own_routes().use(route)
-        news = pause.trip(refusal)
+        news = self._own_pause().trip(refusal)
         self._note_whether_plain()
-        return pause if news is not None else None
+        return news is not None
 
     def go_on(self, now: float, left: LeftPause) -> None:
         """Go on with a pause that a former run, or another worker, has left.
 
         One that is over by now ends with a probe all the same; one that is known goes on as it is.
         """
-        sections, routes = self._own_sections(), self._own_routes()
+        sections, pause = self._own_sections(), self._own_pause()
         if left.section:
             sections.go_on(now, left)
         else:
-            routes.use(left.route).go_on(now, left)
+            pause.go_on(now, left)
         self._note_whether_plain()
 
     def hold(self, now: float, until: float) -> None:
@@ -407,17 +408,11 @@ class Site:
         self._note_whether_plain()
         return now - self._held_since
 
-    def give_up(self, reason: str) -> list[str]:
-        """Ask the site no more, whatever the law says; return the routes given up by this."""
-        names = self._own_routes().give_up(reason)
+    def give_up(self, reason: str) -> bool:
+        """Ask the site no more, whatever the law says; return whether that is news."""
+        is_news = self._own_pause().give_up(reason)
         self._note_whether_plain()
-        return names
-
-    def note_route(self, route: str) -> None:
-        """Note by which proxy a request goes, where those are told apart; none is no route."""
-        if route:
-            self._own_routes().use(route)
-            self._note_whether_plain()
+        return is_news
 
     def look_anew(self) -> None:
         """See whether anything holds its requests back, as a pause that it shares has changed."""
@@ -436,33 +431,29 @@ class Site:
         """When that request was sent which it answered well last; ``-inf``: there is none."""
         return self._recent[-1] if self._recent else -inf
 
-    def in_words(self, route: str = "", now: float = -inf) -> str:
+    def in_words(self, now: float = -inf) -> str:
         """Return how it stands, for people."""
         if self.turns.shut_since is not None:
             return f"outside of {self.turns.pace.visits_in_words}"
-        pause = self.routes.pause(route)
-        words = [] if pause is None else [pause.in_words()]
+        words = [] if self.pause is NO_PAUSE else [self.pause.in_words()]
         if self.held_until > now:
             words.append(f"held until {clock_time(self.held_until)}")
         if self.scout is not None:
             words.append("its rules are being found out")
-        if not words and self.routes.is_shut(route):
-            words.append("all its proxies are shut")
         return ", ".join(words) or "open"
 
     def left(self) -> Iterator[LeftPause]:
         """Yield its pauses that are not over, those of sections last."""
-        for name, pause in self.routes.items():
-            if not pause.is_open:
-                yield pause.left(name)
+        if not self.pause.is_open:
+            yield self.pause.left()
         for section in self.sections.set_aside():
             if section.pause is not None and not section.is_over():
-                yield section.pause.left("", section.path)
+                yield section.pause.left(section.path)
 
-    def _own_routes(self) -> Routes:
-        if self.routes is NO_ROUTES:
-            self.routes = Routes(self._law)
-        return self.routes
+    def _own_pause(self) -> Pause:
+        if self.pause is NO_PAUSE:
+            self.pause = Pause(self._law)
+        return self.pause
 
     def _own_sections(self) -> Sections:
         if not self.has_refused:
@@ -473,11 +464,8 @@ class Site:
 
     def _note_whether_plain(self) -> None:
         """See whether anything holds requests back."""
-        has_plain_routes = self.routes.is_plain
-        if has_plain_routes and not self.has_refused:
-            self.routes = NO_ROUTES
         self.is_plain = (
-            has_plain_routes
+            self.pause.is_open
             and self.scout is None
             and self.held_until == -inf
             and self.turns.is_free

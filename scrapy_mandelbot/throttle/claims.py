@@ -13,7 +13,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.store.contract import Lease
-from scrapy_mandelbot.throttle.site_map import key_of, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +36,6 @@ class _AskedLease:
 
     site: Site
     lease: Lease
-    key: str
     not_before: float = inf
     """When it may be asked for again; ``inf``: it was asked for, and is not answered."""
     renewed_at: float = 0.0
@@ -53,8 +51,7 @@ class _AskedLease:
         """Whether a request is on its way for which it was asked for."""
         if self.lease is Lease.TURN:
             return self.site.turns.has_unused
-        pause = self.site.routes.pause(split_key(self.key)[1])
-        return pause is not None and pause.probe is not None
+        return self.site.pause.probe is not None
 
 
 class Claims:
@@ -81,7 +78,7 @@ class Claims:
     def __len__(self) -> int:
         return len(self._claims)
 
-    def due(self, site: Site, route: str, now: float) -> float:
+    def due(self, site: Site, now: float) -> float:
         """Return when the crawl may ask a site next, as far as that takes a lease.
 
         Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
@@ -89,17 +86,16 @@ class Claims:
         """
         if self._store is None:
             return now
-        pause = site.routes.pause(route)
-        if pause is not None and pause.awaits_probe:
-            return self._due(site, Lease.PROBE, key_of(site.name, route), now)
+        if site.pause.awaits_probe:
+            return self._due(site, Lease.PROBE, now)
         if site.turns.is_needed(now):
-            return self._due(site, Lease.TURN, site.name, now)
+            return self._due(site, Lease.TURN, now)
         return now
 
-    def note_use(self, site: Site, route: str) -> None:
+    def note_use(self, site: Site) -> None:
         """Note which leases of a site are in use, and give those back that were and are not."""
-        for lease, key in (Lease.PROBE, key_of(site.name, route)), (Lease.TURN, site.name):
-            claim = self._claims.get((lease, key))
+        for lease in Lease.PROBE, Lease.TURN:
+            claim = self._claims.get((lease, site.name))
             if claim is None or not claim.ends_at:
                 continue
             if claim.is_in_use:
@@ -115,11 +111,11 @@ class Claims:
             self._timer.cancel()
             self._timer = None
 
-    def _due(self, site: Site, lease: Lease, key: str, now: float) -> float:
-        claim = self._claims.get((lease, key))
+    def _due(self, site: Site, lease: Lease, now: float) -> float:
+        claim = self._claims.get((lease, site.name))
         if claim is not None and (claim.ends_at > now or claim.not_before > now):
             return now if claim.ends_at > now else claim.not_before
-        claim = self._asking = _AskedLease(site, lease, key)
+        claim = self._asking = _AskedLease(site, lease)
         self._ask(claim)
         self._asking = None
         return now if claim.ends_at > now else claim.not_before
@@ -127,10 +123,10 @@ class Claims:
     def _ask(self, claim: _AskedLease) -> None:
         now = self._clock.now()
         claim.renewed_at = claim.used_at = now
-        self._claims[claim.lease, claim.key] = claim
+        self._claims[claim.lease, claim.site.name] = claim
         self._store.claim(
             claim.lease,
-            claim.key,
+            claim.site.name,
             LEASE_FOR,
             lambda seconds: self._answered(claim, now, seconds),
             self._longest_wait(claim, now),
@@ -153,15 +149,15 @@ class Claims:
 
     def _is_over(self, claim: _AskedLease, seconds: float) -> bool:
         """Return whether an answer comes too late; a lease that is of no use is given back."""
-        current = self._claims.get((claim.lease, claim.key))
+        current = self._claims.get((claim.lease, claim.site.name))
         if current is None and not seconds:
-            self._store.release(claim.lease, claim.key)
+            self._store.release(claim.lease, claim.site.name)
         return current is not claim
 
     def _release(self, claim: _AskedLease) -> None:
-        del self._claims[claim.lease, claim.key]
+        del self._claims[claim.lease, claim.site.name]
         if claim.ends_at:
-            self._store.release(claim.lease, claim.key)
+            self._store.release(claim.lease, claim.site.name)
 
     def _set_timer(self) -> None:
         if self._timer is None:
@@ -176,7 +172,7 @@ class Claims:
                 continue
             if not claim.ends_at:
                 if claim.not_before <= now:
-                    del self._claims[claim.lease, claim.key]
+                    del self._claims[claim.lease, claim.site.name]
                 continue
             if claim.is_in_use:
                 claim.was_used, claim.used_at = True, now
@@ -195,7 +191,7 @@ class Claims:
                 claim.ends_at = now + LEASE_FOR
 
         longest_wait = self._longest_wait(claim, now)
-        self._store.claim(claim.lease, claim.key, LEASE_FOR, renewed, longest_wait)
+        self._store.claim(claim.lease, claim.site.name, LEASE_FOR, renewed, longest_wait)
 
     @staticmethod
     def _longest_wait(claim: _AskedLease, now: float) -> float:

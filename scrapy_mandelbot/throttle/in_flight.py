@@ -66,8 +66,8 @@ class Queues:
         """Let so much of what a former run has left take part; return whether there is more."""
         return any(queue.rouse_some(most) for queue in self._queues)
 
-    def lines(self) -> Iterator[tuple[Site, str, str, int]]:
-        """Yield site, route, section and number of what waits."""
+    def lines(self) -> Iterator[tuple[Site, str, int]]:
+        """Yield site, section and number of what waits."""
         for queue in self._queues:
             yield from queue.lines()
 
@@ -222,9 +222,9 @@ class InFlight:
         if len(self._flights) > self._look_at:
             self._drop_all_lost()
 
-    def add(self, request: Request, site: Site, route: str) -> Flight:
+    def add(self, request: Request, site: Site) -> Flight:
         """Note a request on its way, which need not be from the queue."""
-        flight = self._flights[request] = Flight(request, site, route)
+        flight = self._flights[request] = Flight(request, site)
         site.tally.taken += not is_of_the_package(request)
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
@@ -359,17 +359,12 @@ class InFlight:
         for tell in self.slot_changed:
             tell(slot, len(flights))
 
-    def evict(self, site: Site, route: str | None) -> None:
+    def evict(self, site: Site) -> None:
         """End the wait in download slots of a site's requests: they go back, and are not sent."""
 
         def is_meant(request: Request) -> bool:
             flight = self.get(request)
-            return (
-                flight is not None
-                and flight.site is site
-                and (route is None or flight.route == route)
-                and not request.meta.get("dont_pause")
-            )
+            return flight is not None and flight.site is site and not request.meta.get("dont_pause")
 
         count = engine.evict_waiting(self._crawler, site.slots or (), is_meant, SitePausedError())
         if count:

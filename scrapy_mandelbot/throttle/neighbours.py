@@ -15,7 +15,6 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.sites.pause_law import LeftPause, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
-from scrapy_mandelbot.throttle.site_map import split_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,18 +34,14 @@ _IN_THIS_PROCESS: WeakSet[Neighbours] = WeakSet()
 
 
 class Neighbours:
-    """Writes down what the crawl knows of sites, and hears what others do.
-
-    Of those that tell proxies apart, only those that do alike hear of each other.
-    """
+    """Writes down what the crawl knows of sites, and hears what others do."""
 
     _hearer: OtherCrawls
     """Who hears of others, once the crawl has begun."""
 
-    def __init__(self, store: Store, clock: Clock, *, by_proxy: bool) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
         self._clock = clock
-        self._by_proxy = by_proxy
         self._known: Recent[KeptPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those that it has heard of."""
         self._heard: Recent[KeptPause] = Recent(_MOST_KNOWN)
@@ -133,8 +128,7 @@ class Neighbours:
 
     def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
         """Hear of a pause of a crawl of another process, or that it is over."""
-        is_for_us = self._by_proxy or not split_key(key)[1]
-        if is_for_us and (pause is None or pause != self._known.get(key)):
+        if pause is None or pause != self._known.get(key):
             self.hear_pause(key, pause)
 
     def hear_stored_turn(self, name: str, due: float) -> None:
@@ -176,7 +170,7 @@ class Neighbours:
 
     def _others(self) -> Iterator[Neighbours]:
         for other in list(_IN_THIS_PROCESS):
-            if other is not self and other._by_proxy is self._by_proxy:  # noqa: SLF001
+            if other is not self:
                 yield other
 
 
@@ -196,13 +190,12 @@ class OtherCrawls:
     def begin(self) -> None:
         """Go on with what a former run has left, and hear of others from now on."""
         now, throttle = self._now(), self._throttle
-        for key, kept in self._neighbours.store.get_pauses().items():
+        for name, kept in self._neighbours.store.get_pauses().items():
             if kept.until <= now:
-                self._neighbours.put_pause(key, None)
+                self._neighbours.put_pause(name, None)
                 continue
-            self._neighbours.know_pause(key, kept)
-            name, route = split_key(key)
-            self.take_over(name, LeftPause(route, kept.until, kept.reason, kept.failed_probes))
+            self._neighbours.know_pause(name, kept)
+            self.take_over(name, LeftPause(kept.until, kept.reason, kept.failed_probes))
         for name, due in self._neighbours.store.get_turns(now).items():
             site = throttle.sites.of(name)
             site.turns.resumes_at = due
@@ -217,38 +210,33 @@ class OtherCrawls:
         """
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
-        known = site.routes.pause(left.route)
-        is_news = left.until > now and not left.section and (known is None or known.is_open)
+        is_news = left.until > now and not left.section and site.pause.is_open
         site.go_on(now, left)
         if is_newest and left.until > now and not left.section:
-            site.overhear(left.route, Refusal(now, left.reason, left.until - now))
+            site.overhear(Refusal(now, left.reason, left.until - now))
         throttle.sites.note_trouble(site)
-        pause = site.routes.pause(left.route)
-        if is_news and pause is not None:
-            throttle.alarm.set(site, pause.until)
-            throttle.reports.tell(events.RESTORED, site, left.route)
+        if is_news:
+            throttle.alarm.set(site, site.pause.until)
+            throttle.reports.tell(events.RESTORED, site)
 
-    def hear_pause(self, key: str, pause: KeptPause) -> None:
+    def hear_pause(self, name: str, pause: KeptPause) -> None:
         """Leave a site alone, as another crawl does; that one is the first to ask it again."""
         throttle, now = self._throttle, self._now()
-        name, route = split_key(key)
         site = throttle.sites.of(name)
         refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
-        heard = site.overhear(route, refusal)
+        is_news = site.overhear(refusal)
         throttle.sites.note_trouble(site)
-        if heard is not None:
-            throttle.in_flight.evict(site, route)
-            throttle.reports.tell(events.OVERHEARD, site, route)
-            throttle.alarm.set(site, heard.until)
+        if is_news:
+            throttle.in_flight.evict(site)
+            throttle.reports.tell(events.OVERHEARD, site)
+            throttle.alarm.set(site, site.pause.until)
 
-    def hear_end(self, key: str, pause: KeptPause) -> None:
+    def hear_end(self, name: str, pause: KeptPause) -> None:
         """Ask a site again that was left alone for another crawl, which has found it well."""
-        name, route = split_key(key)
         site = self._throttle.sites.get(name)
-        own = None if site is None else site.routes.pause(route)
-        if site is None or own is None or route or own.until > pause.until + 2 * GIVES_WAY:
+        if site is None or site.pause.until > pause.until + 2 * GIVES_WAY:
             return
-        site.routes.end_pause(self._now())
+        site.pause.be_due(self._now())
         self._throttle.update(site)
 
     def hear_turn(self, name: str, due: float) -> bool:

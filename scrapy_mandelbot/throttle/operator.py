@@ -11,7 +11,6 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from twisted.python.failure import Failure
 
 from scrapy_mandelbot import engine, events, signals
-from scrapy_mandelbot.throttle.site_map import in_words, shut_routes
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -35,9 +34,9 @@ class Operator:
         """
         now, shut, given_up = self._now(), 0, 0
         delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
-        for site, route, section, count in self._throttle.queues.lines():
-            is_over = site.routes.has_given_up(route) or site.sections.is_hopeless(section)
-            if is_over or site.is_shut(now, route) or site.sections.due(section, now) > now:
+        for site, section, count in self._throttle.queues.lines():
+            is_over = site.pause.is_given_up or site.sections.is_hopeless(section)
+            if is_over or site.is_shut(now) or site.sections.due(section, now) > now:
                 shut += count
                 given_up += count * is_over
             else:
@@ -49,9 +48,9 @@ class Operator:
         """Return the seconds until the first of what the queues hold may be sent; 0: now."""
         now = self._now()
         times = [at for _, at in self._throttle.queues.delayed()]
-        for site, route, section, _ in self._throttle.queues.lines():
+        for site, section, _ in self._throttle.queues.lines():
             if not site.sections.is_hopeless(section):
-                times.append(max(site.due(now, route), site.sections.due(section, now)))
+                times.append(max(site.due(now), site.sections.due(section, now)))
         return max(0.0, min(times, default=inf) - now)
 
     def shut(self) -> set[str]:
@@ -63,9 +62,9 @@ class Operator:
         """Return how the sites stand that are asked nothing now, by name, in words."""
         now = self._now()
         return {
-            in_words(site.name, route): site.in_words(route, now)
+            site.name: site.in_words(now)
             for site in self._throttle.sites.in_trouble()
-            for route in shut_routes(site, now)
+            if site.is_shut(now)
         }
 
     def hold(self, name: str, until: float, reason: str) -> None:
@@ -74,7 +73,7 @@ class Operator:
         site = throttle.sites.of(name)
         site.hold(self._now(), until)
         throttle.sites.note_trouble(site)
-        throttle.in_flight.evict(site, None)
+        throttle.in_flight.evict(site)
         throttle.reports.tell(events.HELD, site, until=until, reason=reason, tries=0)
         throttle.update(site)
         throttle.alarm.set(site, until)
@@ -87,9 +86,9 @@ class Operator:
             return False
         if site.held_until > now:
             site.hold(now, now)
-        site.routes.end_pause(now)
+        site.pause.be_due(now)
         if throttle.has_claims:  # the store would have the others wait, and this one too
-            throttle.reports.forget(site, "")
+            throttle.reports.forget(site)
         throttle.queues.end_delays(site)
         throttle.update(site)
         return True
@@ -98,13 +97,13 @@ class Operator:
         """Give up every site that is shut, and of others the sections and pages that are."""
         throttle, now = self._throttle, self._now()
         for site in throttle.sites.in_trouble():
-            if any(True for _ in shut_routes(site, now)):
-                for route in site.give_up(reason):
-                    throttle.reports.tell(events.GIVEN_UP, site, route)
+            if site.is_shut(now):
+                if site.give_up(reason):
+                    throttle.reports.tell(events.GIVEN_UP, site)
             elif site.has_refused:
                 for section in site.sections.give_up(reason):
                     throttle.reports.tell(
-                        events.SECTION_GIVEN_UP, site, "", section.pause, path=section.path
+                        events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
             throttle.queues.end_delays(site)
             throttle.update(site)

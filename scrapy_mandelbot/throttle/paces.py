@@ -13,7 +13,7 @@ import scrapy.signals
 from scrapy_mandelbot import events
 from scrapy_mandelbot.robots.origins import host_of
 from scrapy_mandelbot.robots.pace import PaceLaw, pace_by_hand, pace_of_file, unreadable_lines
-from scrapy_mandelbot.sites.routes import NO_ROUTES
+from scrapy_mandelbot.sites.pause import NO_PAUSE
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.pace import Pace
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
-    from scrapy_mandelbot.sites.routes import Routes
+    from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -125,12 +125,12 @@ class Paces:
 class _SharedSlot:
     """Sites that share a download slot."""
 
-    __slots__ = ("refused_at", "routes", "sites")
+    __slots__ = ("pause", "refused_at", "sites")
 
     def __init__(self) -> None:
         self.sites: WeakSet[Site] = WeakSet()
         self.refused_at: WeakKeyDictionary[Site, float] = WeakKeyDictionary()
-        self.routes: Routes | None = None
+        self.pause: Pause | None = None
         """Of those that are paused as one."""
 
 
@@ -197,24 +197,24 @@ class Together:
         are_well = sum(one.well_at > now - _ONE_MOMENT for one in group.sites - refused)
         if len(refused) == 1 or len(refused) < are_well:
             return
-        routes = group.routes
-        if routes is None or routes.is_faded(now):
-            routes = next((one.routes for one in refused if one.routes is not NO_ROUTES), None)
-            group.routes = routes
-        if routes is not None:
+        pause = group.pause
+        if pause is None or pause.is_faded(now):
+            pause = next((one.pause for one in refused if one.pause is not NO_PAUSE), None)
+            group.pause = pause
+        if pause is not None:
             for one in refused:
-                one.routes = routes
+                one.pause = pause
 
     def updated(self, site: Site) -> None:
         """Have those look anew what holds them back that share the pause of a site."""
-        routes = self._group(site).routes
-        if self._is_updating or routes is None or site.routes is not routes:
+        pause = self._group(site).pause
+        if self._is_updating or pause is None or site.pause is not pause:
             return
         self._is_updating = True
-        for other in [one for one in self._others(site) if one.routes is routes]:
+        for other in [one for one in self._others(site) if one.pause is pause]:
             other.look_anew()
             if other.is_shut(self._now()):
-                self._throttle.in_flight.evict(other, None)
+                self._throttle.in_flight.evict(other)
             self._throttle.update(other)
         self._is_updating = False
 

@@ -1,10 +1,9 @@
 """The sites of a crawl, one bounded map of all that is known of each; the names of their queues.
 
-The queue of a site's requests is called as the site, with a route behind ``|``:
-``https://example.com mine`` are those that a spider sends through the download slot ``mine``. A
-slot's space is ``%20`` there, and its percent sign ``%25``. What was set aside of a site has a
-third part, the path of its section. Names that Scrapy's own queue left in JOBDIR are download
-slots: hosts, mostly, but any string is one.
+The queue of a site's requests is called as the site: ``https://example.com mine`` are those that a
+spider sends through the download slot ``mine``. A slot's space is ``%20`` there, and its percent
+sign ``%25``. What was set aside of a site has a third part, the path of its section. Names that
+Scrapy's own queue left in JOBDIR are download slots: hosts, mostly, but any string is one.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 from scrapy.utils.httpobj import urlparse_cached
@@ -31,42 +29,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sites.flight import Flight
     from scrapy_mandelbot.sites.pause_law import PauseLaw
 
-_MARK = "|"
-TRY_ANOTHER_AFTER = 0.5
-"""Seconds after which a request is sent again whose proxy is shut, to be given another."""
-
-
-def route_by_proxy(request: Request) -> str:
-    """Return the route of a request: its proxy; ``""``: it has none."""
-    proxy = request.meta.get("proxy")
-    return _without_secrets(str(proxy)) if proxy else ""
-
-
-def key_of(site: str, route: str) -> str:
-    """Return the name under which the store and the queue keep what is a route's."""
-    return f"{site}{_MARK}{route}" if route else site
-
-
-def split_key(key: str) -> tuple[str, str]:
-    """Return the site and the route of such a name."""
-    site, _, route = key.partition(_MARK)
-    return site, route
-
-
-def in_words(site: str, route: str) -> str:
-    """Return a route to a site in words."""
-    return f"{site} via {route}" if route else site
-
-
-def _without_secrets(proxy: str) -> str:
-    """Return the proxy's address without user and password; no space, so that it is one word."""
-    try:
-        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    except ValueError:  # Scrapy will say so when it comes to use it
-        return "unreadable"
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".replace(" ", "%20")
-
-
 REFUSAL_FLAG = "mandelbot_refused"
 """The flag of a response that answers for a site which was not asked."""
 
@@ -78,7 +40,7 @@ _OVERHEAD = 2 * 1024  # bytes of a response without its body
 
 
 class Refusals:
-    """The last refusal of each site and route, as many as fit."""
+    """The last refusal of each site, as many as fit."""
 
     def __init__(self) -> None:
         self._kept: Recent[Response] = Recent(REFUSALS_LIMIT)
@@ -87,11 +49,11 @@ class Refusals:
         """Keep what a site said to a request, in place of what it said before."""
         # Without its request: that would hold meta, and what hangs on it.
         kept = response.replace(body=response.body[:REFUSAL_LIMIT], request=None)
-        self._kept.put(key_of(flight.site.name, flight.route), kept, _OVERHEAD + len(kept.body))
+        self._kept.put(flight.site.name, kept, _OVERHEAD + len(kept.body))
 
     def answer(self, flight: Flight) -> Response | None:
         """Return it as the answer to another request; None: nothing was said, or is kept."""
-        kept = self._kept.get(key_of(flight.site.name, flight.route))
+        kept = self._kept.get(flight.site.name)
         if kept is None:
             return None
         request = flight.request
@@ -107,13 +69,6 @@ MOST_IN_TROUBLE = 50_000
 def site_of_request(request: Request) -> str:
     """Return the name of the site that the request goes to."""
     return site_of(urlparse_cached(request))
-
-
-def shut_routes(site: Site, now: float) -> Iterator[str]:
-    """Yield the routes by which a site is asked nothing now."""
-    for route in sorted({"", *site.routes}):
-        if site.is_shut(now, route):
-            yield route
 
 
 class Sites:
@@ -210,8 +165,8 @@ class Sites:
 class QueueParts(NamedTuple):
     """What a queue is named after."""
 
-    key: str
-    """Site and route; the whole name, where Scrapy's own queue left it."""
+    site: str
+    """Its name; the whole name of the queue, where Scrapy's own left it."""
     slot: str
     section: str
     """The path of the section with which it was set aside; empty: it was not."""
@@ -219,27 +174,27 @@ class QueueParts(NamedTuple):
     """Whether the name is one that :func:`queue_name` gives."""
 
 
-def queue_name(key: str, slot: str, section: str = "") -> str:
-    """Return the name of the queue for requests of a site and route in a download slot.
+def queue_name(site: str, slot: str, section: str = "") -> str:
+    """Return the name of the queue for requests of a site in a download slot.
 
     With the path of the section with which they are set aside. A slot is any string.
     """
-    is_a_host = key.partition("://")[2] == slot and slot.replace(".", "").isalnum()  # as most are
-    if not section and (is_a_host or slot == _host_of(key)):
-        return key
+    is_a_host = site.partition("://")[2] == slot and slot.replace(".", "").isalnum()  # as most are
+    if not section and (is_a_host or slot == _host_of(site)):
+        return site
     word = f"{slot}".replace("%", "%25").replace(" ", "%20")
-    return f"{key} {word} {section}" if section else f"{key} {word}"
+    return f"{site} {word} {section}" if section else f"{site} {word}"
 
 
 def parts_of_name(name: str) -> QueueParts:
     """Return what a queue is named after."""
-    key, slot, section = (*name.split(" ", 2), "", "")[:3]
-    slot = slot.replace("%20", " ").replace("%25", "%") if " " in name else _host_of(key)
+    site, slot, section = (*name.split(" ", 2), "", "")[:3]
+    slot = slot.replace("%20", " ").replace("%25", "%") if " " in name else _host_of(site)
     is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
-    if "://" in key and is_path and queue_name(key, slot, section) == name:
-        return QueueParts(key, slot, section, is_ours=True)
+    if "://" in site and is_path and queue_name(site, slot, section) == name:
+        return QueueParts(site, slot, section, is_ours=True)
     return QueueParts(name, name, "", is_ours=False)
 
 
-def _host_of(key: str) -> str:
-    return host_of(split_key(key)[0]).strip("[]")  # as Scrapy names download slots
+def _host_of(site: str) -> str:
+    return host_of(site).strip("[]")  # as Scrapy names download slots

@@ -21,13 +21,7 @@ from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
 from scrapy_mandelbot.throttle.paces import Paces, Together
-from scrapy_mandelbot.throttle.site_map import (
-    TRY_ANOTHER_AFTER,
-    Refusals,
-    Sites,
-    route_by_proxy,
-    site_of_request,
-)
+from scrapy_mandelbot.throttle.site_map import Refusals, Sites, site_of_request
 from scrapy_mandelbot.throttle.told_pauses import Reports
 from scrapy_mandelbot.throttle.waiting import Alarm, AskingAgain, WaitingRoom
 
@@ -65,15 +59,10 @@ class Throttle:
         self._now = clock.now
         self._count = tell.count
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
-        self._route_of: Callable[[Request], str] | None = (
-            route_by_proxy if config.pause_per_proxy else None
-        )
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
         self.paces = Paces(config, clock, tell.tell, self._pace_changed)
         """What the pace of each site is."""
-        self.is_simple = not (config.pause_per_proxy or self.is_paced)
-        """Whether nothing is to be looked at of a request to a site that nothing is known of."""
         self.queues = Queues()
         """Those that hand out requests."""
         self.refusals = Refusals()
@@ -117,17 +106,13 @@ class Throttle:
         for part in self._neighbours, self._claims, self.alarm, self._room:
             part.close()
 
-    def route_of(self, request: Request) -> str:
-        """Return the route that a request goes as it stands."""
-        return "" if self._route_of is None else self._route_of(request)
-
     def site_of(self, request: Request) -> Site:
         """Return what is known of the site that a request goes to."""
         return self.sites.of(site_of_request(request))
 
     # Asked and told by the queue.
 
-    def may_hand_out(self, site: Site, route: str, section: str = "") -> bool:
+    def may_hand_out(self, site: Site, section: str = "") -> bool:
         """Return whether the queue may hand out a request of a site now.
 
         If it may at a later time, the queue is told then. `section`: the path of the section that
@@ -138,24 +123,22 @@ class Throttle:
         self.in_flight.drop_lost(site)
         if site in self.again:
             return False
-        is_over = site.scout is None and site.routes.has_given_up(route)
+        is_over = site.scout is None and site.pause.is_given_up
         if is_over or site.sections.is_over(section):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
-        due = self._due(site, route, now, section)
+        due = self._due(site, now, section)
         if due <= now:
             return True
-        if site.pause_due(now, route) <= now and site.scout is None:
+        if site.pause_due(now) <= now and site.scout is None:
             self._note_wait(site, now)
-        else:
-            site.note_route(route)
         self.alarm.set(site, due)
         return False
 
-    def holds_back(self, site: Site, route: str, section: str = "") -> bool:
+    def holds_back(self, site: Site, section: str = "") -> bool:
         """Return whether requests of a site have to wait for a time, not for another one."""
-        is_given_up = site.routes.has_given_up(route) and not self.keeps_given_up
-        return not is_given_up and site.holds_back(self._now(), route, section)
+        is_given_up = site.pause.is_given_up and not self.keeps_given_up
+        return not is_given_up and site.holds_back(self._now(), section)
 
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
@@ -164,15 +147,15 @@ class Throttle:
         site.hand_out(flight, now, as_scout=as_scout)
         if not site.is_plain:
             self._count_wait(site)
-            self._note_claims(site, flight.route)
+            self._note_claims(site)
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
-    def may_go_at(self, request: Request, site: Site, route: str) -> tuple[float, bool]:
+    def may_go_at(self, request: Request, site: Site) -> tuple[float, bool]:
         """Return when a request may go that was refused, and whether its page is to blame."""
         if not site.has_refused:
             return 0.0, False
-        return site.may_go_at(self._crawler.request_fingerprinter.fingerprint(request), route)
+        return site.may_go_at(self._crawler.request_fingerprinter.fingerprint(request))
 
     # Asked by the middlewares, of a request on its way.
 
@@ -180,15 +163,14 @@ class Throttle:
         """Return what is known of a request on its way."""
         flight = self.in_flight.get(request)
         if flight is None:
-            flight = self.in_flight.add(request, self.site_of(request), self.route_of(request))
+            flight = self.in_flight.add(request, self.site_of(request))
         return flight
 
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request's site is not asked again in this run."""
         site = flight.site
         if not site.has_refused:
-            route = flight.route if flight.passed is None else flight.passed
-            return site.routes.has_given_up(route)
+            return site.pause.is_given_up
         return site.is_given_up_for(flight, flight.fingerprint or self._fingerprint(flight))
 
     def can_go_back(self, flight: Flight) -> bool:
@@ -200,9 +182,6 @@ class Throttle:
         site, request = flight.site, flight.request
         if "dont_pause" in request.meta:
             flight.keeps_pauses = not request.meta["dont_pause"]
-        if self._route_of is not None:
-            flight.route = self._route_of(request)
-            site.note_route(flight.route)
         now = self._now()
         if not site.is_plain:
             self.in_flight.drop_lost(site)
@@ -223,7 +202,7 @@ class Throttle:
             site.tally.left(now)
         self._count_wait(site)
         self.reports.keep_turn(site, now)
-        self._note_claims(site, flight.route)
+        self._note_claims(site)
 
     async def wait(self, flight: Flight, admission: Admission) -> bool:
         """Wait until a request may try again that never was in the queue; return whether it may.
@@ -235,15 +214,15 @@ class Throttle:
         site, now = flight.site, self._now()
         if admission is Admission.NO_TURN:
             self._note_wait(site, now)
-            self.alarm.set(site, self._due(site, flight.route, now))
+            self.alarm.set(site, self._due(site, now))
             return await self._room.wait(flight, has_limit=site.turns.shut_since is not None)
         if self.has_given_up(flight):
             return False
         if flight.not_before <= now:
             self._count(events.WAITED)
-        due = site.pause_due(now, flight.route)
+        due = site.pause_due(now)
         if due <= now:
-            due = self._claims.due(site, flight.route, now)
+            due = self._claims.due(site, now)
         self.alarm.set(site, max(flight.not_before, due))
         return await self._room.wait(flight)
 
@@ -263,14 +242,14 @@ class Throttle:
             site.answered(flight, flight.sent_at, b"", is_page=is_page)  # no matter when
             return
         now = self._now()
-        pause = site.routes.pause(flight.route)
+        pause = site.pause
         before = set(site.sections.set_aside())
         fingerprint = flight.fingerprint or self._fingerprint(flight)
         news = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
         self.reports.sections_resumed(site, before)
         if news is not None:
-            self.reports.answered(news, site, flight.route, pause)
+            self.reports.answered(news, site, pause)
             self.update(site)
 
     def refused(
@@ -291,21 +270,21 @@ class Throttle:
             response: what it said, if it said anything.
             level: of the log at which its pause is told; None: as it is told of any.
         """
-        site, route, now = flight.site, flight.route, self._now()
+        site, now = flight.site, self._now()
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, JITTER))
         if response is not None:
             self.refusals.keep(flight, response)
         kind = "no answer" if response is None else str(response.status)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
         fingerprint = flight.fingerprint or self._fingerprint(flight)
-        if self._together and not route:
+        if self._together:
             self._together.refused(site, now)
         news = site.refused(flight, fingerprint, refusal)
         self.sites.note_trouble(site)
         if news is None:
             return
         if news is News.PAUSED:
-            self.in_flight.evict(site, route)
+            self.in_flight.evict(site)
         self.reports.refused(news, flight, reason, level)
         if news is not News.PAUSED or self._together:  # else none who waits may go now, nor sooner
             self.update(site)
@@ -325,11 +304,7 @@ class Throttle:
     def send_back(self, flight: Flight, event: Event = events.BOUNCED) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
         self._count(event)
-        not_before = flight.not_before
-        if flight.passed != flight.route:  # the queue would hand it out again at once
-            soon = (now := self._now()) + TRY_ANOTHER_AFTER
-            not_before = max(not_before, min(flight.site.pause_due(now, flight.route), soon))
-        request = self.in_flight.send_back(flight, not_before)
+        request = self.in_flight.send_back(flight, flight.not_before)
         self.ended(flight)
         return request
 
@@ -360,38 +335,35 @@ class Throttle:
         self.sites.note_trouble(site)
         self.alarm.set(site, self._now())  # who waits may have to wait no longer
 
-    def _due(self, site: Site, route: str, now: float, section: str = "") -> float:
+    def _due(self, site: Site, now: float, section: str = "") -> float:
         """Return when a site may be asked, leases and all; ``inf``: when another has ended."""
-        due = max(site.due(now, route), site.sections.due(section, now))
-        return due if due > now else self._claims.due(site, route, now)
+        due = max(site.due(now), site.sections.due(section, now))
+        return due if due > now else self._claims.due(site, now)
 
     def _admission(self, flight: Flight, now: float) -> Admission:
         """Return whether a request may leave for its site now; if so, it has taken its turn."""
-        site, route = flight.site, flight.route
+        site = flight.site
         if self.has_claims and not site.is_plain:
             # What is sent although its site is paused takes turns all the same.
-            pause = site.routes.pause(route)
-            asks = flight.keeps_pauses and pause is not None and pause.awaits_probe
-            may_be_next = site.due(now, route) <= now or site.turns.has_unused
+            asks = flight.keeps_pauses and site.pause.awaits_probe
+            may_be_next = site.due(now) <= now or site.turns.has_unused
             if (asks or site.turns.is_needed(now)) and may_be_next:
-                due = self._claims.due(site, route, now)
+                due = self._claims.due(site, now)
                 if due > now:
                     self.alarm.set(site, due)
                     return Admission.PAUSED if asks else Admission.NO_TURN
         admission = site.admit(flight, now)
         if admission is Admission.GO:
-            self._note_claims(site, route)
+            self._note_claims(site)
         return admission
 
-    def _note_claims(self, site: Site, route: str) -> None:
+    def _note_claims(self, site: Site) -> None:
         if self.has_claims and self._claims:
-            self._claims.note_use(site, route)
+            self._claims.note_use(site)
 
     def update(self, site: Site) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""
-        if self._claims:
-            for route in {"", *site.routes}:
-                self._note_claims(site, route)
+        self._note_claims(site)
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.turns.end_shut(now)
         if held_for is not None:
@@ -419,7 +391,7 @@ class Throttle:
             self._count_wait(site)
             self._room.release(waiter, may_go=True)
         else:
-            self.alarm.set(site, self._due(site, flight.route, now))
+            self.alarm.set(site, self._due(site, now))
 
     def _look(self, site: Site) -> None:
         """See whether those have ended without a word that others wait for."""

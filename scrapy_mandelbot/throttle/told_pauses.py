@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot import events
 from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.store.contract import KeptPause
-from scrapy_mandelbot.throttle.site_map import in_words, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,58 +73,52 @@ class Reports:
         self,
         event: Event,
         site: Site,
-        route: str = "",
         pause: Pause | None = None,
         *,
         level: int | None = None,
         **more: Any,
     ) -> None:
         """Tell of a site, with all that its pause, or the one given, has to say; `more` wins."""
-        pause = pause or site.routes.pause(route)
+        pause = pause or site.pause
         values: dict[str, Any] = {
-            "where": in_words(site.name, route),
+            "where": site.name,
             "site": site.name,
-            "route": route,
-            "tries": 0,
+            "until": pause.until,
+            "reason": pause.reason,
+            "tries": pause.failed_probes,
             "waiting": self._waiting(site),
             "fate": self._fate,
         }
-        if pause is not None:
-            values |= {
-                "until": pause.until,
-                "reason": pause.reason,
-                "tries": pause.failed_probes,
-            }
-            if "end" in event.in_text:
-                values["end"] = min(pause.gives_up_at, self.total_ends_at)
-            elif "paused_for" in event.in_text:
-                values["paused_for"] = pause.lasted(self._now())
+        if "end" in event.in_text:
+            values["end"] = min(pause.gives_up_at, self.total_ends_at)
+        elif "paused_for" in event.in_text:
+            values["paused_for"] = pause.lasted(self._now())
         self._tell(event, level=level, **values | more)
 
     def refused(self, news: News, flight: Flight, reason: str, level: int | None = None) -> None:
         """Tell what a refusal did, and have a pause that has no end kept."""
-        site, route, event = flight.site, flight.route, _EVENTS.get(news)
+        site, event = flight.site, _EVENTS.get(news)
         if event is None:
             self.section(news, site, flight.request)
         elif news is News.SET_ASIDE:
-            self.tell(event, site, route, seconds=flight.not_before - self._now(), reason=reason)
+            self.tell(event, site, seconds=flight.not_before - self._now(), reason=reason)
         else:
             if news in _WITHOUT_END:
-                self.keep_given_up(site, route)
+                self.keep_given_up(site)
                 level = None
-            self.tell(event, site, route, level=level)
+            self.tell(event, site, level=level)
 
-    def answered(self, news: News, site: Site, route: str, pause: Pause | None) -> None:
+    def answered(self, news: News, site: Site, pause: Pause) -> None:
         """Tell what an answer did, of a site that had this pause."""
         if news is News.RECOVERED or news is News.RESUMED:
-            self.tell(_EVENTS[news], site, route, pause)
-        recovery = None if pause is None else pause.recovery
+            self.tell(_EVENTS[news], site, pause)
+        recovery = pause.recovery
         if news is not News.RESUMED or recovery is None or not recovery.is_far_below:
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
             rate, waiting = recovery.rate, self._waiting(site)
             limit, time = rate_in_words(rate), time_in_words(waiting / rate)
-            self.tell(events.SLOWER, site, route, rate=rate, limit=limit, time=time)
+            self.tell(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
         """Tell which sections are set aside no longer, of those that were before."""
@@ -150,26 +143,26 @@ class Reports:
         elif not section.is_told:
             event = events.SECTION_PAUSED
         section.is_told = True
-        self.tell(event, site, "", section.pause, path=section.path, fate=fate)
+        self.tell(event, site, section.pause, path=section.path, fate=fate)
 
-    def keep_given_up(self, site: Site, route: str) -> None:
+    def keep_given_up(self, site: Site) -> None:
         """Have the next run, if its requests are left to that, know of a pause that has no end."""
-        pause = site.routes.pause(route)
-        if pause is not None and self._keeps_given_up:
+        if self._keeps_given_up:
+            pause = site.pause
             kept = KeptPause(pause.until, pause.reason, pause.failed_probes)
-            self._store.put_pause(key_of(site.name, route), kept)
+            self._store.put_pause(site.name, kept)
 
-    def forget(self, site: Site, route: str) -> None:
+    def forget(self, site: Site) -> None:
         """Have the next run know of no pause."""
-        self._store.put_pause(key_of(site.name, route), None)
+        self._store.put_pause(site.name, None)
 
     def _keep(self, values: Mapping[str, Any]) -> None:
         """Have the next run, and others, know until when a site is left alone."""
         kept = KeptPause(values["until"], values["reason"], values["tries"])
-        self._store.put_pause(key_of(values["site"], values["route"]), kept)
+        self._store.put_pause(values["site"], kept)
 
     def _ended(self, values: Mapping[str, Any]) -> None:
-        self._store.put_pause(key_of(values["site"], values.get("route", "")), None)
+        self._store.put_pause(values["site"], None)
 
     def keep_turn(self, site: Site, now: float) -> None:
         """Have others, and the next run, know when the next turn of a site is."""

@@ -54,8 +54,8 @@ def is_held_by(crawler, request, holder: str) -> bool:
         return False
     site_ = flight.site
     return {
-        "probe": lambda: flight in site_.routes.probes(),
-        "lease": lambda: flight in site_.routes.probes(),
+        "probe": lambda: flight is site_.pause.probe,
+        "lease": lambda: flight is site_.pause.probe,
         "section": lambda: flight in site_.sections.probes(),
         "turn": lambda: site_.turns.is_on and site_.turns.turn is flight,
         "quota": lambda: site_.turns.quota is not None and flight in site_.turns.quota.flights,

@@ -183,14 +183,14 @@ async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
 
 @TURNED
 @ensureDeferred
-async def test_a_refused_proxy_keeps_nothing_waiting(recipe, webs):
-    """One proxy is refused for an hour: all pages come through the other, in seconds."""
+async def test_a_site_pauses_for_all_proxies(recipe, webs):
+    """One is refused for a minute: nothing is sent through any, and then all pages arrive."""
     proxies = [webs("127.0.0.1"), webs("127.0.0.2")]
     shop = "http://shop.test"
     for proxy in proxies:
         proxy.pages = {f"{shop}/{number}": html() for number in range(12)}
         proxy.pages[f"{shop}/robots.txt"] = Answer(b"")
-    proxies[0].refuse = Closed(3600, after=3, retry_after="3600", robots_too=False)
+    proxies[0].refuse = closed = Closed(60, after=3, retry_after="60", robots_too=False)
     several = recipe("proxies")
     several.module("proxies")
 
@@ -204,7 +204,9 @@ async def test_a_refused_proxy_keeps_nothing_waiting(recipe, webs):
     settings = {**several.settings(), "PROXIES": [proxy.url for proxy in proxies]}
     run = await crawl(Shop, settings)
     assert run.urls() == sorted(Shop.start_urls)
-    assert run.seconds < 60
+    hits = [hit.at for proxy in proxies for hit in proxy.hits]
+    assert not [at for at in hits if closed.began + 1 < at < closed.began + 60]
+    assert run.seconds < 90
 
 
 @TURNED

@@ -127,7 +127,7 @@ def test_a_pause_is_in_the_job_as_soon_as_it_begins(run, clock):
     second.refuse(probe)
     second.die()
     third = run()
-    assert third.site().routes.pause().failed_probes == 1
+    assert third.site().pause.failed_probes == 1
     assert not third.all()
 
 
@@ -140,7 +140,7 @@ def test_a_pause_is_no_longer_where_the_clock_was_set_back(run, clock):
     for name, value in first.job.store.get_states("site").items():
         later = json.loads(value)  # as a clock wrote it that was a day ahead
         if name.startswith("site/"):
-            later = [[route, until + 86_400, *rest] for route, until, *rest in later]
+            later = [[until + 86_400, *rest] for until, *rest in later]
         else:
             later += 86_400
         first.job.store.put_state(name, json.dumps(later).encode())
@@ -163,7 +163,7 @@ def test_what_was_over_or_on_its_way_back_ends_with_a_probe(run, clock, is_back)
     if is_back:
         clock.turn(60)
         first.answer(first.next())
-        assert first.site().routes.pause().state is PauseState.RECOVERING
+        assert first.site().pause.state is PauseState.RECOVERING
     first.die()
     clock.turn(100_000)
     second = run()
@@ -185,7 +185,7 @@ def test_a_site_that_is_well_again_is_kept_no_more(run, clock):
         clock.turn(0.1)
         for request in first.all():
             first.answer(request)
-        if first.site() is None or first.site().routes.pause().is_open:
+        if first.site() is None or first.site().pause.is_open:
             break
     clock.turn(0)
     assert not first.job.kept("site/")
@@ -199,12 +199,12 @@ def test_one_that_is_given_up_begins_anew(run, clock):
         for request in first.all():
             first.refuse(request)
         clock.turn(1_000)
-    assert first.site().routes.has_given_up()
+    assert first.site().pause.is_given_up
     first.die()
     second = run(MANDELBOT_PAUSE_TRIES=2)
     (probe,) = second.all()
     second.refuse(probe)
-    assert not second.site().routes.has_given_up()
+    assert not second.site().pause.is_given_up
 
 
 def test_a_section_stays_set_aside(run, clock):
@@ -265,7 +265,7 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
     first.die()
     clock.turn(100)
     second = run()
-    assert second.site().routes.pause().until > clock.now()
+    assert second.site().pause.until > clock.now()
     assert second.site(OTHER) is None
     assert list(second.job.kept("site/")) == [f"site/{SITE}"]
 
@@ -289,7 +289,7 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
     """Whatever the file says."""
     first = run()
     first.push(*pages(2))
-    first.job.put(f"site/{SITE}", json.dumps([["", 1e300, "for ever", 0]]).encode())
+    first.job.put(f"site/{SITE}", json.dumps([[1e300, "for ever", 0]]).encode())
     first.job.commits.now()
     first.die()
     second = run()
@@ -300,7 +300,7 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
 @pytest.mark.parametrize("section", ["", "/shop/"])
 def test_what_is_left_of_a_site_is_by_a_servers_clock(section):
     """Which is ahead of that of who writes it, and by another time of that of who reads it."""
-    left = [LeftPause("", 100.0, "503", 2, section), LeftPause("proxy", 50.0, "429", 0, "")]
+    left = [LeftPause(100.0, "503", 2, section), LeftPause(50.0, "429", 0, "")]
     assert read_left(written(left, 1_000.0), 1_000.0) == left
     assert [one.until for one in read_left(written(left, 1_000.0), 400.0)] == [700.0, 650.0]
     assert [one.until for one in read_left(written(left))] == [100.0, 50.0]
@@ -326,7 +326,7 @@ def test_a_pause_is_left_to_the_next_owner():
     assert left.milliseconds == "20000"
     assert not is_calm(site)
     (pause,) = read_left(left.state, 70.0)
-    assert (pause.route, pause.until, pause.reason, pause.failed_probes) == ("", 110.0, "503", 0)
+    assert (pause.until, pause.reason, pause.failed_probes) == (110.0, "503", 0)
 
 
 def test_a_pace_and_a_delay_hold_for_the_next_owner():

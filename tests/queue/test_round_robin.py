@@ -14,7 +14,7 @@ from scrapy_mandelbot.sites.site import Site
 
 
 def make_line(name: str, slot: str) -> Line:
-    return Line(name, Site(f"https://{name}.example", PauseLaw()), "", slot)
+    return Line(name, Site(f"https://{name}.example", PauseLaw()), slot)
 
 
 @pytest.fixture

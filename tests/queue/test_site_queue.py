@@ -96,7 +96,7 @@ async def test_what_is_of_a_section_that_was_set_aside_meanwhile_waits_with_it(m
     fill(scheduler, "https://a.example/", "https://a.example/shop/1", "https://a.example/shop/2")
     crawl = Crawl.of(crawler)
     site = crawl.throttle.sites.of("https://a.example")
-    site.go_on(crawl.now(), LeftPause("", crawl.now() + 99, "503", 1, "/shop/"))
+    site.go_on(crawl.now(), LeftPause(crawl.now() + 99, "503", 1, "/shop/"))
     crawl.throttle.update(site)
     assert drain(scheduler) == ["https://a.example/"]
     assert len(scheduler) == 2
@@ -340,7 +340,7 @@ async def test_where_all_were_refused_they_are_probes_by_turns(make_crawler, clo
     active.clear()
     for _ in range(4):
         assert scheduler.next_request() is None, "paused"
-        pause = Crawl.of(crawler).sites["https://a.example"].routes.pause()
+        pause = Crawl.of(crawler).sites["https://a.example"].pause
         clock.turn(pause.until - clock.now() + later)
         refuse_next()
     assert sent == [request.url[-1] for request in first]

@@ -36,9 +36,9 @@ def refuse(site: Site, now: float = NOW, seconds: float | None = 60.0) -> None:
     site.refused(one, b"a", Refusal(now, "503 for <GET https://example.com/a>", seconds))
 
 
-def why(site: Site, now: float, route: str = "") -> Why | None:
-    found = held(site, now, route)
-    return None if found is None else found._replace(details=details_of(site, found.reason, route))
+def why(site: Site, now: float) -> Why | None:
+    found = held(site, now)
+    return None if found is None else found._replace(details=details_of(site, found.reason))
 
 
 def reason(site: Site, now: float = NOW):
@@ -94,19 +94,10 @@ def test_a_limit_is_told_with_the_time_that_what_waits_takes(site, mode, waiting
     """Of a site that counts what it is asked; of others the rate says little."""
     assert limit_in_words(site, waiting) == ""
     refuse(site)
-    recovery = site.routes.pause().recovery
+    recovery = site.pause.recovery
     recovery.mode, recovery.rate = mode, 0.5
     assert limit_in_words(site, waiting) == words
-    assert Standing(site, "", held(site, NOW), waiting, 0).details.startswith(words or "503")
-
-
-def test_all_proxies_are_paused(site):
-    """A request that has no proxy yet waits for the first of them; another not."""
-    for proxy, seconds in (("http://127.0.0.8", 60.0), ("http://127.0.0.9", 90.0)):
-        site.overhear(proxy, Refusal(NOW, "503", seconds))
-    assert why(site, NOW) == (Reason.PAUSED, NOW + 60, "all its proxies are paused")
-    assert why(site, NOW, "http://127.0.0.9") == (Reason.PAUSED, NOW + 90, "503")
-    assert why(site, NOW, "http://127.0.0.7") is None
+    assert Standing(site, held(site, NOW), waiting, 0).details.startswith(words or "503")
 
 
 def test_given_up(site):

@@ -119,9 +119,9 @@ def looks(monkeypatch):
     found: Counter[float] = Counter()
     held = survey.held
 
-    def counted(site, now, route=""):
+    def counted(site, now):
         found[found.clock.now()] += 1
-        return held(site, now, route)
+        return held(site, now)
 
     monkeypatch.setattr(survey, "held", counted)
     return found
@@ -338,7 +338,7 @@ def test_the_rate_of_a_recovery_is_in_the_timeline(state, rate):
     crawler.signals.send_catch_log(scrapy.signals.spider_opened, spider=crawler.spider)
     request = Request("https://one.example/a")
     refuse(crawler, request.url)
-    pause = Crawl.of(crawler).throttle.site_of(request).routes.pause()
+    pause = Crawl.of(crawler).throttle.site_of(request).pause
     pause.state, pause.recovery.rate = state, 0.5
     with pytest.raises(StopIteration):
         handlers.download_request_async(request).send(None)

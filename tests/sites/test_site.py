@@ -12,7 +12,7 @@ from flights import Page, flight_to, times_alone
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause import News, PauseState
+from scrapy_mandelbot.sites.pause import FORGOTTEN_AFTER, NO_PAUSE, News, PauseState
 from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.sites.probe import (
     MOST_LOOKED_THROUGH,
@@ -22,16 +22,13 @@ from scrapy_mandelbot.sites.probe import (
     refused_longest_ago,
 )
 from scrapy_mandelbot.sites.recovery import Mode
-from scrapy_mandelbot.sites.routes import MOST_ROUTES, REMEMBERED
 from scrapy_mandelbot.sites.sections import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.sites.site import Site
-from scrapy_mandelbot.throttle.site_map import shut_routes
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.flight import Flight
 
 LAW = PauseLaw(first=1, tries=2, recovers=False)
-A, B = "http://a.test:1", "http://b.test:1"
 GO, PAUSED, NO_TURN = Admission.GO, Admission.PAUSED, Admission.NO_TURN
 
 
@@ -48,11 +45,9 @@ def serve(site: Site, pages: int = 40) -> None:
         site.ended(flight, number)
 
 
-def hand_out(
-    site: Site, now: float, *, scout: bool = False, route: str = "", path: str = "/"
-) -> Flight:
-    assert site.due(now, route) <= now
-    flight = flight_to(site, path, route)
+def hand_out(site: Site, now: float, *, scout: bool = False, path: str = "/") -> Flight:
+    assert site.due(now) <= now
+    flight = flight_to(site, path)
     site.hand_out(flight, now, as_scout=scout)
     return flight
 
@@ -63,11 +58,9 @@ def send(site: Site, flight: Flight, now: float) -> Flight:
     return flight
 
 
-def refuse(
-    site: Site, now: float, which: bytes = b"one", route: str = "", path: str = "/", **what
-) -> News | None:
+def refuse(site: Site, now: float, which: bytes = b"one", path: str = "/", **what) -> News | None:
     """Have a request refused that was sent by no turn; and ended."""
-    flight = flight_to(site, path, route)
+    flight = flight_to(site, path)
     flight.sent_at = now
     news = site.refused(flight, which, Refusal(now, "503", **what))
     site.ended(flight, now)
@@ -131,7 +124,7 @@ def test_paused_one_request_asks_whether_it_is_over(site):
     assert site.admit(late, 100) is PAUSED
     assert site.admit(late, 101) is PAUSED, "it goes back to the queue"
     probe = hand_out(site, 101)
-    assert probe in site.routes.probes()
+    assert probe is site.pause.probe
     assert site.due(10**9) == inf
     other = flight_to(site)
     assert site.admit(other, 10**9) is PAUSED
@@ -147,7 +140,7 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
     flight = flight_to(site)
     assert site.admit(flight, 100.5) is PAUSED
     assert site.admit(flight, 101) is GO
-    assert flight in site.routes.probes()
+    assert flight is site.pause.probe
     assert site.admit(flight, 101) is GO, "it has its turn"
 
 
@@ -157,7 +150,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
     flight = flight_to(site)
     flight.keeps_pauses = False
     assert site.admit(flight, 100) is GO
-    assert flight not in site.routes.probes()
+    assert flight is not site.pause.probe
     assert site.due(101) == 101
     site.keep_to(Pace(5.0), inf, 101)
     assert site.due(101) == 105, "its last answer was at 100"
@@ -250,7 +243,7 @@ def test_the_scout_of_a_paused_site_is_its_probe(site):
     """One request tells both; it takes no turn before the rules are known."""
     refuse(site, 100)
     scout = hand_out(site, 101, scout=True)
-    assert scout in site.routes.probes()
+    assert scout is site.pause.probe
     assert set(site.awaited()) == {scout}
     assert site.ended(scout, 102)
     assert site.due(102) == 102, "another probe may go at once"
@@ -414,7 +407,7 @@ def test_a_site_that_counts_is_asked_for_nothing_twice(mode):
     site.answered(hand_out(site, 99, path="/good"), 99, b"good")
     refuse(site, 100, b"1")
     assert may_ask_again(site)
-    site.routes.pause().recovery.mode = mode
+    site.pause.recovery.mode = mode
     assert not may_ask_again(site)
 
 
@@ -444,7 +437,7 @@ def test_in_the_last_round_each_is_sent_once_more(site):
         probe = hand_out(site, at)
         site.refused(probe, b"two", Refusal(at, "503"))
         site.ended(probe, at)
-    assert not site.routes.has_given_up()
+    assert not site.pause.is_given_up
     assert site.is_given_up_for(flight_to(site), b"two")
     for page in (b"one", b"never sent"):
         assert not site.is_given_up_for(flight_to(site), page)
@@ -453,7 +446,7 @@ def test_in_the_last_round_each_is_sent_once_more(site):
         site.refused(last, page, Refusal(at, "503"))
         site.ended(last, at)
         assert site.is_given_up_for(flight_to(site), page)
-    assert not site.routes.has_given_up()
+    assert not site.pause.is_given_up
 
 
 def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
@@ -478,37 +471,62 @@ def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
 def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
     """What is known of its refusals is forgotten, and what it answers is not looked at."""
     refuse(site, 100)
-    for now in (101, 102 + REMEMBERED):
+    for now in (101, 102 + FORGOTTEN_AFTER):
         assert site.has_refused
         flight = hand_out(site, now)
         site.answered(flight, now, b"")
         site.ended(flight, now)
     assert not site.has_refused
-    assert site.routes.pause() is None
+    assert site.pause is NO_PAUSE
     assert site.is_plain
 
 
-def test_each_proxy_is_paused_alone(site):
-    """A request that has none yet waits only while all are shut."""
-    site.note_route(B)
-    refuse(site, 100, route=A)
-    assert (site.due(100, A), site.due(100, B), site.due(100)) == (101, 100, 100)
-    assert list(shut_routes(site, 100)) == [A]
-    refuse(site, 100.5, route=B)
-    assert site.due(100.5) == 101
-    assert list(shut_routes(site, 100.5)) == ["", A, B]
-    assert site.in_words("", 100.5) == "all its proxies are shut"
-    assert site.routes.pause(A).state is PauseState.PAUSED
+def test_who_comes_from_elsewhere_takes_its_turn_at_the_rate_of_a_recovery():
+    """Who comes from the queue was handed out at it, and goes."""
+    site = Site("https://example.com", PauseLaw(first=1))
+    refuse(site, 100)
+    site.answered(hand_out(site, 101), 101, b"")
+    assert site.pause.state is PauseState.RECOVERING
+    due = site.due(101)
+    assert due > 101
+    other = flight_to(site)
+    assert site.admit(other, 101) is PAUSED
+    handed_out = hand_out(site, due)
+    assert site.admit(handed_out, due) is GO
+    assert site.admit(other, due) is PAUSED
+    assert site.admit(other, site.due(due)) is GO
+    assert site.admit(other, due) is GO, "it has had its turn"
+
+
+def test_the_share_that_a_site_refuses_by_chance_is_known():
+    """None, before the site was well again."""
+    site = Site("https://example.com", PauseLaw(first=1))
+    refuse(site, 100)
+    assert site.pause.share == 0
+    site.answered(hand_out(site, 101), 101, b"")
+    assert 0 < site.pause.share < 1
+
+
+def test_a_pause_that_is_reset_is_as_at_first(site):
+    """It holds nothing back, waits for no probe, and begins with the first of all pauses."""
+    refuse(site, 100)
+    hand_out(site, 101)
+    site.pause.reset()
+    site.end_scout()
+    assert site.is_plain
+    assert list(site.awaited()) == []
+    assert refuse(site, 102) is News.PAUSED
+    assert site.due(102) == 103
 
 
 def test_given_up_it_is_asked_no_more(site):
     """By hand, or as its probes have failed."""
     refuse(site, 100)
-    assert site.give_up("the crawl ends") == [""]
-    assert site.routes.has_given_up()
+    assert site.give_up("the crawl ends")
+    assert site.pause.is_given_up
     assert site.due(10**9) == inf
     assert site.is_shut(10**9)
-    assert site.give_up("again") == []
+    assert not site.give_up("again")
 
 
 def test_silence_of_one_request_is_not_the_site(site):
@@ -529,12 +547,12 @@ def test_silence_of_one_request_is_not_the_site(site):
 def test_it_is_written_down_as_plain_data(site):
     """What another run or worker has to know, and nothing of a site that is well."""
     assert not list(site.left())
-    refuse(site, 100, route=A)
+    refuse(site, 100)
     (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
-    assert left == (A, 101, "503", 0, "")
+    assert left == (101, "503", 0, "")
     again = Site(site.name, LAW)
     again.go_on(100.5, left)
-    assert again.due(100.5, A) == 101
+    assert again.due(100.5) == 101
 
 
 @pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
@@ -542,24 +560,24 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
     """With the answer to its probe, though nothing was refused here; then all may go again."""
     site = Site("https://example.com", PauseLaw(recovers=False))
     if left_by == "a former run":
-        site.go_on(100, LeftPause("", 103, "503", 1))
+        site.go_on(100, LeftPause(103, "503", 1))
     else:
-        site.overhear("", Refusal(100, "503", 3))
+        site.overhear(Refusal(100, "503", 3))
     assert site.due(100) == 103
     probe = flight_to(site)
     site.hand_out(probe, 103, as_scout=False)
     assert site.due(103.5) == inf
     assert site.answered(probe, 104, b"") is News.RESUMED
     site.ended(probe, 104)
-    assert site.routes.pause().state is PauseState.OPEN
+    assert site.pause.state is PauseState.OPEN
     assert site.due(104) == 104
 
 
 def test_a_section_that_a_former_run_set_aside_stays_so():
     """It alone waits; its probe ends that, or prolongs it as that of any section."""
     site = Site("https://example.com", PauseLaw())
-    site.go_on(100, LeftPause("", 130, "503", 2, "/shop/"))
-    assert next(site.left()) == ("", 130, "503", 2, "/shop/")
+    site.go_on(100, LeftPause(130, "503", 2, "/shop/"))
+    assert next(site.left()) == (130, "503", 2, "/shop/")
     assert site.due(100) == 100
     assert site.sections.due("/shop/", 100) == 130
     page = flight_to(site, "/shop/1")
@@ -577,7 +595,7 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
 def test_of_a_section_that_is_given_up_nothing_is_left():
     """The next run finds out about it anew."""
     site = Site("https://example.com", PauseLaw(asks_once=False))
-    site.go_on(100, LeftPause("", 130, "503", 99, "/shop/"))
+    site.go_on(100, LeftPause(130, "503", 99, "/shop/"))
     page = flight_to(site, "/shop/1")
     site.hand_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_GIVEN_UP
@@ -586,10 +604,10 @@ def test_of_a_section_that_is_given_up_nothing_is_left():
 
 def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
     """Its own pause as that of a section; one that is known goes on as it is."""
-    site.go_on(100, LeftPause("", 90, "503", 1))
-    site.go_on(100, LeftPause("", 90, "503", 1, "/a/"))
+    site.go_on(100, LeftPause(90, "503", 1))
+    site.go_on(100, LeftPause(90, "503", 1, "/a/"))
     for section in "", "/a/":
-        site.go_on(100, LeftPause("", 190, "later", 0, section))
+        site.go_on(100, LeftPause(190, "later", 0, section))
     assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
     assert site.due(100) == site.sections.due("/a/", 100) == 100
     site.hand_out(flight_to(site), 100, as_scout=False)
@@ -599,18 +617,20 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
 def test_sections_that_were_left_are_bounded(site):
     """Whatever a file says that something else wrote; none is waited for longer than any."""
     for number in range(MOST_SECTIONS + 1):
-        site.go_on(100, LeftPause("", 1e300, "503", 0, f"/{number}/"))
+        site.go_on(100, LeftPause(1e300, "503", 0, f"/{number}/"))
     assert len(list(site.sections.set_aside())) == MOST_SECTIONS
     assert site.sections.due("/0/", 100) < 100 + 1e6
 
 
 def test_what_is_kept_of_a_site_is_bounded(site):
-    """However many of its URLs are refused or silent, and however many proxies there are."""
+    """However many of its URLs are refused or silent."""
     site.answered(flight_to(site), 0, b"")
     for number in range(5_000):
         which = b"%d" % number
         site.is_silent(flight_to(site), which, 1, is_certain=False)
-        refuse(site, 1, which, f"http://p{number}.test:1", f"/{number}/{number}/page?{number}")
     assert len(site._unanswered) == 1_000
+    for number in range(5_000):
+        which = b"%d" % number
+        refuse(site, 1, which, f"/{number}/{number}/page?{number}")
     assert len(site.sections) == MOST_REFUSED_URLS + MOST_SECTIONS
-    assert len(list(site.left())) <= MOST_ROUTES
+    assert len(list(site.left())) == 1

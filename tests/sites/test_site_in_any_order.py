@@ -20,7 +20,6 @@ from scrapy_mandelbot.sites.site import Site
 if TYPE_CHECKING:
     from scrapy_mandelbot.sites.flight import Flight
 
-A, B = "http://a.test:1", "http://b.test:1"
 NUMBERS = st.integers(0, 10**6)
 PATHS = st.sampled_from(["/shelf/1", "/shelf/2", "/shelf/3", "/shelf/in/1", "/other", "/?q"])
 
@@ -28,31 +27,25 @@ PATHS = st.sampled_from(["/shelf/1", "/shelf/2", "/shelf/3", "/shelf/in/1", "/ot
 class AnyOrder(RuleBasedStateMachine):
     """The glue around a site, at its simplest: what the queue and the middlewares do."""
 
-    @initialize(recovers=st.booleans(), by_proxy=st.booleans(), tries=st.sampled_from([2, 1000]))
-    def begin(self, *, recovers: bool, by_proxy: bool, tries: int) -> None:
+    @initialize(recovers=st.booleans(), tries=st.sampled_from([2, 1000]))
+    def begin(self, *, recovers: bool, tries: int) -> None:
         law = PauseLaw(first=1, longest=30, tries=tries, recovers=recovers)
         self.site = Site("https://example.com", law)
         self.now = 1000.0
-        self.routes = ["", A, B] if by_proxy else [""]
         self.flights: list[Flight] = []
         self.scouts: set[Flight] = set()
-        self.probes: dict[str, set[Flight]] = {route: set() for route in self.routes}
-
-    def state(self, route: str) -> PauseState:
-        pause = self.site.routes.pause(route)
-        return PauseState.OPEN if pause is None else pause.state
+        self.probes: set[Flight] = set()
 
     def passed(self, flight: Flight, before: PauseState) -> None:
-        """Note that a flight was let pass, perhaps as the probe of its route."""
+        """Note that a flight was let pass, perhaps as the probe."""
         if before in {PauseState.PAUSED, PauseState.ONCE_EACH}:
-            self.probes[flight.route].add(flight)
-            assert flight in self.site.routes.probes()
+            self.probes.add(flight)
+            assert flight is self.site.pause.probe
 
     def has_ended(self, flight: Flight) -> None:
         self.site.ended(flight, self.now)
         self.scouts.discard(flight)
-        for probes in self.probes.values():
-            probes.discard(flight)
+        self.probes.discard(flight)
 
     def take(self, number: int) -> tuple[Flight, bytes]:
         flight = self.flights.pop(number % len(self.flights))
@@ -63,15 +56,14 @@ class AnyOrder(RuleBasedStateMachine):
         self.now += seconds
         self.site.end_hold(self.now)
 
-    @rule(number=NUMBERS, path=PATHS, as_scout=st.booleans())
-    def the_queue_hands_one_out(self, *, number: int, path: str, as_scout: bool) -> None:
+    @rule(path=PATHS, as_scout=st.booleans())
+    def the_queue_hands_one_out(self, *, path: str, as_scout: bool) -> None:
         """It may be sent at once: what the queue is told and what the way out is, agree."""
-        route = self.routes[number % len(self.routes)]
-        if self.site.routes.has_given_up(route) or self.site.due(self.now, route) > self.now:
+        if self.site.pause.is_given_up or self.site.due(self.now) > self.now:
             return
         if self.site.scout is not None:
             raise AssertionError("a site whose rules are being found out is due")
-        flight, before = flight_to(self.site, path, route), self.state(route)
+        flight, before = flight_to(self.site, path), self.site.pause.state
         section = self.site.sections.section_of(flight.request.url)
         if section is not None and section.due(self.now) > self.now:
             return
@@ -84,17 +76,13 @@ class AnyOrder(RuleBasedStateMachine):
             assert self.site.admit(flight, self.now) is Admission.GO
             self.site.sent(flight, self.now)
 
-    @rule(number=NUMBERS, path=PATHS)
-    def one_comes_from_elsewhere(self, number: int, path: str) -> None:
+    @rule(path=PATHS)
+    def one_comes_from_elsewhere(self, path: str) -> None:
         """It goes when the site is due, and no sooner."""
-        route = self.routes[number % len(self.routes)]
-        if len(self.routes) > 1 and route:
-            self.site.note_route(route)
-        due, before = self.site.due(self.now, route), self.state(route)
-        flight = flight_to(self.site, path, route)
+        due, before = self.site.due(self.now), self.site.pause.state
+        flight = flight_to(self.site, path)
         admission = self.site.admit(flight, self.now)
-        may_get_a_proxy = not route and len(self.routes) > 1  # `due` is of the first of them
-        if not may_get_a_proxy and self.site.scout is None:
+        if self.site.scout is None:
             assert (admission is Admission.GO) == (due <= self.now)
         if admission is Admission.GO:
             self.site.sent(flight, self.now)
@@ -136,24 +124,22 @@ class AnyOrder(RuleBasedStateMachine):
         if self.site.held_until > self.now:
             self.site.hold(self.now, self.now)
             self.site.end_hold(self.now)
-        self.site.routes.end_pause(self.now)
+        self.site.pause.be_due(self.now)
 
     @rule(delay=st.sampled_from([0.0, 3.0, 20.0]))
     def its_pace_is_learnt(self, delay: float) -> None:
         self.site.keep_to(Pace(delay), inf, self.now)
 
-    @rule(number=NUMBERS, seconds=st.sampled_from([-5.0, 0.5, 20.0]), section=st.booleans())
-    def a_former_run_has_left_a_pause(self, number: int, seconds: float, *, section: bool) -> None:
+    @rule(seconds=st.sampled_from([-5.0, 0.5, 20.0]), section=st.booleans())
+    def a_former_run_has_left_a_pause(self, seconds: float, *, section: bool) -> None:
         """Or the worker who had the site before: it may be over by now."""
-        route = "" if section else self.routes[number % len(self.routes)]
-        left = LeftPause(route, self.now + seconds, "503", 1, "/shelf/" if section else "")
+        left = LeftPause(self.now + seconds, "503", 1, "/shelf/" if section else "")
         if not (section and any("/shelf/" in one.path for one in self.site.sections.set_aside())):
             self.site.go_on(self.now, left)
 
-    @rule(number=NUMBERS, retry_after=st.sampled_from([None, 20.0]))
-    def another_crawl_was_refused(self, number: int, retry_after: float | None) -> None:
-        route = self.routes[number % len(self.routes)]
-        self.site.overhear(route, Refusal(self.now, "503", retry_after))
+    @rule(retry_after=st.sampled_from([None, 20.0]))
+    def another_crawl_was_refused(self, retry_after: float | None) -> None:
+        self.site.overhear(Refusal(self.now, "503", retry_after))
 
     @invariant()
     def what_all_sites_share_is_empty(self) -> None:
@@ -161,25 +147,20 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def there_is_one_probe_and_one_scout(self) -> None:
-        assert all(len(probes) <= 1 for probes in self.probes.values())
+        assert len(self.probes) <= 1
         assert len(self.scouts) <= 1
 
     @invariant()
     def nothing_is_due_in_the_past(self) -> None:
-        for route in self.routes:
-            assert self.site.due(self.now, route) >= self.now
-            if self.site.is_plain:
-                assert self.site.due(self.now, route) == self.now
+        assert self.site.due(self.now) >= self.now
+        if self.site.is_plain:
+            assert self.site.due(self.now) == self.now
 
     @invariant()
     def it_waits_for_a_time_or_for_a_flight(self) -> None:
         """Who waits for ever waits for a request that is under way, or the site is given up."""
-        for route in self.routes:
-            if isfinite(self.site.due(self.now, route)) or self.site.routes.has_given_up(route):
-                continue
-            under_way = set(self.flights)
-            given_up = [one for one in self.routes if one and self.site.routes.has_given_up(one)]
-            assert given_up or under_way & set(self.site.awaited())
+        if not isfinite(self.site.due(self.now)) and not self.site.pause.is_given_up:
+            assert set(self.flights) & set(self.site.awaited())
 
     @invariant()
     def a_section_set_aside_waits_for_a_time_or_for_its_probe(self) -> None:
@@ -216,25 +197,20 @@ class AnyOrder(RuleBasedStateMachine):
         site.end_scout()
         self.now += 10_000
         site.end_hold(self.now)
-        for route in self.routes:
-            for _ in range(3):
-                is_well = self.state(route) in {PauseState.OPEN, PauseState.RECOVERING}
-                if site.routes.has_given_up(route) or is_well:
-                    break
-                due = site.due(self.now, route)
-                assert isfinite(due) or any(map(site.routes.has_given_up, self.routes))
-                if not isfinite(due):
-                    break
-                self.now = due
-                flight = flight_to(site, "/other", route)
-                site.hand_out(flight, self.now, as_scout=False)
-                assert site.admit(flight, self.now) is Admission.GO
-                site.sent(flight, self.now)
-                self.now += 0.5
-                site.answered(flight, self.now, b"")
-                site.ended(flight, self.now)
-        if any(map(site.routes.has_given_up, self.routes)):
+        if site.pause.is_given_up:
             return
+        for _ in range(3):
+            if site.pause.is_passable:
+                break
+            self.now = site.due(self.now)
+            assert isfinite(self.now)
+            flight = flight_to(site, "/other")
+            site.hand_out(flight, self.now, as_scout=False)
+            assert site.admit(flight, self.now) is Admission.GO
+            site.sent(flight, self.now)
+            self.now += 0.5
+            site.answered(flight, self.now, b"")
+            site.ended(flight, self.now)
         for section in list(site.sections.set_aside()):
             self.now += 100
             flight = flight_to(site, f"{section.path}9")
@@ -243,13 +219,12 @@ class AnyOrder(RuleBasedStateMachine):
             site.answered(flight, self.now, b"9")
             site.ended(flight, self.now)
             assert was_over == (section in list(site.sections.set_aside()))
-        states = set(map(self.state, self.routes))
-        assert states <= {PauseState.OPEN, PauseState.RECOVERING}
+        assert site.pause.is_passable
         assert list(site.awaited()) == []
         assert not site.is_shut(self.now)
-        is_slowed = PauseState.RECOVERING in states or site.turns.is_on
+        is_slowed = not site.pause.is_open or site.turns.is_on
         has_sections = any(True for _ in site.sections.set_aside())
-        assert site.is_plain or is_slowed or has_sections or len(self.routes) > 1
+        assert site.is_plain or is_slowed or has_sections
         assert site.due(self.now) <= self.now + 20
 
 

@@ -105,7 +105,7 @@ class Worker:
         self.site = self.throttle.sites.of(SITE)
 
     def may_go(self) -> bool:
-        return self.throttle.may_hand_out(self.site, "")
+        return self.throttle.may_hand_out(self.site)
 
     def hand_out(self) -> Flight:
         flight = Flight(Request(f"{SITE}/page"), self.site)
@@ -351,23 +351,23 @@ def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     path = tmp_path / "store.db"
     one = SqliteStore(path, clock.call_later, now=clock.now)
     site = Site(SITE, PauseLaw())
-    site.overhear("", Refusal(clock.now(), "503", 1.0))
+    site.overhear(Refusal(clock.now(), "503", 1.0))
     clock.turn(1)
     claims = Claims(one, clock, lambda _: None)
-    assert claims.due(site, "", clock.now()) == clock.now()
+    assert claims.due(site, clock.now()) == clock.now()
     probe = Flight(Request(f"{SITE}/page"), site)
     site.hand_out(probe, clock.now(), as_scout=False)
-    claims.note_use(site, "")
+    claims.note_use(site)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         clock.turn(4)
         database.execute("BEGIN IMMEDIATE")
         clock.turn(1)  # it is to be renewed
         site.ended(probe, clock.now())
-        claims.note_use(site, "")
+        claims.note_use(site)
         assert len(claims) == 0
         database.execute("ROLLBACK")
     if is_claimed_anew:
-        assert claims.due(site, "", clock.now()) == clock.now()
+        assert claims.due(site, clock.now()) == clock.now()
     clock.turn(0.5)
     answers = []
     other = SqliteStore(path, clock.call_later, now=clock.now)

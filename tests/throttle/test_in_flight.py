@@ -117,7 +117,7 @@ def test_a_slot_is_told_of_each_change(world):
 
 def test_who_did_not_come_from_the_queue_holds_no_place_of_a_slot(world):
     """The files that a media pipeline asks for, a robots.txt."""
-    flight = world.in_flight.add(Request("https://example.com/"), SITE, "")
+    flight = world.in_flight.add(Request("https://example.com/"), SITE)
     assert world.in_flight.in_slot(SLOT) == 0
     world.in_flight.let_go(flight)
     assert world.changed == []
@@ -151,7 +151,7 @@ def test_the_map_does_not_outgrow_what_is_under_way(world):
     for number in range(100_000):
         request = Request("https://example.com/")
         if number % 2:
-            world.in_flight.add(request, SITE, "")
+            world.in_flight.add(request, SITE)
         else:
             world.in_flight.hand_out(handed_out(request, f"slot{number}"))
         most = max(most, len(world.in_flight))

@@ -52,9 +52,9 @@ class World:
     def may_go(self, site: str = SITE) -> bool:
         """Return whether the crawl may ask a site, when its store has been asked for that."""
         state = self.throttle.sites.of(site)
-        self.throttle.may_hand_out(state, "")
+        self.throttle.may_hand_out(state)
         self.clock.turn(0)
-        return self.throttle.may_hand_out(state, "")
+        return self.throttle.may_hand_out(state)
 
     def refused(self, seconds: float) -> None:
         refuse(self.crawler, SITE + "/page", seconds)
@@ -202,16 +202,6 @@ def test_a_turn_that_was_given_and_not_used_is_taken_back(pair, clock):
     one.ask()
     clock.turn(other.within)
     assert other.throttle.admit(waiting).value == "no turn"
-
-
-def test_crawls_that_tell_proxies_apart_hear_of_those_that_do(make_crawler):
-    """What a proxy is refused says nothing to a crawl that does not know it."""
-    crawlers = [make_crawler(MANDELBOT_PAUSE_PER_PROXY=apart) for apart in (True, False)]
-    for crawler in crawlers:
-        open_scheduler(crawler)
-    one, other = (World(crawler, 0) for crawler in crawlers)
-    one.refused(30)
-    assert other.may_go()
 
 
 def test_who_is_closed_hears_nothing(make_crawler):

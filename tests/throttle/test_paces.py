@@ -58,7 +58,7 @@ class World:
         return self.throttle.paces.learn(self.site, robots, "Mandelbot", self.clock.now() + until)
 
     def may_go(self) -> bool:
-        may_go = self.throttle.may_hand_out(self.site, "")
+        may_go = self.throttle.may_hand_out(self.site)
         self.has_asked = not may_go
         return may_go
 

@@ -16,8 +16,8 @@ from scrapy_mandelbot.sites.site import Site
 from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, REFUSAL_LIMIT, Refusals
 
 
-def flight(site: str, path: str = "/", route: str = "") -> Flight:
-    return Flight(Request(site + path), Site(site, PauseLaw()), route)
+def flight(site: str, path: str = "/") -> Flight:
+    return Flight(Request(site + path), Site(site, PauseLaw()))
 
 
 def refusal(request: Request, body: bytes) -> HtmlResponse:
@@ -37,13 +37,12 @@ def test_a_request_that_is_not_sent_gets_what_its_site_said_last():
     assert answer.headers["Retry-After"] == b"9"
 
 
-@pytest.mark.parametrize(("site", "route"), [("https://b.example", ""), ("https://a.example", "p")])
-def test_nothing_is_said_for_another_site_or_route(site, route):
+def test_nothing_is_said_for_another_site():
     """Each speaks for itself."""
     refusals = Refusals()
     one = flight("https://a.example")
     refusals.keep(one, refusal(one.request, b"no"))
-    assert refusals.answer(flight(site, route=route)) is None
+    assert refusals.answer(flight("https://b.example")) is None
 
 
 def test_large_error_pages_of_many_sites_cost_little():
@@ -75,7 +74,7 @@ def test_a_probe_fails_by_what_its_site_says_alone(clock, error, is_told):
     with pytest.raises(StopIteration) as done:
         middleware.process_exception(probe, error).send(None)
     assert (done.value.value is probe) is is_told
-    pause = Crawl.of(crawler).throttle.site_of(probe).routes.pause()
+    pause = Crawl.of(crawler).throttle.site_of(probe).pause
     assert pause.failed_probes == is_told
     scheduler.close("shutdown")
     Crawl.of(crawler).throttle.close()
