@@ -279,7 +279,7 @@ class QueueOfNames:
     def _look_anew(self, flight: Flight) -> None:
         for one in self._sites.values():
             if one.site.pause is self._pause:
-                one.site.end_scout(flight)  # there is none: it looks what holds it back
+                one.site.look_anew()
 
 
 def _name(url: str) -> str:

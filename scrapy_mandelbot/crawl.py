@@ -308,7 +308,7 @@ def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
         return False
     throttle, site = crawl.throttle, flight.site
     section = site.sections.of(request)
-    is_probe = section is not None and section.robots and flight in site.sections.probes()
+    is_probe = section is not None and section.robots and section.is_probed_by(flight)
     throttle.refusals.keep(flight, response)
     reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
     refusal = Refusal(crawl.now(), reason, marked=mark is not None)
@@ -332,7 +332,7 @@ def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
         tell = crawl.events.tell if site.is_news("quota") else crawl.events.count
         tell(QUOTA, where=site.name, until=now + wait)
     site.turns.hear_quota(flight, left, wait, now)
-    site.end_scout(flight)  # it is looked at anew what holds it back
+    site.look_anew()
     crawl.throttle.sites.note_trouble(site)
 
 

@@ -158,7 +158,7 @@ class RobotsTxtMiddleware:
         throttle.in_flight.unheard.fail(flight, outcome.failure)
         if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
             site.pause.reset()  # no request waits
-            site.end_scout(flight)
+            throttle.scouted(flight)
             throttle.update(site)
             flight.is_noticed = True
             raise rules.error.with_traceback(None)

@@ -25,6 +25,9 @@ class Sent:
     def __init__(self, sent_at: float) -> None:
         self.sent_at = sent_at
 
+    def reserve(self, *_: object) -> None:
+        """What it holds is released by the test."""
+
 
 def _sent(pause: Pause, now: float, _refusal, _has_served):
     return pause.let_pass(Sent(now), now)
@@ -49,7 +52,7 @@ def _probe_refused(pause: Pause, _now: float, refusal, has_served):
 
 
 def _probe_lost(pause: Pause, now: float, _refusal, _has_served):
-    pause.ended(pause.probe or Sent(inf), now)
+    pause.released(pause.probe or Sent(inf), now)
 
 
 def _ended_manually(pause: Pause, now: float, _refusal, _has_served):

@@ -125,7 +125,7 @@ class OwnSites:
         """Return whether no request of a site is in flight, or is known to this worker alone."""
         delayed = self._queue.delayed_of(site)
         is_in_flight = self._storage.under_way.get(site.name, 0) > delayed
-        if is_in_flight or next(site.awaited(), None) is not None:
+        if is_in_flight or site.awaited:
             return False
         return not self._storage.holds_in_memory(site.name)
 

@@ -411,8 +411,7 @@ class SiteQueue:
                 elif not round_robin.look_again(self._crawl.now()):
                     return None
             elif not (line.site.is_plain or self._throttle.may_hand_out(line.site, line.section)):
-                awaits = next(line.site.awaited(), None) is not None
-                round_robin.step_out(line, until_an_end=awaits)
+                round_robin.step_out(line, until_an_end=bool(line.site.awaited))
             elif line.activity and (
                 (line.activity >= limits[line.slot] and in_flight.is_full(line.slot))
                 or (line.activity >= first + line.site.tally.pages and begins(line.site, line.slot))

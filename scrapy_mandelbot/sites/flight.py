@@ -7,14 +7,35 @@ what is in flight is the number that was taken in. An end is counted once, where
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from scrapy_mandelbot.sites.site import Site
 
 _NO_META: Mapping[str, object] = {}
+
+
+class Purpose(Enum):
+    """What a request in flight holds, while others wait for its end."""
+
+    RULES = "rules"
+    """It fetches the site's robots.txt for all that need it."""
+    PROBE = "probe"
+    """It shows whether a pause of the site, or of a section, is over."""
+    TURN = "turn"
+    """It is the one request of the site at its crawl delay."""
+    QUOTA = "quota"
+    """It is one of those that the site's quota still allows."""
+
+
+class Reservation(NamedTuple):
+    """One request is out, and others wait for its end."""
+
+    purpose: Purpose
+    release: Callable[[Flight, float], bool]
+    """Called once when the request has ended, with the time; returns whether others may go now."""
 
 
 class Flight:
@@ -35,6 +56,7 @@ class Flight:
         "meta",
         "not_before",
         "request",
+        "reservations",
         "sent_at",
         "site",
         "slot",
@@ -70,6 +92,8 @@ class Flight:
         """Whether it waits, and holds no place of the downloader."""
         self.waits_since: float | None = None
         """Since when it waits for the end of a pause, where it is not from the queue."""
+        self.reservations: tuple[Reservation, ...] = ()
+        """What it holds: all of it is released when it ends, in :meth:`settle`."""
         self.end = End.REPLACED
         """How it ends, if no middleware sees its end."""
         self.slot = ""
@@ -77,6 +101,22 @@ class Flight:
         self.dont_filter = False
         self.meta = _NO_META
         """Of the meta keys that the way out changes, those that it had in the queue."""
+
+    def reserve(self, purpose: Purpose, release: Callable[[Flight, float], bool]) -> None:
+        """Hold something until this request ends, however it ends."""
+        self.reservations += (Reservation(purpose, release),)
+        self.site.reserving |= {self}
+
+    def settle(self, now: float, *purposes: Purpose) -> bool:
+        """Release what it holds, for these purposes or all; return whether others may go now."""
+        if not self.reservations:
+            return False
+        released = [one for one in self.reservations if not purposes or one.purpose in purposes]
+        self.reservations = tuple(one for one in self.reservations if one not in released)
+        if not self.reservations:
+            self.site.reserving -= {self}
+        # All of them, also after one that lets others go.
+        return sum(one.release(self, now) for one in released) > 0
 
     def __repr__(self) -> str:
         origin = "from the queue" if self.is_from_queue else "from elsewhere"

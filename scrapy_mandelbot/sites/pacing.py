@@ -9,10 +9,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.pace import Metronome, Pace
+from scrapy_mandelbot.sites.flight import Purpose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.sites.flight import Flight
 
 _FREE = Pace()
@@ -135,18 +134,14 @@ class Turns:
 
     def let_pass(self, flight: Flight) -> None:
         """Give the turn that is due to a request, if it has not got it."""
-        if self.quota is not None:
-            self.quota.flights.add(flight)
+        quota = self.quota
+        if quota is not None and flight not in quota.flights:
+            quota.flights.add(flight)
+            flight.reserve(Purpose.QUOTA, self._quota_released)
         if self.is_on and self.turn is not flight:
             self.turn = flight
             flight.is_sent = False
-
-    def awaited(self) -> Iterator[Flight]:
-        """Yield the requests whose end others wait for."""
-        if self.turn is not None:
-            yield self.turn
-        if self.quota is not None:
-            yield from tuple(self.quota.flights)
+            flight.reserve(Purpose.TURN, self._turn_released)
 
     def hear_quota(self, flight: Flight, left: int, wait: float, now: float) -> None:
         """Hear how many requests are left, and the seconds until there are more."""
@@ -158,29 +153,32 @@ class Turns:
         if self.is_on:
             self.metronome.sent(now)
 
-    def ended(self, flight: Flight, now: float) -> bool:
-        """Note that a request has its answer, or will get none; return whether it had the turn."""
-        is_counted = self.quota is not None and flight in self.quota.flights
-        if self.quota is not None and is_counted:
-            self.quota.flights.discard(flight)
-            if now >= self.quota.until:  # its window is over, and no answer has named another
-                self.quota = None
-        if self.is_on:
-            return self._ended_at_pace(flight, now) or is_counted
-        if self.known_until < now:  # it counts, should there be a pace
-            self._answered_at = now
-        return is_counted
-
-    def _ended_at_pace(self, flight: Flight, now: float) -> bool:
-        if self.turn is flight:
-            self.turn = None
-            if flight.is_sent:
-                self.metronome.answered(now)
-            return True
-        if flight.is_sent and self.metronome.is_free_at(now):  # one of several under way
-            self.metronome.sent(now)
+    def ended(self, flight: Flight, now: float) -> None:
+        """Note that a request has its answer, or will get none, whether it had a turn or not."""
+        if not self.is_on:
+            if self.known_until < now:  # it counts, should there be a pace
+                self._answered_at = now
+        elif self.turn is not flight and flight.is_sent and self.metronome.is_free_at(now):
+            self.metronome.sent(now)  # one of several under way
             self.metronome.answered(now)
-        return False
+
+    def _turn_released(self, flight: Flight, now: float) -> bool:
+        if self.turn is not flight:  # it was taken back, or given to another since
+            return False
+        self.turn = None
+        if flight.is_sent:
+            self.metronome.answered(now)
+        return True
+
+    def _quota_released(self, flight: Flight, now: float) -> bool:
+        quota = self.quota
+        if quota is None:
+            return False
+        is_news = flight in quota.flights
+        quota.flights.discard(flight)
+        if now >= quota.until:  # its window is over, and no answer has named another
+            self.quota = None
+        return is_news or self.quota is None
 
     def hold(self, until: float) -> None:
         """Have the next turn no sooner than then; one that was given and not used is taken back.

@@ -13,6 +13,7 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.sites.flight import Purpose
 from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, Lengths, PauseLaw, clock_time
 from scrapy_mandelbot.sites.recovery import Recovery
 
@@ -201,6 +202,7 @@ class Pause:
         """Let a request go: as the probe, if one is due."""
         if self.state in _AWAITS_PROBE:
             self.state, self.until, self.probe = _AWAITS_PROBE[self.state], now, flight
+            flight.reserve(Purpose.PROBE, self.released)
         elif self.state is PauseState.RECOVERING and self.recovery is not None:
             self.recovery.sent(now)
 
@@ -247,8 +249,8 @@ class Pause:
             self.recovery.refused(flight.sent_at, refusal.now)
         return self._fail(refusal, has_served=has_served) if is_probe else self.trip(refusal)
 
-    def ended(self, flight: Flight, now: float) -> bool:
-        """Note that a request has told nothing; return whether it was the probe: another may go."""
+    def released(self, flight: Flight, now: float) -> bool:
+        """Let another request be the probe, if this one was and has told nothing."""
         if self.probe is not flight:
             return False
         self.probe = None

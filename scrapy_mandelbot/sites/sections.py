@@ -108,6 +108,10 @@ class Section:
         """Return when one of its requests may be sent."""
         return now if self.pause is None or self.is_over() else self.pause.due(now)
 
+    def is_probed_by(self, flight: Flight) -> bool:
+        """Return whether this request shows whether its pause is over."""
+        return self.pause is not None and self.pause.probe is flight
+
     def is_over(self) -> bool:
         """Return whether none of it is asked any more."""
         return self.pause is not None and self.pause.is_given_up
@@ -167,12 +171,6 @@ class Sections:
     def set_aside(self) -> Iterator[Section]:
         """Yield the sections that are set aside."""
         yield from self._aside.values()
-
-    def probes(self) -> Iterator[Flight]:
-        """Yield the probes of sections on their way."""
-        for section in self._aside.values():
-            if section.pause is not None and section.pause.probe is not None:
-                yield section.pause.probe
 
     def section_of(self, url: str, method: str = "GET") -> Section | None:
         """Return the section set aside in which a URL is; None: it is in none."""
@@ -337,13 +335,6 @@ class Sections:
             for section in self._aside.values()
             if section.pause is not None and section.pause.give_up(reason)
         ]
-
-    def ended(self, flight: Flight, now: float) -> bool:
-        """Note that a request ended and told nothing; return whether it was a section's probe."""
-        for section in self._aside.values():
-            if section.pause is not None and section.pause.ended(flight, now):
-                return True
-        return False
 
     def forget(self, fingerprint: bytes) -> None:
         """Forget how often the site refused this request: it is tried no more."""

@@ -22,7 +22,7 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.flight import Admission, Tally
+from scrapy_mandelbot.sites.flight import Admission, Purpose, Tally
 from scrapy_mandelbot.sites.pacing import Turns
 from scrapy_mandelbot.sites.pause import LAST_ROUND, NO_PAUSE, News, Pause, PauseState
 from scrapy_mandelbot.sites.pause_law import Refusal, clock_time
@@ -66,6 +66,7 @@ class Site:
         "is_plain",
         "name",
         "pause",
+        "reserving",
         "rules",
         "scout",
         "sections",
@@ -86,6 +87,8 @@ class Site:
         """A number that grows with each request handed out, and with each good answer."""
         self.scout: Flight | None = None
         """The one request on its way while the site's rules are not known."""
+        self.reserving: frozenset[Flight] = frozenset()
+        """The requests for whose end others wait, as they hold a reservation."""
         self.held_until = -inf
         """When the operator lets the site be asked again."""
         self._held_since = 0.0
@@ -184,6 +187,7 @@ class Site:
         flight.had_turn = True
         if as_scout:  # it takes its turn when the rules are known
             self.scout = flight
+            flight.reserve(Purpose.RULES, self._scout_released)
         elif self.is_plain:
             return
         elif not self.pause.is_given_up:
@@ -224,35 +228,37 @@ class Site:
     def ended(self, flight: Flight, now: float) -> bool:
         """Note that a request has its answer, or will get none; return whether others may go.
 
-        A probe that ends so has told nothing of the site, and a turn that was not used is free.
+        All that it held is released, in this one place. A probe that ends so has told nothing of
+        the site, and a turn that was not used is free.
         """
-        is_news = self.turns.ended(flight, now)
-        if self.is_plain:
-            return False
-        if self.scout is flight:
-            self.scout = None
-            is_news = True
-        is_news |= self.has_refused and self.sections.ended(flight, now)
-        is_news |= self.pause.ended(flight, now)
-        flight.is_sent = False
+        self.turns.ended(flight, now)
+        is_news = flight.settle(now)
+        if not self.is_plain:
+            flight.is_sent = False
         if is_news:
             self._note_whether_plain()
         return is_news
 
-    def end_scout(self, flight: Flight | None = None) -> None:
-        """Note that the rules are known now, or never will be; if it is this request that knows."""
-        if flight is None or self.scout is flight:
-            self.scout = None
-        self._note_whether_plain()
+    def end_scout(self, flight: Flight, now: float) -> bool:
+        """Note that the rules are known, or will not be; return whether this request fetched them.
 
-    def awaited(self) -> Iterator[Flight]:
-        """Yield the requests whose end others wait for."""
-        if self.scout is not None:
-            yield self.scout
-        if self.pause.probe is not None:
-            yield self.pause.probe
-        yield from self.sections.probes()
-        yield from self.turns.awaited()
+        It holds on to what else it has.
+        """
+        is_news = flight.settle(now, Purpose.RULES)
+        self._note_whether_plain()
+        return is_news
+
+    def _scout_released(self, flight: Flight, _now: float) -> bool:
+        is_it = self.scout is flight
+        if is_it:
+            self.scout = None
+        return is_it
+
+    @property
+    def awaited(self) -> frozenset[Flight]:
+        """The requests for whose end others wait: also the probe of a pause that sites share."""
+        probe = self.pause.probe
+        return self.reserving if probe is None else self.reserving | {probe}
 
     # What it answers.
 
@@ -304,7 +310,7 @@ class Site:
             news = pause.refused(flight, refusal, self._recent or (), has_served=self.has_answered)
         else:
             news = News.SET_ASIDE if blame is Blame.PAGE else None
-            pause.ended(flight, refusal.now)
+            pause.released(flight, refusal.now)
         if blame is Blame.SECTION:
             section_news = sections.probe_refused(flight, refusal)
             news = news or section_news

@@ -304,7 +304,7 @@ class InFlight:
             Whether there was one.
         """
         lost = False
-        for flight in list(site.awaited()):
+        for flight in site.awaited:
             if self.drop_if_lost(flight):
                 lost = True
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):

@@ -231,8 +231,7 @@ class Throttle:
     def scouted(self, flight: Flight) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
         site = flight.site
-        if site.scout is flight:
-            site.end_scout(flight)
+        if site.end_scout(flight, self._now()):
             self.update(site)
 
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:

@@ -52,11 +52,11 @@ def is_held_by(crawler, request, holder: str) -> bool:
     flight = Crawl.of(crawler).throttle.in_flight.get(request)
     if flight is None:
         return False
-    site_ = flight.site
+    site_, section = flight.site, flight.site.sections.of(request)
     return {
         "probe": lambda: flight is site_.pause.probe,
         "lease": lambda: flight is site_.pause.probe,
-        "section": lambda: flight in site_.sections.probes(),
+        "section": lambda: section is not None and section.is_probed_by(flight),
         "turn": lambda: site_.turns.is_on and site_.turns.turn is flight,
         "quota": lambda: site_.turns.quota is not None and flight in site_.turns.quota.flights,
     }[holder]()

@@ -194,8 +194,9 @@ def test_a_probe_that_told_nothing_makes_room_for_another(parts):
     probe = sent("/shelf/1", 10)
     parts.let_pass(probe, 1001)
     assert parts.due("/shelf/", 1001) > 10**9
-    assert not parts.ended(sent("/shelf/2", 10), 1002)
-    assert parts.ended(probe, 1002)
+    assert not sent("/shelf/2", 10).settle(1002)
+    assert probe.settle(1002)
+    assert not probe.settle(1002), "it is settled once"
     assert parts.due("/shelf/", 1002) == 1002
 
 

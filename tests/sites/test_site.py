@@ -83,10 +83,10 @@ def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
     """The scout; the others may go when it knows, whatever becomes of it."""
     scout = hand_out(site, 100, scout=True)
     assert site.due(10**9) == inf
-    assert list(site.awaited()) == [scout]
+    assert list(site.awaited) == [scout]
     assert site.in_words() == "its rules are being found out"
     assert not site.is_shut(100), "it is being asked"
-    site.end_scout()
+    assert site.end_scout(scout, 100)
     assert site.is_plain
     scout = hand_out(site, 100, scout=True)
     assert site.ended(scout, 101), "the others may go"
@@ -190,10 +190,10 @@ def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
 def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
     """Turns and pauses hold requests back; a site whose rules are being found out does not."""
     assert not site.holds_back(100)
-    hand_out(site, 100, scout=True)
+    scout = hand_out(site, 100, scout=True)
     assert site.due(100) == inf
     assert not site.holds_back(100)
-    site.end_scout()
+    site.end_scout(scout, 102)
     site.keep_to(Pace(5.0), inf, 102)
     flight = send(site, hand_out(site, 103), 103)
     assert site.holds_back(104)
@@ -244,10 +244,10 @@ def test_the_scout_of_a_paused_site_is_its_probe(site):
     refuse(site, 100)
     scout = hand_out(site, 101, scout=True)
     assert scout is site.pause.probe
-    assert set(site.awaited()) == {scout}
+    assert set(site.awaited) == {scout}
     assert site.ended(scout, 102)
     assert site.due(102) == 102, "another probe may go at once"
-    assert list(site.awaited()) == []
+    assert not site.awaited
 
 
 def test_a_url_that_alone_is_refused_waits_alone(site):
@@ -309,7 +309,7 @@ def test_a_section_alone_is_set_aside(site):
     probe = hand_out(site, 112, path="/shelf/9")
     assert section.pause.probe is probe
     assert site.sections.due("/shelf/", 112) == inf
-    assert list(site.awaited()) == [probe], "others wait for its end"
+    assert list(site.awaited) == [probe], "others wait for its end"
     assert site.due(112) == 112, "its probe is the section's and not the site's"
     assert site.answered(probe, 113, b"9") is News.SECTION_RESUMED
     assert list(site.sections.set_aside()) == []
@@ -512,9 +512,9 @@ def test_a_pause_that_is_reset_is_as_at_first(site):
     refuse(site, 100)
     hand_out(site, 101)
     site.pause.reset()
-    site.end_scout()
+    site.look_anew()
     assert site.is_plain
-    assert list(site.awaited()) == []
+    assert site.pause.probe is None
     assert refuse(site, 102) is News.PAUSED
     assert site.due(102) == 103
 

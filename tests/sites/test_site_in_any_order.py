@@ -112,7 +112,8 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule()
     def the_rules_are_known(self) -> None:
-        self.site.end_scout()
+        if self.site.scout is not None:
+            self.site.end_scout(self.site.scout, self.now)
         self.scouts.clear()
 
     @rule(seconds=st.sampled_from([0.5, 10.0]))
@@ -160,7 +161,7 @@ class AnyOrder(RuleBasedStateMachine):
     def it_waits_for_a_time_or_for_a_flight(self) -> None:
         """Who waits for ever waits for a request that is under way, or the site is given up."""
         if not isfinite(self.site.due(self.now)) and not self.site.pause.is_given_up:
-            assert set(self.flights) & set(self.site.awaited())
+            assert set(self.flights) & set(self.site.awaited)
 
     @invariant()
     def a_section_set_aside_waits_for_a_time_or_for_its_probe(self) -> None:
@@ -194,7 +195,6 @@ class AnyOrder(RuleBasedStateMachine):
         while self.flights:
             self.it_ends_without_an_answer(0)
         site = self.site
-        site.end_scout()
         self.now += 10_000
         site.end_hold(self.now)
         if site.pause.is_given_up:
@@ -220,7 +220,7 @@ class AnyOrder(RuleBasedStateMachine):
             site.ended(flight, self.now)
             assert was_over == (section in list(site.sections.set_aside()))
         assert site.pause.is_passable
-        assert list(site.awaited()) == []
+        assert list(site.awaited) == []
         assert not site.is_shut(self.now)
         is_slowed = not site.pause.is_open or site.turns.is_on
         has_sections = any(True for _ in site.sections.set_aside())

@@ -31,6 +31,12 @@ def flight() -> Flight:
     return Flight("request", SITE)
 
 
+def end(turns: Turns, one: Flight, now: float) -> bool:
+    """Note the end of a request, as its site does; return whether others may go."""
+    turns.ended(one, now)
+    return one.settle(now)
+
+
 def send(turns: Turns, now: float) -> Flight:
     """Send a request whose turn it is, as a site does."""
     one = flight()
@@ -61,7 +67,7 @@ def test_a_turn_that_is_not_used_yet_is_the_only_one(turns):
 def test_the_next_turn_comes_when_the_answer_has_ended_and_the_delay_is_over(turns):
     """A delay runs from the end of one answer to the next request."""
     first = send(turns, 100)
-    turns.ended(first, 102)
+    end(turns, first, 102)
     assert turns.due(102) == 107
     assert not turns.is_idle(106.9)
     assert turns.is_idle(107)
@@ -71,7 +77,7 @@ def test_a_turn_that_was_not_used_is_the_next_ones(turns):
     """Forbidden, cached, sent back: it never reached the site, and costs no delay."""
     one = flight()
     turns.let_pass(one)
-    turns.ended(one, 100)
+    end(turns, one, 100)
     assert turns.due(100) == 100
 
 
@@ -80,7 +86,7 @@ def test_the_end_of_another_request_frees_no_turn(turns):
     late = send(turns, 100)
     assert turns.due(101) == 115, "by then the server has it"
     second = send(turns, 116)
-    turns.ended(late, 117)
+    end(turns, late, 117)
     assert turns.turn is second
     assert turns.due(117) == 131
 
@@ -90,8 +96,8 @@ def test_within_times_without_a_delay_every_request_has_its_turn():
     robots = RobotsTxt.parse(b"User-agent: *\nRequest-rate: 1/10 0100-0459\n")
     turns = at(Pace(rates=robots.request_rates("x")))
     first, second = send(turns, 3590), send(turns, 3591)
-    turns.ended(second, 3594)
-    turns.ended(first, 3596)
+    end(turns, second, 3594)
+    end(turns, first, 3596)
     assert turns.due(3597) == 3597
     assert turns.due(3600) == 3606
 
@@ -102,7 +108,7 @@ def test_a_site_without_a_pace_has_no_turns_to_wait_for():
     turns, one = Turns(), flight()
     turns.let_pass(one)
     turns.sent(100)
-    assert not turns.ended(one, 101)
+    assert not end(turns, one, 101)
     assert turns.note_wait(101) is None
     assert turns.end_wait(102) is turns.end_shut(102) is None
     assert turns.due(102) == turns.due_after(102) == 102

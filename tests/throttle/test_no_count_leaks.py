@@ -129,7 +129,7 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
     assert not any(in_flight.in_slot(f"site{number}") for number in range(SITES))
     assert not in_flight.coming_back
     for site in map(throttle.sites.get, throttle.sites):
-        assert list(site.awaited()) == []
+        assert list(site.awaited) == []
         assert not site.is_shut(clock.now())
         assert site.due(clock.now()) < clock.now() + 5
     queue = scheduler.mqs
