@@ -13,7 +13,7 @@ What holds a site's requests back, any of these alone:
 - a section or page that is refused while others are answered well waits alone (``sections.py``).
 
 Here are the decisions that take two of these. A question to one goes to ``site.turns``,
-``site.pause``, ``site.sections``. Whatever changes ends in :meth:`Site._note_whether_plain`.
+``site.pause``, ``site.sections``. Whatever changes ends in :meth:`Site.look_anew`.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Site:
         if self.has_refused:
             self.sections.let_pass(flight, now)
         self.pause.let_pass(flight, now)
-        self._note_whether_plain()
+        self.look_anew()
 
     def admit(self, flight: Flight, now: float) -> Admission:
         """Return whether a request may leave for the site now; if so, it has taken its turn."""
@@ -208,7 +208,7 @@ class Site:
         if takes_turn:
             flight.had_turn = True
             self.pause.let_pass(flight, now)
-            self._note_whether_plain()
+            self.look_anew()
         return Admission.GO
 
     def sent(self, flight: Flight, now: float) -> None:
@@ -236,14 +236,14 @@ class Site:
         is_news |= self.pause.ended(flight, now)
         flight.is_sent = False
         if is_news:
-            self._note_whether_plain()
+            self.look_anew()
         return is_news
 
     def end_scout(self, flight: Flight | None = None) -> None:
         """Note that the rules are known now, or never will be; if it is this request that knows."""
         if flight is None or self.scout is flight:
             self.scout = None
-        self._note_whether_plain()
+        self.look_anew()
 
     def awaited(self) -> Iterator[Flight]:
         """Yield the requests whose end others wait for."""
@@ -291,7 +291,7 @@ class Site:
             news = News.SECTION_RESUMED if ended else News.SECTION_PAUSED
         if self.pause.is_faded(now) and not self.sections.has_any_aside:  # well for long
             self.pause, self.sections, self.has_refused = NO_PAUSE, NO_SECTIONS, False
-        self._note_whether_plain()
+        self.look_anew()
         return news
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
@@ -311,7 +311,7 @@ class Site:
         has_begun = news is News.PAUSED and blame is not Blame.SECTION
         if not has_begun and not LAST_ROUND.isdisjoint(self._states(flight)):
             sections.count_last(fingerprint)
-        self._note_whether_plain()
+        self.look_anew()
         return news
 
     def _refused_as_robot(self, flight: Flight, page: bytes, refusal: Refusal) -> News | None:
@@ -324,7 +324,7 @@ class Site:
         if path is None:
             return None
         self._own_sections().refuse_robots(path, refusal)
-        self._note_whether_plain()
+        self.look_anew()
         return News.REFUSES_ROBOTS
 
     def is_silent(
@@ -365,20 +365,20 @@ class Site:
     def keep_to(self, pace: Pace, until: float, now: float) -> bool:
         """Have the site asked at this pace; see :meth:`Turns.keep_to`."""
         is_news = self.turns.keep_to(pace, until, now)
-        self._note_whether_plain()
+        self.look_anew()
         return is_news
 
     def keep_to_what_is_left(self, longest: float, now: float) -> bool:
         """Leave it alone as a former run would; see :meth:`Turns.keep_to_what_is_left`."""
         is_news = self.turns.keep_to_what_is_left(longest, now)
-        self._note_whether_plain()
+        self.look_anew()
         return is_news
 
     def overhear(self, refusal: Refusal) -> bool:
         """Leave the site alone as another crawl does; return whether that is news."""
         self._own_sections()  # as where it refused this crawl itself: its answers are looked at
         news = self._own_pause().trip(refusal)
-        self._note_whether_plain()
+        self.look_anew()
         return news is not None
 
     def go_on(self, now: float, left: LeftPause) -> None:
@@ -391,32 +391,28 @@ class Site:
             sections.go_on(now, left)
         else:
             pause.go_on(now, left)
-        self._note_whether_plain()
+        self.look_anew()
 
     def hold(self, now: float, until: float) -> None:
         """Have nothing sent before ``until``, whatever the site answers; now: end the hold."""
         if self.held_until == -inf:
             self._held_since = now
         self.held_until = until
-        self._note_whether_plain()
+        self.look_anew()
 
     def end_hold(self, now: float) -> float | None:
         """Return how long the hold was that is over now; None: there is none, or it is not over."""
         if self.held_until == -inf or now < self.held_until:
             return None
         self.held_until = -inf
-        self._note_whether_plain()
+        self.look_anew()
         return now - self._held_since
 
     def give_up(self, reason: str) -> bool:
         """Ask the site no more, whatever the law says; return whether that is news."""
         is_news = self._own_pause().give_up(reason)
-        self._note_whether_plain()
+        self.look_anew()
         return is_news
-
-    def look_anew(self) -> None:
-        """See whether anything holds its requests back, as a pause that it shares has changed."""
-        self._note_whether_plain()
 
     def is_news(self, what: str) -> bool:
         """Return whether that was never told of it; now it is."""
@@ -462,8 +458,8 @@ class Site:
             self.has_refused = True
         return self.sections
 
-    def _note_whether_plain(self) -> None:
-        """See whether anything holds requests back."""
+    def look_anew(self) -> None:
+        """See whether anything holds its requests back, as some part of it has changed."""
         self.is_plain = (
             self.pause.is_open
             and self.scout is None
