@@ -242,7 +242,7 @@ class QueueOfNames:
     def sent(self, url: str, now: float) -> Any:
         """Note that it is sent."""
         flight = self._sites[_name(url)].sent(url, now)
-        self._look_anew(flight)
+        self._look_anew()
         return flight
 
     def left(self, flight: Flight, url: str, now: float) -> None:
@@ -253,14 +253,14 @@ class QueueOfNames:
         """Note a good answer."""
         self._well_at[_name(url)] = now
         self._sites[_name(url)].answered(flight, url, now)
-        self._look_anew(flight)
+        self._look_anew()
 
     def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
         """Note a refusal."""
         if self._is_together:
             self._share(_name(url), now)
         self._sites[_name(url)].refused(flight, url, now, retry_after)
-        self._look_anew(flight)
+        self._look_anew()
 
     def _share(self, name: str, now: float) -> None:
         """Have those share a pause that are refused within a second, if they are half of all."""
@@ -276,7 +276,7 @@ class QueueOfNames:
             for one in sites:
                 one.pause = self._pause
 
-    def _look_anew(self, flight: Flight) -> None:
+    def _look_anew(self) -> None:
         for one in self._sites.values():
             if one.site.pause is self._pause:
                 one.site.look_anew()

@@ -310,7 +310,6 @@ class SiteQueue:
         return True
 
     def _rouse(self, most: int) -> None:
-        """Let so many queues take part that a former run has left: all at once take a while."""
         for _ in range(min(most, len(self.dormant))):
             name = self.dormant.popleft()
             if name in self._storage:
@@ -342,7 +341,6 @@ class SiteQueue:
             self._lines.drop(line)
 
     def _line_for(self, request: Request, site: Site, slot: str) -> Line:
-        """Return the line of a request: of its section, where that is set aside."""
         path = section.path if (section := site.sections.of(request)) else ""
         line = self._lines.get((site.name, slot, path))
         if line is None:

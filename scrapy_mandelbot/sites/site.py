@@ -13,7 +13,7 @@ What holds a site's requests back, any of these alone:
 - a section or page that is refused while others are answered well waits alone (``sections.py``).
 
 Here are the decisions that take two of these. A question to one goes to ``site.turns``,
-``site.pause``, ``site.sections``. Whatever changes ends in :meth:`Site._note_whether_plain`.
+``site.pause``, ``site.sections``. Whatever changes ends in :meth:`Site.look_anew`.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class Site:
         if self.has_refused:
             self.sections.let_pass(flight, now)
         self.pause.let_pass(flight, now)
-        self._note_whether_plain()
+        self.look_anew()
 
     def admit(self, flight: Flight, now: float) -> Admission:
         """Return whether a request may leave for the site now; if so, it has taken its turn."""
@@ -212,7 +212,7 @@ class Site:
         if takes_turn:
             flight.had_turn = True
             self.pause.let_pass(flight, now)
-            self._note_whether_plain()
+            self.look_anew()
         return Admission.GO
 
     def sent(self, flight: Flight, now: float) -> None:
@@ -236,7 +236,7 @@ class Site:
         if not self.is_plain:
             flight.is_sent = False
         if is_news:
-            self._note_whether_plain()
+            self.look_anew()
         return is_news
 
     def end_scout(self, flight: Flight, now: float) -> bool:
@@ -245,7 +245,7 @@ class Site:
         It holds on to what else it has.
         """
         is_news = flight.settle(now, Purpose.RULES)
-        self._note_whether_plain()
+        self.look_anew()
         return is_news
 
     def _scout_released(self, flight: Flight, _now: float) -> bool:
@@ -297,7 +297,7 @@ class Site:
             news = News.SECTION_RESUMED if ended else News.SECTION_PAUSED
         if self.pause.is_faded(now) and not self.sections.has_any_aside:  # well for long
             self.pause, self.sections, self.has_refused = NO_PAUSE, NO_SECTIONS, False
-        self._note_whether_plain()
+        self.look_anew()
         return news
 
     def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
@@ -317,7 +317,7 @@ class Site:
         has_begun = news is News.PAUSED and blame is not Blame.SECTION
         if not has_begun and not LAST_ROUND.isdisjoint(self._states(flight)):
             sections.count_last(fingerprint)
-        self._note_whether_plain()
+        self.look_anew()
         return news
 
     def _refused_as_robot(self, flight: Flight, page: bytes, refusal: Refusal) -> News | None:
@@ -330,7 +330,7 @@ class Site:
         if path is None:
             return None
         self._own_sections().refuse_robots(path, refusal)
-        self._note_whether_plain()
+        self.look_anew()
         return News.REFUSES_ROBOTS
 
     def is_silent(
@@ -371,20 +371,20 @@ class Site:
     def keep_to(self, pace: Pace, until: float, now: float) -> bool:
         """Have the site asked at this pace; see :meth:`Turns.keep_to`."""
         is_news = self.turns.keep_to(pace, until, now)
-        self._note_whether_plain()
+        self.look_anew()
         return is_news
 
     def keep_to_what_is_left(self, longest: float, now: float) -> bool:
         """Leave it alone as a former run would; see :meth:`Turns.keep_to_what_is_left`."""
         is_news = self.turns.keep_to_what_is_left(longest, now)
-        self._note_whether_plain()
+        self.look_anew()
         return is_news
 
     def overhear(self, refusal: Refusal) -> bool:
         """Leave the site alone as another crawl does; return whether that is news."""
         self._own_sections()  # as where it refused this crawl itself: its answers are looked at
         news = self._own_pause().trip(refusal)
-        self._note_whether_plain()
+        self.look_anew()
         return news is not None
 
     def go_on(self, now: float, left: LeftPause) -> None:
@@ -397,32 +397,28 @@ class Site:
             sections.go_on(now, left)
         else:
             pause.go_on(now, left)
-        self._note_whether_plain()
+        self.look_anew()
 
     def hold(self, now: float, until: float) -> None:
         """Have nothing sent before ``until``, whatever the site answers; now: end the hold."""
         if self.held_until == -inf:
             self._held_since = now
         self.held_until = until
-        self._note_whether_plain()
+        self.look_anew()
 
     def end_hold(self, now: float) -> float | None:
         """Return how long the hold was that is over now; None: there is none, or it is not over."""
         if self.held_until == -inf or now < self.held_until:
             return None
         self.held_until = -inf
-        self._note_whether_plain()
+        self.look_anew()
         return now - self._held_since
 
     def give_up(self, reason: str) -> bool:
         """Ask the site no more, whatever the law says; return whether that is news."""
         is_news = self._own_pause().give_up(reason)
-        self._note_whether_plain()
+        self.look_anew()
         return is_news
-
-    def look_anew(self) -> None:
-        """See whether anything holds its requests back, as a pause that it shares has changed."""
-        self._note_whether_plain()
 
     def is_news(self, what: str) -> bool:
         """Return whether that was never told of it; now it is."""
@@ -468,8 +464,8 @@ class Site:
             self.has_refused = True
         return self.sections
 
-    def _note_whether_plain(self) -> None:
-        """See whether anything holds requests back."""
+    def look_anew(self) -> None:
+        """See whether anything holds its requests back, as some part of it has changed."""
         self.is_plain = (
             self.pause.is_open
             and self.scout is None
