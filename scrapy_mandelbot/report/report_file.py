@@ -21,6 +21,7 @@ from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.crawl_report import About, making, report_of
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import CrawlExtension, Steps, Survey, status, told
+from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class CrawlReport(CrawlExtension):
         is_finished: bool = True,
     ) -> About:
         spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
-        account, ledger = account_of(self._crawler), self._crawl.ledger
+        account = account_of(self._crawler)
         return About(
             "" if spider is None else spider.name,
             str(agent),
@@ -146,8 +147,15 @@ class CrawlReport(CrawlExtension):
             0 if account is None else account.from_former_run,
             0 if account is None else account.left,
             is_finished,
-            None if ledger is None else ledger.close(reason) if is_finished else ledger.told(),
+            self._ledger(),
         )
+
+    def _ledger(self) -> dict[str, Any] | None:
+        path, count = self._crawl.config.ledger, self._crawler.stats.get_value
+        if path is None:
+            return None
+        lines, missing = count("mandelbot/ledger/lines", 0), count("mandelbot/ledger/failed", 0)
+        return {"path": shown(path), "lines": lines, "missing": missing}
 
     def _look_what_waits(self) -> None:
         self._waiting = [one.as_data() for one in status(self._crawler).sites if one.waiting]
