@@ -66,6 +66,7 @@ class Ledger:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self._file = LedgerFile(path)
+        self._is_open = True
         self._lines = self._missing = 0
         self._answered: WeakSet[Request] = WeakSet()
         self._stored: WeakKeyDictionary[SiteRules | SiteTdm, str] = WeakKeyDictionary()
@@ -103,6 +104,8 @@ class Ledger:
         facts: Mapping[str, Any],
         page: Mapping[str, Any] | None = None,
     ) -> None:
+        if not self._is_open:  # a callback that was abandoned ends as the process does
+            return
         time = moment(self._crawl.now()).isoformat(timespec="milliseconds")
         entry = {"event": event, "time": time, "url": without_user(url)[:TEXT_LIMIT], **facts}
         try:
@@ -155,6 +158,7 @@ class Ledger:
             engine.close_spider(self._crawler, "ledger_not_saved")
 
     def _close(self) -> None:
+        self._is_open = False
         self._file.close()
         self._crawl.events.tell(
             LEDGER_CLOSED,
