@@ -185,7 +185,7 @@ class SigningMiddleware:
         return middleware
 
     def spider_opened(self) -> None:
-        """Have requests signed when their download slot lets them leave, if Scrapy tells that."""
+        """Sign requests when their download slot lets them leave, where Scrapy allows that."""
         self._signs_as_it_leaves = engine.download_by(self._crawler, self._download)
 
     def process_request(self, request: Request) -> None:
@@ -199,7 +199,7 @@ class SigningMiddleware:
         self._signed.pop(request, None)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Have a request sent once more where its site asks for a signature that it did not have.
+        """Send a request once more where its site asks for a signature that it did not have.
 
         After a status that pauses the site it is sent again anyway, and signed then.
         """
@@ -229,7 +229,6 @@ class SigningMiddleware:
         return request
 
     def _learn(self, site: str) -> None:
-        """Note that a site asks for signatures: its next requests have one at once."""
         if site in self._asking:
             self._crawl.events.count(SIGNATURE_ASKED)
             return
@@ -266,7 +265,6 @@ class SigningMiddleware:
         return None
 
     def _sign(self, request: Request) -> None:
-        """Sign a request that is about to leave."""
         url = urlparse_cached(request)
         if url.scheme not in self._schemes:
             return
@@ -311,7 +309,7 @@ class SigningMiddleware:
             self._compare_clocks(request, response, created + _SKEW)
 
     def _compare_clocks(self, request: Request, response: Response, sent: int) -> None:
-        """Tell where a response's Date lies far from when it was asked for and came."""
+        """Warn where a response's Date is far from both the request's time and its own."""
         date = read_date((response.headers.get("Date") or b"").decode("latin-1"), IN_TAGS)
         age = (response.headers.get("Age") or b"0").decode("latin-1")
         self._knows_clocks = True

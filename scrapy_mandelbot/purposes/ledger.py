@@ -119,7 +119,6 @@ class Ledger:
             self._crawl.events.count(LEDGER_WRITTEN)
 
     def _decisions(self, url: str, page: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all that decided about a page, by what stood when it was requested."""
         _, agent, rules, _, tdm, _ = page["context"]
         return {
             "agent": agent if isinstance(agent, str) else list(agent),
