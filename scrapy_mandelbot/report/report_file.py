@@ -16,7 +16,12 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.account import account_of
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import REPORT_FAILED, REPORT_WRITTEN
+from scrapy_mandelbot.events import (
+    LEDGER_FAILED,
+    LEDGER_WRITTEN,
+    REPORT_FAILED,
+    REPORT_WRITTEN,
+)
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.crawl_report import About, making, report_of
 from scrapy_mandelbot.report.recorder import Recorder
@@ -151,10 +156,11 @@ class CrawlReport(CrawlExtension):
         )
 
     def _ledger(self) -> dict[str, Any] | None:
-        path, count = self._crawl.config.ledger, self._crawler.stats.get_value
+        path = self._crawl.config.ledger
         if path is None:
             return None
-        lines, missing = count("mandelbot/ledger/lines", 0), count("mandelbot/ledger/failed", 0)
+        counted = (LEDGER_WRITTEN, LEDGER_FAILED)
+        lines, missing = (self._crawler.stats.get_value(one.stats[0], 0) for one in counted)
         return {"path": shown(path), "lines": lines, "missing": missing}
 
     def _look_what_waits(self) -> None:
