@@ -148,13 +148,10 @@ class Config:
     usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")
     ledger: str | None = _setting("MANDELBOT_LEDGER", v.or_none(v.path))
     ledger_required: bool = _setting("MANDELBOT_LEDGER_REQUIRED", v.flag, default=False)
-    sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.one_of(*v.SIGN_MODES)))
+    sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.sign_mode))
     sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.or_none(v.sign_key_place))
     sign_agent: str | None = _option(
         "SIGN_OPTIONS.agent", "SIGN_AGENT", v.or_none(v.sign_agent_url)
-    )
-    sign_form: str = _option(
-        "SIGN_OPTIONS.form", "SIGN_FORM", v.one_of(*v.SIGN_FORMS), "dictionary"
     )
     sign_http: bool = _option("SIGN_OPTIONS.http", "SIGN_HTTP", v.flag, default=False)
     identity_warnings: bool = _setting("MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True)

@@ -79,16 +79,6 @@ class KeptJob(Protocol):
         """Have something called before each commit; what it puts is in it."""
 
 
-class KeptLedger(Protocol):
-    """As much of a ledger as a report tells of it."""
-
-    def told(self) -> dict[str, Any]:
-        """Return its ``path``, how many ``lines`` it has, and its ``head``."""
-
-    def close(self, reason: str) -> dict[str, Any]:
-        """Write its last line, if that is not there, and return the same."""
-
-
 class Crawl:
     """What the package's components of one crawler share.
 
@@ -129,8 +119,6 @@ class Crawl:
         self.patience = Patience(crawler, self.config, self.throttle, self.operator, self.clock)
         self.job: KeptJob | None = None
         """What is kept in one file, with all that a run does; None: there is no such job."""
-        self.ledger: KeptLedger | None = None
-        """The ledger of the crawl, if it has one."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()

@@ -320,6 +320,10 @@ USAGE_READ = Event(
         ("mandelbot/usage/terms", "terms"),
     ),
 )
+PAGE_FETCHED = Event()
+"""As `USAGE_READ`, where pages have no purpose."""
+ITEMS_DECIDED = Event()
+"""How many items of a page were kept and dropped, and why."""
 USAGE_REQUEST_DROPPED = Event(
     "Not asked for, as its use is refused: %(what)s (%(statement)s)",
     logging.DEBUG,
@@ -345,9 +349,7 @@ TERMS_STATED = Event(
     stats=("mandelbot/usage/terms_stated",),
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
-LEDGER_CLOSED = Event(
-    "The ledger %(path)s has %(lines)s; the hash of the last is %(head)s; %(missing)s missing"
-)
+LEDGER_CLOSED = Event("The ledger %(path)s has %(lines)s of this run; %(missing)d are missing")
 LEDGER_FAILED = _error(
     "The ledger lacks a line: %(error)s. Further such lines are only counted",
     stats=("mandelbot/ledger/failed",),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from http import HTTPStatus
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -45,7 +46,6 @@ JOBS = (DURABLE, "scrapy")
 JOB_SYNCS = ("normal", "full")
 METRICS_API = "api"
 SIGN_MODES = ("always", "asked")
-SIGN_FORMS = ("dictionary", "origin", "string")
 _PORTS = 65_536
 SIGN_KEY_TAKES = (
     "the path of a PEM file with an Ed25519 key in PKCS8, without a passphrase, or 'env:NAME'"
@@ -72,6 +72,17 @@ def seconds(name: str, value: object) -> float:
     if not isfinite(seconds) or seconds < 0:
         raise SettingsError(name, value, takes)
     return seconds
+
+
+def sign_mode(name: str, value: object) -> str:
+    """Return which requests are signed. The package ``cryptography`` is imported for that."""
+    mode = one_of(*SIGN_MODES)(name, value)
+    try:
+        import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
+    except ImportError:
+        takes = "the package cryptography to be installed: pip install scrapy-mandelbot[sign]"
+        raise SettingsError(name, value, takes) from None
+    return mode
 
 
 def sign_key_place(name: str, value: object) -> str:

@@ -15,7 +15,7 @@ import time
 from base64 import b64encode, urlsafe_b64encode
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import http_sf
@@ -61,25 +61,6 @@ _HEADERS = ("Signature-Agent", "Signature-Input", "Signature")
 _AGE = re.compile("[0-9]{1,9}")
 _MOST_SITES = 10_000  # that are known to ask for signatures
 _MOST_ASKED = 1_000  # octets of what a site wants signed
-
-
-class AgentForm(NamedTuple):
-    """How the header Signature-Agent is written, and what of it is signed: one row a draft."""
-
-    header: str
-    component: str
-    sends_origin: bool
-    """Whether the directory is named by its origin, as it is at the well-known path there."""
-
-
-AGENT_FORMS = {
-    # draft-ietf-webbotauth-httpsig-protocol-01: the URL of the key set, no parameters.
-    "dictionary": AgentForm('{label}="{agent}"', '"signature-agent";key="{label}"', False),  # noqa: FBT003
-    # draft-meunier-web-bot-auth-architecture-04 to draft-ietf-webbotauth-httpsig-protocol-00
-    "origin": AgentForm('{label}="{agent}"', '"signature-agent";key="{label}"', True),  # noqa: FBT003
-    # draft-meunier-web-bot-auth-architecture-02 and -03
-    "string": AgentForm('"{agent}"', '"signature-agent"', True),  # noqa: FBT003
-}
 
 
 class Signer:
@@ -157,10 +138,10 @@ def read_signer(name: str, place: str | None) -> Signer:
 
 
 def agent_url(config: Config) -> str:
-    """Return what names the key directory in Signature-Agent, in the form that is set.
+    """Return the URL of the key directory, as Signature-Agent has it.
 
     Raises:
-        SettingsError: there is none, or it cannot be named in that form.
+        SettingsError: there is none, or it is no https URL.
     """
     name, agent = "MANDELBOT_SIGN_AGENT", config.sign_agent
     if agent is None:
@@ -169,13 +150,7 @@ def agent_url(config: Config) -> str:
         raise SettingsError(name, agent, 'an https URL, or the option "http" to be True')
     scheme, _, rest = agent.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
-    is_whole_site = agent.removeprefix(origin) in {"", "/", WELL_KNOWN}
-    if not AGENT_FORMS[config.sign_form].sends_origin:
-        return origin + WELL_KNOWN if is_whole_site else agent
-    if not is_whole_site:
-        takes = f'a URL whose path is {WELL_KNOWN}, as the option "form" is {config.sign_form!r}'
-        raise SettingsError(name, agent, takes)
-    return origin
+    return origin + WELL_KNOWN if agent.removeprefix(origin) in {"", "/"} else agent
 
 
 class SigningMiddleware:
@@ -194,7 +169,6 @@ class SigningMiddleware:
         with refusing(crawler):
             self._agent = agent_url(config)
             self._signer = read_signer("MANDELBOT_SIGN_KEY", config.sign_key)
-        self._form = AGENT_FORMS[config.sign_form]
         self._schemes = {"https", "http"} if config.sign_http else {"https"}
         self._signs_all = config.sign == "always"
         self._now = now  # Not the crawl's clock: who verifies goes by the time of day.
@@ -211,7 +185,7 @@ class SigningMiddleware:
         return middleware
 
     def spider_opened(self) -> None:
-        """Have requests signed when their download slot lets them leave, if Scrapy tells that."""
+        """Sign requests when their download slot lets them leave, where Scrapy allows that."""
         self._signs_as_it_leaves = engine.download_by(self._crawler, self._download)
 
     def process_request(self, request: Request) -> None:
@@ -225,7 +199,7 @@ class SigningMiddleware:
         self._signed.pop(request, None)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Have a request sent once more where its site asks for a signature that it did not have.
+        """Send a request once more where its site asks for a signature that it did not have.
 
         After a status that pauses the site it is sent again anyway, and signed then.
         """
@@ -255,7 +229,6 @@ class SigningMiddleware:
         return request
 
     def _learn(self, site: str) -> None:
-        """Note that a site asks for signatures: its next requests have one at once."""
         if site in self._asking:
             self._crawl.events.count(SIGNATURE_ASKED)
             return
@@ -292,7 +265,6 @@ class SigningMiddleware:
         return None
 
     def _sign(self, request: Request) -> None:
-        """Sign a request that is about to leave."""
         url = urlparse_cached(request)
         if url.scheme not in self._schemes:
             return
@@ -305,13 +277,13 @@ class SigningMiddleware:
             label, nonce, names = LABEL, "", ()
         known = _derived(request)
         components = {f'"{name}"': known[name] for name in (*_SIGNED, *names) if name in known}
-        components[self._form.component.format(label=label)] = f'"{self._agent}"'
+        components[f'"signature-agent";key="{label}"'] = f'"{self._agent}"'
         created = int(self._now()) - _SKEW
         parameters = f';created={created};expires={created + LIFETIME};keyid="{self._signer.keyid}"'
         if nonce:
             parameters += f";nonce={http_sf.ser(nonce)}"
         signed = self._signer.sign(label, components, f'{parameters};tag="web-bot-auth"')
-        agent = self._form.header.format(label=label, agent=self._agent)
+        agent = f'{label}="{self._agent}"'
         for name, value in zip(_HEADERS, (agent, *signed), strict=True):
             request.headers[name] = value
         self._signed[request] = created
@@ -337,7 +309,7 @@ class SigningMiddleware:
             self._compare_clocks(request, response, created + _SKEW)
 
     def _compare_clocks(self, request: Request, response: Response, sent: int) -> None:
-        """Tell where a response's Date lies far from when it was asked for and came."""
+        """Warn where a response's Date is far from both the request's time and its own."""
         date = read_date((response.headers.get("Date") or b"").decode("latin-1"), IN_TAGS)
         age = (response.headers.get("Age") or b"0").decode("latin-1")
         self._knows_clocks = True

@@ -96,7 +96,6 @@ BAD = [
     ("MANDELBOT_SIGN_AGENT", 'https://bot.example/"', "the https URL of a key directory"),
     ("MANDELBOT_SIGN_AGENT", "https://me@bot.example", "the https URL of a key directory"),
     ("MANDELBOT_SIGN_AGENT", "https://bot.example:0x", "the https URL of a key directory"),
-    ("MANDELBOT_SIGN_FORM", "token", "'dictionary' or 'origin' or 'string'"),
     ("MANDELBOT_SIGN_HTTP", "sometimes", "True or False"),
     ("ROBOTSTXT_USER_AGENT", 7, "a product token"),
     ("ROBOTSTXT_OBEY", "perhaps", "True or False"),

@@ -130,7 +130,6 @@ OTHER_VALUES = {
     "MANDELBOT_JOB_NAME": "shops",
     "MANDELBOT_JOB_PICKLE": False,
     "MANDELBOT_SIGN_AGENT": "https://bot.example.com",
-    "MANDELBOT_SIGN_FORM": "string",
 }
 """What the old names are set to that take no 1, or for which that is the default."""
 

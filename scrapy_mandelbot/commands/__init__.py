@@ -62,7 +62,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "help": "the robot (default: the project's); for audit, '*' is any robot",
     },
-    "file": {**_FILE, "help": "read this file: a robots.txt instead of the site's, or a ledger"},
+    "file": {**_FILE, "help": "read this robots.txt instead of the site's"},
     "urls": {**_FILE, "help": "read URLs from this file, one per line"},
     "robots": {**_FLAG, "help": "answer for each known robot, and for those that the file names"},
     "changes": {**_FLAG, "help": "show what would change each verdict, for several URLs, too"},

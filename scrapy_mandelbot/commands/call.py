@@ -238,7 +238,6 @@ VERBS = {
     "sitemaps": "sitemap_verb.list_sitemaps",
     "cache": "project_verbs.look_at_copies",
     "job": "job_verb.look_at_job",
-    "ledger": "ledger_verb.look_at_ledger",
     "identity": "identity_verb.show_identity",
     "audit": "audit_verb.audit",
     "settings": "project_verbs.show_settings",

@@ -17,9 +17,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import http_sf
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError
@@ -28,7 +25,19 @@ from scrapy_mandelbot.robots.reports.terminal_text import joined
 from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.request_agents import default_header, first_named
-from scrapy_mandelbot.signing import WELL_KNOWN, Signer, read_signer, thumbprint
+
+try:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    from scrapy_mandelbot.signing import WELL_KNOWN, Signer, read_signer, thumbprint
+except ImportError:
+    takes = "identity needs cryptography: pip install scrapy-mandelbot[sign]"
+    raise CannotBeHadError(takes) from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

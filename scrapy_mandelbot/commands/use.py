@@ -90,13 +90,6 @@ VERBS = {
         "0: done; 1: nothing to requeue, or a request cannot be read",
         ("crawls/shop-1", "crawls/shop-1 requeue https://shop.example"),
     ),
-    "ledger": Verb(
-        "say why a page was fetched; verify: check that each line is as it was written, and that"
-        " the same is decided again",
-        *("why URL|verify [HEAD]", 1, 2, frozenset({"file"}), _PLAIN),
-        "0: all lines agree; 1: no such line; 3: a line does not agree",
-        ("why https://example.com/a", "verify --file ledger.jsonl"),
-    ),
     "identity": Verb(
         "create the key that signs requests, and the directory and page that identify the robot",
         *("new KEY|directory KEY... --host HOST|check URL|page", 1, None),
@@ -181,8 +174,6 @@ def _check_words(args: list[str], count: int, opts: Namespace) -> None:
         _check_identity_use(args[1], count, opts)
     if args[0] == "job" and args[2:3] not in ([], [] if opts.export else ["requeue"]):
         raise UsageError(f"usage: scrapy robots job {VERBS['job'].takes}")
-    if args[0] == "ledger" and count not in {"why": {1}, "verify": {0, 1}}.get(args[1], ()):
-        raise UsageError(f"usage: scrapy robots ledger {VERBS['ledger'].takes}")
 
 
 def _check_options(name: str, verb: Verb, opts: Namespace) -> None:
@@ -221,7 +212,7 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
         return not opts.file
     if args[0] == "audit":
         return any("://" in one for one in opts.robots_txt or ())
-    if args[0] in {"cache", "job", "ledger", "rule", "settings"}:
+    if args[0] in {"cache", "job", "rule", "settings"}:
         return False
     from scrapy_mandelbot.robots.reports.terminal_text import (  # noqa: PLC0415 - not cheap enough
         is_url,

@@ -5,7 +5,7 @@
 a ledger.
 """
 
-from scrapy_mandelbot.purposes.middlewares import (
+from scrapy_mandelbot.purposes.usage import (
     TermsMiddleware,
     UsageMiddleware,
     UsageObeyingMiddleware,

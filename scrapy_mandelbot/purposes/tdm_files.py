@@ -39,13 +39,12 @@ _OVERHEAD, _FACTOR = 1_024, 8  # bytes of a small file, and for each byte of one
 class SiteTdm:
     """What is known of a site's file, and until when."""
 
-    __slots__ = ("body", "digest", "file", "until")
+    __slots__ = ("__weakref__", "body", "file", "until")
 
     def __init__(self, body: bytes, until: float) -> None:
         self.body = body
         self.file = TdmFile.parse(body) if body else TdmFile(())
         self.until = until
-        self.digest = ""  # once its copy is kept beside the ledger
 
 
 class TdmFiles:
@@ -163,7 +162,6 @@ def _validator(answer: Response, name: str) -> str | None:
 
 
 def _reason(trail: Trail) -> str:
-    """Return what to tell of an answer."""
     if trail.error is not None:
         return in_words(trail.error)
     if trail.response is None or trail.leads_nowhere:

@@ -139,7 +139,7 @@ class About(NamedTuple):
     is_finished: bool = True
     """Whether the crawl has ended, by itself or because it was told to."""
     ledger: Mapping[str, Any] | None = None
-    """The path of the ledger, how many lines it has, and the hash of the last one."""
+    """The path of the ledger, how many lines this run has added, and how many are missing."""
 
 
 def report_of(record: CrawlRecord, about: About) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
         "reason": shown(about.reason),
         "is_watched": record.is_watched,
         "from_former_run": about.from_former_run,
-        "ledger": about.ledger and {**about.ledger, "path": shown(about.ledger["path"])},
+        "ledger": about.ledger,
         "total": {**total, "timeline": timeline},
         "sites": sites,
         "rest": _site(record.rest, about) if record.rest.sites else None,

@@ -16,11 +16,17 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.account import account_of
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import REPORT_FAILED, REPORT_WRITTEN
+from scrapy_mandelbot.events import (
+    LEDGER_FAILED,
+    LEDGER_WRITTEN,
+    REPORT_FAILED,
+    REPORT_WRITTEN,
+)
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.crawl_report import About, making, report_of
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import CrawlExtension, Steps, Survey, status, told
+from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
@@ -136,7 +142,7 @@ class CrawlReport(CrawlExtension):
         is_finished: bool = True,
     ) -> About:
         spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
-        account, ledger = account_of(self._crawler), self._crawl.ledger
+        account = account_of(self._crawler)
         return About(
             "" if spider is None else spider.name,
             str(agent),
@@ -146,8 +152,16 @@ class CrawlReport(CrawlExtension):
             0 if account is None else account.from_former_run,
             0 if account is None else account.left,
             is_finished,
-            None if ledger is None else ledger.close(reason) if is_finished else ledger.told(),
+            self._ledger(),
         )
+
+    def _ledger(self) -> dict[str, Any] | None:
+        path = self._crawl.config.ledger
+        if path is None:
+            return None
+        counted = (LEDGER_WRITTEN, LEDGER_FAILED)
+        lines, missing = (self._crawler.stats.get_value(one.stats[0], 0) for one in counted)
+        return {"path": shown(path), "lines": lines, "missing": missing}
 
     def _look_what_waits(self) -> None:
         self._waiting = [one.as_data() for one in status(self._crawler).sites if one.waiting]

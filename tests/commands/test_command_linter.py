@@ -393,13 +393,13 @@ print(code, seconds, *sorted(loaded - {"scrapy_mandelbot"}))
 """
 
 
-def test_the_hook_needs_two_small_packages_and_starts_at_once(files, tmp_path):
+def test_the_hook_needs_three_small_packages_and_starts_at_once(files, tmp_path):
     """Those that the page has installed: no Scrapy. Of its third of a second most is Python's."""
     command = [sys.executable, "-c", WITHOUT_SCRAPY]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     code, seconds, *loaded = run.stdout.splitlines()[-1].split()
     installed = re.search(r"\$ pip install (.*)\n    \$ pip install --no-deps scrapy-m", PAGE)[1]
-    # How it is installed here, and what the two bring themselves.
+    # How it is installed here, and what these bring themselves.
     own = {"__editable___", "_distutils_hack", "typing_extensions"}
     needed = {name for name in loaded if not any(name.startswith(one) for one in own)}
     assert needed <= set(installed.replace("-", "_").split())

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from scrapy.http import TextResponse
-from scrapy.http.request import NO_CALLBACK
 from webs import Answer
 
-from scrapy_mandelbot.purposes.crawl_usage import CrawlLedger
-from scrapy_mandelbot.purposes.ledger_file import kept_copy, lines_of
 from scrapy_mandelbot.robots.preferences import Usage
-from scrapy_mandelbot.robots.preferences.ledger import (
-    Chain,
-    digest_of,
-    disagreements,
-    read_line,
-)
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 AGENT = {"USER_AGENT": "Examplebot/1.0 (+https://example.com)"}
 ROBOTS = b"""\
@@ -416,19 +402,6 @@ async def test_a_file_that_is_not_obeyed_and_cannot_be_had_is_asked_for_once(web
     assert web.asked("/robots.txt") == 1
 
 
-def test_a_ledger_that_cannot_be_written_is_an_error_at_start(tmp_path):
-    """That names the setting, as every wrong value does."""
-    from scrapy.utils.test import get_crawler
-
-    from scrapy_mandelbot import SettingsError
-    from scrapy_mandelbot.purposes import UsageMiddleware
-
-    (tmp_path / "file").write_text("")
-    ledger = str(tmp_path / "file" / "ledger.jsonl")
-    with pytest.raises(SettingsError, match=r"MANDELBOT_LEDGER = .*that can be written"):
-        UsageMiddleware.from_crawler(get_crawler(settings_dict={"MANDELBOT_LEDGER": ledger}))
-
-
 # Terms instead of a page.
 
 TERMS = {
@@ -454,172 +427,6 @@ async def test_terms_are_told_once_a_site_and_counted(webs):
     assert line.removeprefix(start).startswith(("401, WWW-", "402, crawler-", "403, cf-miti"))
     asked = {path: web.asked(path) for path in TERMS}
     assert asked == {"/license": 1, "/price": 1, "/challenge": 1, "/closed": 3, "/login": 3}
-
-
-# The ledger.
-
-
-def entries(ledger: Path, event: str = "fetched"):
-    read = [read_line(line) for line in lines_of(ledger)]
-    return [entry for entry in read if entry["event"] == event]
-
-
-def wrong(ledger: Path):
-    """What does not agree, in the chain of lines and in each."""
-    chain, found = Chain(), []
-    for line in lines_of(ledger):
-        entry = read_line(line)
-        found += chain.problems(line, entry)
-        found += disagreements(entry, lambda digest: kept_copy(ledger, digest))
-    return found, chain.head
-
-
-@ensureDeferred
-async def test_the_ledger_has_each_decision_about_a_page(webs, tmp_path):
-    """Fetched, by which line, and its body; not fetched; items; the settings. All can be verified.
-
-    The report and the log have the hash of its last line.
-    """
-    web = site(webs)
-    ledger = tmp_path / "out" / "ledger.jsonl"
-    report = tmp_path / "report.json"
-    result = await crawled(
-        web,
-        MANDELBOT_PURPOSE="train-ai",
-        MANDELBOT_LEDGER=str(ledger),
-        MANDELBOT_REPORT=str(report),
-    )
-    found = {entry["url"].removeprefix(web.url): entry for entry in entries(ledger)}
-    assert found.keys() == PAGES.keys() - REFUSED_BEFORE
-    for path, entry in found.items():
-        refused = path in REFUSED["train-ai"]
-        assert (entry["answers"]["train-ai"] == "disallowed") == refused
-        assert entry["status"] == 200
-        assert entry["agent"] == AGENT["USER_AGENT"]
-        assert entry["purposes"] == ["train-ai"]
-        assert entry["robots"]["verdict"]["allowed"] is True
-        assert entry["body"] == digest_of(PAGES[path].body)
-        assert kept_copy(ledger, entry["robots"]["sha256"]) == ROBOTS
-        assert kept_copy(ledger, entry["tdmrep"]) == TDMREP
-    not_asked = {one["url"].removeprefix(web.url): one for one in entries(ledger, "not_fetched")}
-    assert not_asked.keys() == REFUSED_BEFORE
-    assert {one["answers"]["train-ai"] for one in not_asked.values()} == {"disallowed"}
-    items = {one["url"].removeprefix(web.url): one for one in entries(ledger, "items")}
-    assert {path: (one["kept"], one["dropped"]) for path, one in items.items()} == {
-        path: (0, 1) if path in REFUSED["train-ai"] else (1, 0) for path in found
-    }
-    assert "noai" in items["/noai"]["why"]
-    (run,) = entries(ledger, "run")
-    assert run["settings"]["MANDELBOT_USAGE"] == "obey"
-    problems, head = wrong(ledger)
-    assert problems == []
-    lines = len(list(lines_of(ledger)))
-    (end,) = entries(ledger, "end")
-    assert (end["lines"], end["reason"]) == (lines - 2, "finished")
-    assert result.stats["mandelbot/ledger/lines"] == lines
-    told = json.loads(report.read_text())["ledger"]
-    assert told == {"path": str(ledger), "lines": lines, "head": head, "missing": 0}
-    assert result.logged(
-        f"The ledger {ledger} has {lines} lines; the hash of the last is {head}; 0"
-    )
-
-
-@ensureDeferred
-async def test_only_what_a_server_answered_is_fetched(webs, tmp_path):
-    """Not what is said for a site that is given up, or by a component in place of a site."""
-    web = site(webs)
-    web.pages.update({f"/full{n}": Answer(status=503) for n in range(6)})
-    web.pages["/robots.txt"] = Answer(b"")
-    ledger = tmp_path / "ledger.jsonl"
-
-    class Answers:
-        def process_request(self, request, spider=None):
-            if request.url.endswith("/made-up"):
-                return TextResponse(request.url, body=b"x")
-            return None
-
-    class Spider(EveryPage):
-        custom_settings = {"DOWNLOADER_MIDDLEWARES": {Answers: 500}}
-
-        async def parse(self, response):
-            for n in range(6):
-                url = f"{web.url}/full{n}"
-                request = scrapy.Request(url, callback=NO_CALLBACK, meta={"dont_retry": True})
-                await self.crawler.engine.download_async(request)
-
-    settings = {"MANDELBOT_PAUSE_OPTIONS": {"wait": 0}, "MANDELBOT_LEDGER": str(ledger)}
-    urls = [f"{web.url}/{name}" for name in ("plain", "made-up")]
-    await crawl(Spider, AGENT | settings, start_urls=urls)
-    fetched = [entry["url"].removeprefix(web.url) for entry in entries(ledger)]
-    sent = [hit.path for hit in web.hits if hit.path != "/robots.txt"]
-    assert sorted(fetched) == sorted(sent)
-    assert "/plain" in fetched
-
-
-@ensureDeferred
-async def test_a_ledger_may_be_a_condition(webs, tmp_path, monkeypatch):
-    """The spider is closed where a line cannot be written."""
-    web = site(webs)
-    write = CrawlLedger.note_items
-
-    def full(self, *args):
-        monkeypatch.setattr("scrapy_mandelbot.purposes.ledger_file.os.write", no_space)
-        write(self, *args)
-
-    def no_space(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr(CrawlLedger, "note_items", full)
-    ledger = str(tmp_path / "ledger.jsonl")
-    result = await crawled(web, MANDELBOT_LEDGER=ledger, MANDELBOT_LEDGER_REQUIRED=True)
-    assert result.stats["finish_reason"] == "ledger_not_saved"
-
-
-@ensureDeferred
-async def test_a_ledger_needs_no_purpose(webs, tmp_path):
-    """It notes what is said of all uses; nothing is dropped, and no tdmrep.json is asked for."""
-    web = site(webs)
-    ledger = tmp_path / "ledger.jsonl"
-    result = await crawled(web, MANDELBOT_LEDGER=str(ledger))
-    assert paths(result, web) == PAGES.keys()
-    assert len(entries(ledger)) == len(PAGES)
-    assert not web.asked("/.well-known/tdmrep.json")
-    assert all(item["answers"] is None for item in result.items)
-
-
-@ensureDeferred
-async def test_what_stood_when_the_page_was_fetched_counts(webs, tmp_path):
-    """A robots.txt that changes afterwards changes no line: its copy is still there."""
-    web = site(webs)
-    ledger = tmp_path / "ledger.jsonl"
-    settings = {"MANDELBOT_LEDGER": str(ledger), "MANDELBOT_PURPOSE": "train-ai"}
-    settings["MANDELBOT_USAGE"] = "annotate"
-    await crawled(web, **settings)
-    web.pages["/robots.txt"] = Answer(b"User-agent: *\nContent-Usage: train-ai=y\n")
-    await crawled(web, **settings)
-    by_copy = {}
-    assert wrong(ledger)[0] == []
-    for entry in entries(ledger):
-        if entry["url"].endswith("/usage-no"):
-            by_copy[entry["robots"]["sha256"]] = entry["answers"]["train-ai"]
-    assert sorted(by_copy.values()) == ["allowed", "disallowed"]
-
-
-@ensureDeferred
-async def test_a_full_disk_costs_the_line_and_no_page(webs, tmp_path, monkeypatch):
-    """It is told, and counted."""
-    web = site(webs)
-
-    def full(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr("scrapy_mandelbot.purposes.ledger_file.os.write", full)
-    result = await crawled(web, MANDELBOT_LEDGER=str(tmp_path / "ledger.jsonl"))
-    assert paths(result, web) == PAGES.keys()
-    assert result.stats["mandelbot/ledger/failed"] == 2 * len(PAGES) + 2
-    assert len(result.logged("The ledger lacks a line: no space left")) == 1
-    (told,) = result.logged("The ledger ")[-1:]
-    assert told.endswith(f"; {result.stats['mandelbot/ledger/failed']} missing")
 
 
 def test_usage_in_meta_can_be_kept_with_a_job():

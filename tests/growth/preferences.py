@@ -55,10 +55,6 @@ def _in_lines(value):
     return [(_FIELDS[number % len(_FIELDS)], line) for number, line in enumerate(lines)]
 
 
-def _words(page):
-    return usage.words_of([], page, "Examplebot")
-
-
 def _statements(size):
     refusal = Statement("search", allowed=False, source="s", where="w", text="t")
     return usage.Usage((refusal,) * (size // 20))
@@ -73,8 +69,6 @@ ROWS = (
         "headers",
         _in_lines,
     ),
-    Row("preferences.words_of", _words, _PAGES),
-    Row("preferences.usage_in", lambda words: usage.usage_in(words, "bot"), _PAGES, prepare=_words),
     Row(
         "preferences.stated_terms",
         lambda lines: usage.stated_terms(403, lines),

@@ -52,9 +52,6 @@ NO_LIMITS = {
     "robots.preferences.in_pages._names": "agents are the project's",
     "robots.tags.head._MOST_ESCAPED": "what a reference can be",
     "robots.tags.head._MOST_SPACE": "what a tag can be",
-    "robots.preferences.ledger._MOST_PARSED": "of a command that reads a ledger, not of a crawl",
-    "robots.preferences.ledger._digest_often": "of a command that reads a ledger, not of a crawl",
-    "robots.preferences.ledger._robots": "of a command that reads a ledger, not of a crawl",
 }
 LIKE_A_LIMIT = re.compile(r"MOST|LONGEST|LIMIT|DEEPEST|REMEMBERED|KEPT")
 

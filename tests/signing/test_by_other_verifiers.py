@@ -1,7 +1,6 @@
-"""Signed requests of a crawl are verified by two implementations from npm, where they are there.
+"""Signed requests of a crawl are verified by an implementation from npm, where it is there.
 
-``npm install web-bot-auth http-message-signatures`` in a folder, and its ``node_modules`` in
-``NODE_PATH``.
+``npm install http-message-signatures`` in a folder, and its ``node_modules`` in ``NODE_PATH``.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ NODE = shutil.which("node")
 CAN = (
     NODE is not None
     and subprocess.run(
-        [NODE, "-e", "require('web-bot-auth'); require('http-message-signatures')"],
+        [NODE, "-e", "require('http-message-signatures')"],
         capture_output=True,
         check=False,
     ).returncode
@@ -37,11 +36,10 @@ def verified(key, messages):
     return json.loads(run.stdout)
 
 
-@pytest.mark.skipif(not CAN, reason="needs node, and two packages of npm")
-@pytest.mark.parametrize("form", ["dictionary", "origin", "string"])
+@pytest.mark.skipif(not CAN, reason="needs node, and a package of npm")
 @ensureDeferred
-async def test_requests_of_a_crawl_are_verified(sites, signing, key, form):
-    """All of them; web-bot-auth 0.1.3 knows the oldest form alone."""
+async def test_requests_of_a_crawl_are_verified(sites, signing, key):
+    """All of them, and none that is forged."""
     web = sites()
     web.pages = {
         "/robots.txt": Answer(b"User-agent: *\nDisallow:\n"),
@@ -49,13 +47,9 @@ async def test_requests_of_a_crawl_are_verified(sites, signing, key, form):
         "/a/b%20c?q=1": html(),
         "/busy": html(),
     }
-    settings = {**signing, "MANDELBOT_SIGN_FORM": form}
-    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    await crawl(LinksSpider, signing, start_urls=[web.url + "/"])
     messages = [vars(one.message) for one in web.seen]
     results = verified(key, messages)
-    assert len(results) == 4
-    assert [one["http-message-signatures"] for one in results] == [True] * 4
-    if form == "string":
-        assert [one["web-bot-auth"] for one in results] == [True] * 4
+    assert results == [True] * 4
     forged = [{**one, "method": "DELETE"} for one in messages]
-    assert not any(result is True for one in verified(key, forged) for result in one.values())
+    assert True not in verified(key, forged)

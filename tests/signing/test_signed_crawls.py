@@ -13,7 +13,7 @@ import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy import signals
-from verifying import AGENT, DIRECTORY, asking
+from verifying import DIRECTORY, asking
 from webs import Answer, html
 
 from scrapy_mandelbot import engine
@@ -119,19 +119,6 @@ async def test_without_scrapys_private_name_it_is_signed_before_it_waits(
     assert all(one.is_signed for one in seen)
     assert len(web.of("/busy")) == 2
     assert not any(kept)
-
-
-@pytest.mark.parametrize("form", ["origin", "string"])
-@ensureDeferred
-async def test_older_forms_are_verified_too(shop, signing, form):
-    """They name the directory by its origin."""
-    web, other = shop
-    settings = {**signing, "MANDELBOT_SIGN_FORM": form}
-    await crawl(LinksSpider, settings, start_urls=[web.url + "/start"])
-    seen = web.seen + other.seen
-    assert [one.error for one in seen] == [""] * len(seen)
-    agent = {"origin": f'sig1="{AGENT}"', "string": f'"{AGENT}"'}[form]
-    assert {one.message.headers["signature-agent"] for one in seen} == {agent}
 
 
 @ensureDeferred

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+from importlib import import_module
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
@@ -17,6 +19,7 @@ from scrapy.settings import Settings
 from verifying import AGENT, DIRECTORY, pem
 
 from scrapy_mandelbot import SettingsError
+from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.signing import agent_url, read_signer
 
@@ -28,21 +31,17 @@ def config(**settings) -> Config:
 
 
 @pytest.mark.parametrize(
-    ("agent", "form", "url"),
+    ("agent", "url"),
     [
-        (AGENT, "dictionary", DIRECTORY),
-        (AGENT + "/", "dictionary", DIRECTORY),
-        (DIRECTORY, "dictionary", DIRECTORY),
-        (f"{AGENT}/keys.json", "dictionary", f"{AGENT}/keys.json"),
-        (AGENT, "origin", AGENT),
-        (DIRECTORY, "origin", AGENT),
-        (DIRECTORY, "string", AGENT),
-        (f"{AGENT}:8443/", "string", f"{AGENT}:8443"),
+        (AGENT, DIRECTORY),
+        (AGENT + "/", DIRECTORY),
+        (DIRECTORY, DIRECTORY),
+        (f"{AGENT}/keys.json", f"{AGENT}/keys.json"),
     ],
 )
-def test_the_agent_is_named_as_its_form_has_it(agent, form, url):
-    """A bare site means the directory at its well-known path."""
-    assert agent_url(config(MANDELBOT_SIGN_AGENT=agent, MANDELBOT_SIGN_FORM=form)) == url
+def test_a_bare_site_means_the_directory_at_its_well_known_path(agent, url):
+    """Any other URL is that of the key set."""
+    assert agent_url(config(MANDELBOT_SIGN_AGENT=agent)) == url
 
 
 @pytest.mark.parametrize(
@@ -50,10 +49,6 @@ def test_the_agent_is_named_as_its_form_has_it(agent, form, url):
     [
         ({}, "MANDELBOT_SIGN_AGENT = None: it takes the https URL of the key directory"),
         ({"MANDELBOT_SIGN_AGENT": "http://bot.example"}, "an https URL, or the option"),
-        (
-            {"MANDELBOT_SIGN_AGENT": f"{AGENT}/keys.json", "MANDELBOT_SIGN_FORM": "string"},
-            "a URL whose path is /.well-known/http-message-signatures-directory, as",
-        ),
     ],
 )
 def test_an_agent_that_cannot_be_named_is_an_error(settings, takes):
@@ -122,6 +117,17 @@ def test_a_key_that_others_can_read_is_a_warning(key_file, caplog, mode, lines):
     with caplog.at_level(logging.WARNING):
         read_signer(NAME, str(key_file))
     assert caplog.text.count(f"chmod 600 {key_file}") == lines
+
+
+def test_without_cryptography_one_line_names_the_extra(monkeypatch):
+    """In a crawl, which does not start, and of the command."""
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
+    with pytest.raises(SettingsError, match=r"MANDELBOT_SIGN = 'always': .*mandelbot\[sign\]$"):
+        config(MANDELBOT_SIGN="always")
+    assert config(MANDELBOT_SIGN=None).sign is None
+    monkeypatch.delitem(sys.modules, "scrapy_mandelbot.commands.identity_verb", raising=False)
+    with pytest.raises(CannotBeHadError, match=r"^identity needs .*mandelbot\[sign\]$"):
+        import_module("scrapy_mandelbot.commands.identity_verb")
 
 
 @pytest.mark.parametrize("missing", ["MANDELBOT_SIGN_KEY", "MANDELBOT_SIGN_AGENT"])

@@ -7,11 +7,12 @@ is asked, about the same URLs: nothing that a robot was kept out of may be open 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 from urllib.robotparser import RobotFileParser
+
+from protego import Protego
 
 from scrapy_mandelbot.robots.fix.questions import SITE, Questions, decisive
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
@@ -61,7 +62,7 @@ def _other(parse: Callable[[str], Allowed]) -> Reader:
             return None
         try:
             decide = parse(body.decode("utf-8", "replace"))
-        except (ImportError, ValueError):  # it may not be there; a path such as //[x
+        except ValueError:  # a path such as //[x
             return None
 
         def allowed(url: str, agent: str) -> bool:
@@ -83,8 +84,8 @@ def _urllib(text: str) -> Allowed:
 
 
 def _protego(text: str) -> Allowed:
-    parser = import_module("protego").Protego.parse(text)
-    return lambda url, agent: bool(parser.can_fetch(url, agent))
+    decide: Allowed = Protego.parse(text).can_fetch
+    return decide
 
 
 #: By name, how each of them reads a file.

@@ -12,13 +12,11 @@ tdm disallowed by tdm-reservation: 1 (meta line 1)
 """
 
 from scrapy_mandelbot.robots.preferences.in_pages import (
+    HEADERS_READ,
     MARKED_STATUSES,
     TERMS_STATUSES,
-    PageWords,
     page_usage,
     stated_terms,
-    usage_in,
-    words_of,
 )
 from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORIES,
@@ -31,18 +29,16 @@ from scrapy_mandelbot.robots.preferences.tdmrep import TDMREP_PATH, TdmFile, wit
 
 __all__ = [
     "CATEGORIES",
+    "HEADERS_READ",
     "MARKED_STATUSES",
     "NOTHING_SAID",
     "TDMREP_PATH",
     "TERMS_STATUSES",
-    "PageWords",
     "Statement",
     "TdmFile",
     "Terms",
     "Usage",
     "page_usage",
     "stated_terms",
-    "usage_in",
     "with_tdm_file",
-    "words_of",
 ]

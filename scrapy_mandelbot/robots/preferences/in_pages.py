@@ -1,8 +1,4 @@
-"""What a page says of its own use: in its headers and in its head.
-
-Two steps: the words are taken out of the response, and then what they say is decided. The words can
-be kept, and decided again later.
-"""
+"""What a page says of its own use: in its headers and in its head."""
 
 from __future__ import annotations
 
@@ -82,16 +78,13 @@ _RESERVATION, _POLICY = "tdm-reservation", "tdm-policy"
 _IN_HEADS = frozenset({_RESERVATION, _POLICY})
 
 
-class PageWords(NamedTuple):
+class _Words(NamedTuple):
     """All that a response says of its use, as written."""
 
     headers: tuple[tuple[str, str], ...] = ()
     """Names in lower case, and values."""
     metas: tuple[Meta, ...] = ()
     links: tuple[LicenseLink, ...] = ()
-
-
-NO_WORDS = PageWords()
 
 
 def page_usage(
@@ -106,21 +99,22 @@ def page_usage(
         body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
         agent: a product token, a whole User-Agent header, or a sequence of tokens.
     """
-    return usage_in(words_of(headers, body, agent), agent)
-
-
-def words_of(
-    headers: Iterable[tuple[str | bytes, str | bytes]],
-    body: bytes,
-    agent: str | bytes | Sequence[str],
-) -> PageWords:
-    """Take the words about its use out of a response: as :func:`page_usage` reads it."""
     read = tuple(_headers_read(headers)) if headers else ()
-    if not body:
-        return PageWords(read) if read else NO_WORDS
-    metas = meta_tags(body, _names(agent if isinstance(agent, (str, bytes)) else tuple(agent)))
-    links = license_links(body)
-    return PageWords(read, metas, links) if read or metas or links else NO_WORDS
+    metas: tuple[Meta, ...] = ()
+    links: tuple[LicenseLink, ...] = ()
+    if body:
+        metas = meta_tags(body, _names(agent if isinstance(agent, (str, bytes)) else tuple(agent)))
+        links = license_links(body)
+    if not (read or metas or links):
+        return NOTHING_SAID
+    words = _Words(read, metas, links)
+    statements = (
+        *_content_usage(read),
+        *_content_signals(read),
+        *_robot_tags(words, agent),
+        *_tdm(words),
+    )
+    return Usage(statements, tuple(_terms(words)))
 
 
 @lru_cache(maxsize=1024)
@@ -136,19 +130,6 @@ def _headers_read(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterato
             left -= 1
             most = LIST_LIMIT if field == "robots-tag" else VALUE_LIMIT
             yield field, header_text(value)[: most + 1]  # one more: it is too long
-
-
-def usage_in(words: PageWords, agent: str | bytes | Sequence[str]) -> Usage:
-    """Return what words say to a robot."""
-    if words is NO_WORDS or words == NO_WORDS:
-        return NOTHING_SAID
-    statements = (
-        *_content_usage(words.headers),
-        *_content_signals(words.headers),
-        *_robot_tags(words, agent),
-        *_tdm(words),
-    )
-    return Usage(statements, tuple(_terms(words)))
 
 
 def _content_usage(headers: tuple[tuple[str, str], ...]) -> Iterator[Statement]:
@@ -170,7 +151,7 @@ def _content_signals(headers: tuple[tuple[str, str], ...]) -> Iterator[Statement
             yield from statements_of("content-signal", words, "header", f"Content-Signal: {value}")
 
 
-def _robot_tags(words: PageWords, agent: str | bytes | Sequence[str]) -> Iterator[Statement]:
+def _robot_tags(words: _Words, agent: str | bytes | Sequence[str]) -> Iterator[Statement]:
     names = names_heard(agent)
     metas = tuple(meta for meta in words.metas if meta.name in names)
     for tag in tags_said(words.headers, metas, names).sources:
@@ -185,7 +166,7 @@ def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
     return "meta", f'{tag.text} in <meta name="{tag.agent or "robots"}">', tag.line
 
 
-def _tdm(words: PageWords) -> Iterator[Statement]:
+def _tdm(words: _Words) -> Iterator[Statement]:
     """Source: TDM Reservation Protocol, "Processing priority".
 
     What the head says supersedes what the header says, and either what ``tdmrep.json`` does. Any
@@ -219,7 +200,7 @@ _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _PARAMETER = re.compile(r";\s*([^\s;,=\"]+)\s*=\s*(?:\"([^\"]*)\"?|([^\s;,\"]*))")
 
 
-def _terms(words: PageWords) -> Iterator[Terms]:
+def _terms(words: _Words) -> Iterator[Terms]:
     """Source: RFC 8288, section 3; RSL 1.0, "Adding RSL to HTTP headers"."""
     for name, value in words.headers:
         if name == _POLICY and value.strip():

@@ -11,14 +11,6 @@ import docutils.nodes
 import docutils.utils
 import pytest
 
-from scrapy_mandelbot.robots.preferences import PageWords, Usage
-from scrapy_mandelbot.robots.preferences.ledger import (
-    NO_LINE,
-    FetchRecord,
-    entry_of,
-    line_of,
-    read_line,
-)
 from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORY_TEXTS,
     CONTROL_TOKENS,
@@ -65,16 +57,6 @@ def test_the_tokens_are_those_of_the_code():
     """In their order."""
     rows = [(token.name, ", ".join(token.refuses)) for token in CONTROL_TOKENS.values()]
     assert [tuple(row[:2]) for row in BY_HEAD["token"]] == rows
-
-
-def test_the_fields_of_a_line_are_those_of_the_code():
-    """All of them, in their order."""
-    page = FetchRecord("https://example.com/", "", 200, "a", PageWords(), Usage(), None)
-    line = read_line(line_of(entry_of(page), 1, NO_LINE))
-    of_any_line, of_a_page = (table[1:] for table in TABLES if table[0][0] == "field")
-    of_each = {name for name, *_ in of_any_line}
-    assert of_each & line.keys() == line.keys() - {name for name, *_ in of_a_page}
-    assert [name for name, *_ in of_a_page] == [name for name in line if name not in of_each]
 
 
 def test_the_examples_do_what_they_show():
