@@ -26,7 +26,7 @@ from scrapy_mandelbot.events import PAGES_FOREIGN, SITE_LEFT_OUT, SITES_TOO_MANY
 from scrapy_mandelbot.robots.origins import host_of, site_of
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, robots_request
-from scrapy_mandelbot.sitemap_crawl.kept_progress import digest
+from scrapy_mandelbot.sitemap_crawl.progress import digest
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -37,13 +37,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.sitemap_crawl.entry_files import (
-        EntryFile,
-        SitemapReading,
-        SitemapSelection,
-    )
-    from scrapy_mandelbot.sitemap_crawl.kept_progress import Abroad, SiteProgress
-    from scrapy_mandelbot.sitemap_crawl.progress import Progress
+    from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
+    from scrapy_mandelbot.sitemap_crawl.progress import Abroad, Progress, SiteProgress
+    from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection
     from scrapy_mandelbot.telling import Event, Events
 
 _MOST_ONCE = 1_000  # lines that are said once each
