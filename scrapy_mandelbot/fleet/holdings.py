@@ -15,12 +15,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Word
     from scrapy_mandelbot.fleet.server import LeftSite
 
-KEPT_FOR = 60.0
-"""Seconds for which it is known: no replica that is of use is behind by more."""
-MOST_KEPT = 20_000
-"""Words that are known, of the last exchanges, and as many sites."""
-MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of requests in them."""
+KEPT_FOR = 60.0  # seconds for which it is known: no replica that is of use is behind by more
+MOST_KEPT = 20_000  # words that are known, of the last exchanges, and as many sites
+MOST_BYTES = 16 * 1024 * 1024  # bytes of requests in them
 _NUMBER = 4  # where the number of a request stands that is pushed
 
 
@@ -34,7 +31,6 @@ class UnackedRoots(NamedTuple):
 
     @property
     def is_push(self) -> bool:
-        """Whether it adds a request."""
         return self.word[0] == "push"
 
     @property
@@ -114,11 +110,9 @@ class SaidAlone:
         return self._forgotten <= last, words
 
 
-FIRST = 4
-"""Requests that are claimed of a site that is new to a worker."""
+FIRST = 4  # requests that are claimed of a site that is new to a worker
 _FEWEST = 2
-MOST_HELD = 32
-"""Requests that are claimed of a site at a time."""
+MOST_HELD = 32  # requests that are claimed of a site at a time
 _SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
 
 
@@ -135,21 +129,16 @@ class HeldSite:
         self.name = name
         self.numbers: set[int] = set()
         """Of requests that are claimed, whether they wait here or were handed out."""
-        self.waiting = 0
-        """Requests that are claimed, and may be handed out."""
+        self.waiting = 0  # requests that are claimed, and may be handed out
         self.batch = FIRST
-        self.when = now
-        """When requests were claimed last."""
-        self.asked = 0
-        """How many are being claimed."""
-        self.has_more = True
-        """Whether more wait than were claimed, as far as that is known."""
+        self.when = now  # when requests were claimed last
+        self.asked = 0  # how many are being claimed
+        self.has_more = True  # whether more wait than were claimed, as far as that is known
         self.said: tuple[bytes, str] = b"", "0"
         """What its next owner is to know, as it was said last."""
 
     @property
     def is_low(self) -> bool:
-        """Whether more are to be claimed."""
         return not self.waiting or (self.has_more and self.waiting <= self.batch // 4)
 
     @property
@@ -168,7 +157,6 @@ class HeldSite:
         return self.asked
 
     def arrived(self, count: int) -> None:
-        """Note how many requests came of those that were to be claimed."""
         self.has_more = count >= self.asked
         self.asked = 0
 
@@ -180,15 +168,12 @@ class HeldLines:
         self._lines: dict[str, list[tuple[tuple[int, int, int], int, bytes]]] = {}
 
     def lengths(self) -> dict[str, int]:
-        """Return how many there are of each line that has any."""
         return {line: len(heap) for line, heap in self._lines.items()}
 
     def add(self, line: str, place: tuple[int, int, int], number: int, body: bytes) -> None:
-        """Have a request wait."""
         heappush(self._lines.setdefault(line, []), (place, number, body))
 
     def take(self, line: str) -> tuple[int, bytes] | None:
-        """Take the next one of a line: its number and body."""
         heap = self._lines.get(line)
         if heap is None:
             return None
@@ -198,5 +183,4 @@ class HeldLines:
         return number, body
 
     def drop(self, line: str) -> None:
-        """Take out all of a line."""
         self._lines.pop(line, None)

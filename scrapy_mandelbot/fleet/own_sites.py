@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.queue.site_queue import SiteQueue
     from scrapy_mandelbot.sites.site import Site
 
-HELD_WHILE_PAUSED = 10.0
-"""Seconds; a site that is paused for longer is given back, with its pause."""
+HELD_WHILE_PAUSED = 10.0  # seconds; a site that is paused for longer is given back, with its pause
 _MOST_GIVEN = 4  # sites at a time, to workers that have room for more
 _LOOKED_AT = 100  # sites, for those
 
@@ -43,8 +42,7 @@ class OwnSites:
         self._job = job
         self._storage = storage
         self._queue = queue
-        self.server_time = 0.0
-        """How far the server's clock is ahead, in seconds."""
+        self.server_time = 0.0  # how far the server's clock is ahead, in seconds
 
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
         """Have new sites asked, and the lines to which requests came; return whether any is."""

@@ -49,8 +49,7 @@ class Link:
         self._in_loop = in_loop
         self._now = now
         self._calls: SimpleQueue[tuple[Callable[[], Any], Answered] | None] = SimpleQueue()
-        self.renewed_at = now()
-        """When the last call began that succeeded."""
+        self.renewed_at = now()  # when the last call began that succeeded
         self._asked_at = now()
         self.thread = threading.Thread(target=self._run, name="mandelbot-job", daemon=True)
         self.thread.start()
@@ -118,8 +117,7 @@ class Link:
         return result
 
 
-VERSION = 1
-"""Of the form in which a job is kept."""
+VERSION = 1  # of the form in which a job is kept
 _KEYS = (
     *("asked", "deaths", "due", "ended", "exchanges", "hungry", "idle", "last", "meta", "none"),
     *("owner", "refused", "rest", "states", "was", "why", "workers"),
@@ -133,17 +131,12 @@ LeftSite = tuple[str, bytes, str]
 class Joined(NamedTuple):
     """What a worker is told that joins a job."""
 
-    worker: int
-    """Its number, which no other one of the job has or had, as far as the server knows."""
+    worker: int  # its number, which no other one of the job has or had, as far as the server knows
     run: int
-    waiting: int
-    """How many sites wait for a worker."""
-    others: int
-    """How many workers there are beside it."""
-    born: int
-    """When the job began: another time is another job, of which this one knows nothing."""
-    token: str
-    """What tells it from one of its number, which a server gives again that was set back."""
+    waiting: int  # how many sites wait for a worker
+    others: int  # how many workers there are beside it
+    born: int  # when the job began: another time is another job, of which this one knows nothing
+    token: str  # what tells it from one of its number, which a server gives again that was set back
 
 
 class JobServer:
@@ -246,7 +239,6 @@ class JobServer:
     # Asked by who looks at a job.
 
     def exists(self) -> bool:
-        """Return whether there is such a job."""
         with self._asking() as redis:
             return bool(redis.exists(f"{self.key}:meta"))
 
@@ -312,7 +304,6 @@ class JobServer:
         return sorted({name(one) for one in self._call(self._script("requeue"), [key(site)])})
 
     def close(self) -> None:
-        """Let go of the connection."""
         self._redis.close()
 
     def _of_site(self, what: str, site: bytes) -> bytes:

@@ -25,25 +25,19 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_store import Place
 
-MOST_WORDS = 1_000
-"""Of an exchange: other workers wait meanwhile, for a few milliseconds."""
+MOST_WORDS = 1_000  # of an exchange: other workers wait meanwhile, for a few milliseconds
 _NUMBERS = 1 << 40  # that a worker can give to requests
 _NEWEST = 1 << 60  # in the order of a line, before and behind all that the server has numbered
-MOST_RECENT = 100_000
-"""Fingerprints that are remembered, or twice as many."""
+MOST_RECENT = 100_000  # fingerprints that are remembered, or twice as many
 
 
 class Arrived(NamedTuple):
     """What an answer has brought."""
 
-    sites: dict[str, bytes]
-    """New ones, with what their last owner has left."""
-    lines: list[str]
-    """The line of each request that was claimed."""
-    said: int
-    """How many requests were pushed, dropped ones included."""
-    dry: list[str]
-    """Sites of which nothing waits any more."""
+    sites: dict[str, bytes]  # new ones, with what their last owner has left
+    lines: list[str]  # the line of each request that was claimed
+    said: int  # how many requests were pushed, dropped ones included
+    dry: list[str]  # sites of which nothing waits any more
 
 
 class SharedJob:
@@ -56,14 +50,12 @@ class SharedJob:
 
     def __init__(self, joined: Joined, now: Callable[[], float]) -> None:
         self._now = now
-        self.sites: dict[str, HeldSite] = {}
-        """Those that are this worker's."""
+        self.sites: dict[str, HeldSite] = {}  # those that are this worker's
         self._lines = HeldLines()
         self._line_of_site: dict[str, set[str]] = {}
         self._claimed: dict[int, str] = {}
         """Numbers of requests that are claimed, with their sites; those that wait here too."""
-        self._low: dict[str, None] = {}
-        """Sites of which more is to be claimed."""
+        self._low: dict[str, None] = {}  # sites of which more is to be claimed
         self._given: dict[int, dict[int, int]] = {}
         """By parent, how often it gave a fingerprint that stops nothing."""
         self._recent: tuple[set[int], set[int]] = set(), set()
@@ -73,12 +65,10 @@ class SharedJob:
         self._sent: Exchange | None = None
         self._sent_words: list[UnackedRoots] = []
         self._sending: list[int] = []
-        self._claiming: list[str] = []
-        """Sites of which requests are claimed by what was sent."""
+        self._claiming: list[str] = []  # sites of which requests are claimed by what was sent
         self._count = 0
         self._moves = 0
-        self.out: set[int] = set()
-        """Numbers of requests that Redis knows to be sent."""
+        self.out: set[int] = set()  # numbers of requests that Redis knows to be sent
         self._exchanges = 0
         self._said_alone = SaidAlone(forgotten=UNKNOWN)
         self._first_number = 0
@@ -91,8 +81,7 @@ class SharedJob:
         """Be a worker by another number: at first, and when a lease was lost."""
         self.worker, self.run, self.born = joined.worker, joined.run, joined.born
         self.token = joined.token
-        self.last = 0
-        """The number of the last exchange that Redis has kept."""
+        self.last = 0  # the number of the last exchange that Redis has kept
         before, self._first_number = self._first_number, joined.worker * _NUMBERS
         moved = self._first_number - before  # others may have the old numbers
         self._words = [one.moved(moved) for one in self._words]
@@ -100,21 +89,17 @@ class SharedJob:
     # What JobStore asks for.
 
     def lengths(self) -> dict[str, int]:
-        """Return how many requests of each line are here."""
         return self._lines.lengths()
 
     @property
     def uncommitted(self) -> int:
-        """How many words are not said, or not answered."""
         return len(self._words) + len(self._sent_words)
 
     @property
     def uncommitted_bytes(self) -> int:
-        """How much of memory they take, about."""
         return self._size + 300 * self.uncommitted
 
     def push(self, line: str, place: Place, body: bytes) -> int:
-        """Add a request; return its number."""
         return self._push(line, place, body, None, ("", "", 0))
 
     def push_new(
@@ -136,7 +121,6 @@ class SharedJob:
         return self._push(line, place, body, parent, (str(fingerprint), parent, times))
 
     def claim(self, line: str) -> KeptRequest | None:
-        """Take the next request of a line, of those that are here."""
         taken = self._lines.take(line)
         if taken is None:
             return None
@@ -164,7 +148,6 @@ class SharedJob:
         self._add(("put_back", *push(site, line, place, number, body)), len(body))
 
     def acknowledge(self, number: int) -> None:
-        """Forget a request that was claimed, and what was counted of its children."""
         self._given.pop(number, None)
         site = self._forget_claim(number)
         if site is not None:
@@ -181,12 +164,10 @@ class SharedJob:
         return fingerprint in self._recent[0] or fingerprint in self._recent[1]
 
     def see(self, fingerprint: int) -> None:
-        """Note a fingerprint as seen."""
         self._note_recent(fingerprint)
         self._add(("see", fingerprint))
 
     def forget_children(self, parent: int) -> None:
-        """Forget what was counted of a parent's children."""
         self._given.pop(parent, None)
         self._add(("forget", parent))
 
@@ -239,7 +220,6 @@ class SharedJob:
 
     @property
     def has_more_to_say(self) -> bool:
-        """Whether another exchange has something to say or to claim."""
         return bool(self._words or self._low)
 
     def only_renewing(self) -> Exchange:
@@ -252,7 +232,6 @@ class SharedJob:
         return Exchange(self.worker, self.token, number, self.last, self.run, 0, 0, "", ())
 
     def take_answer(self, answer: Reply) -> Arrived:
-        """Go by what an exchange was answered."""
         sent = self._sent
         assert sent is not None  # noqa: S101 -- an answer is to something
         if sent.words or answer.sites or answer.is_again:

@@ -76,18 +76,15 @@ class SharedJobScheduler(JobScheduler):
         self._is_open = True
 
     def close(self, reason: str) -> None:  # noqa: ARG002 -- Scrapy's interface
-        """Say what is left to be said, and have all else be other workers'."""
         if self._is_open:
             self._is_open = False
             self._worker.close()
             self._queue.close()
 
     def has_pending_requests(self) -> bool:
-        """Return whether anything is left to do for this worker."""
         return len(self._queue) > 0 or self._worker.has_something_to_say
 
     def take(self) -> Request | None:
-        """Take the next request of a site that is this worker's and may be asked now."""
         request = self._queue.pop() if self._worker.may_send else None
         if request is None:
             self._worker.hungry()

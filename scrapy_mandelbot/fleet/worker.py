@@ -16,12 +16,11 @@ from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server import JobServer, Link
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-from scrapy_mandelbot.job.commits import AT_ONCE, MOST_BYTES, MOST_OPERATIONS
 from scrapy_mandelbot.job.feeds import Feeds
-from scrapy_mandelbot.job.job import JobError, RunningJob
-from scrapy_mandelbot.job.job_storage import LOST
-from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.requests import LineOrder, RequestForm, project_of, version_of
+from scrapy_mandelbot.job.job import AT_ONCE, MOST_BYTES, MOST_OPERATIONS, JobError
+from scrapy_mandelbot.job.job_storage import LOST, RunningJob
+from scrapy_mandelbot.job.job_store import CannotKeepError, LineOrder
+from scrapy_mandelbot.job.requests import RequestForm, project_of, version_of
 from scrapy_mandelbot.job.site_states import CHANGES
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
 
 def shares_job(crawler: Crawler) -> bool:
-    """Return whether the crawl is a worker of a job on Redis."""
     crawl = Crawl.of(crawler)
     return crawl.config.shares_job and crawl.asks_for_more
 
@@ -114,7 +112,6 @@ class JobWorker(RunningJob):
         return worker
 
     def begin(self, spider: Spider) -> SharedStorage:
-        """Return where the requests are kept that this worker holds."""
         self._form = form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
         order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
@@ -125,7 +122,6 @@ class JobWorker(RunningJob):
         return self.storage
 
     def serve(self, queue: SiteQueue) -> None:
-        """Have requests come to a queue, from now on."""
         self._own = OwnSites(self._crawler, self._crawl, self.job, self.storage, queue)
         self._is_serving = True
         self._set_timer(0.0)
@@ -161,11 +157,9 @@ class JobWorker(RunningJob):
 
     @property
     def has_something_to_say(self) -> bool:
-        """Whether anything was done that Redis does not know."""
         return bool(self.job.uncommitted or self.storage.homeless)
 
     def pushed(self) -> None:
-        """Note that a request is to be kept."""
         self._is_idle = self._has_ended = False
         self._changes += 1
         if self._error is not None:
@@ -192,7 +186,6 @@ class JobWorker(RunningJob):
             self._set_timer(0.0 if self.job.has_more_to_say else self._poll)
 
     def close(self) -> None:
-        """Say what is left, and have all else be others'."""
         self._stop()
         self._own.say_all()
         self.tell_what_is_left()
@@ -289,7 +282,6 @@ class JobWorker(RunningJob):
         return has_brought
 
     def _next_in(self, *, brought: bool) -> float:
-        """Return in how many seconds the next exchange is made."""
         if self.job.has_more_to_say and (brought or self.job.uncommitted):
             return 0.0
         longest = self._lease / _RENEWALS
@@ -404,7 +396,6 @@ class JobWorker(RunningJob):
     # The rest is for the above.
 
     def save_soon(self) -> None:
-        """Have an exchange made now."""
         self._set_timer(0.0)
 
     def _site_changed(self, values: Mapping[str, Any]) -> None:
@@ -440,7 +431,6 @@ class JobWorker(RunningJob):
         )
 
     def _set_timer(self, seconds: float) -> None:
-        """Have an exchange made after so many seconds, or when one is due before."""
         if self._is_closed or not self._is_serving:
             return
         if self._error is not None:

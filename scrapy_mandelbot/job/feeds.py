@@ -44,10 +44,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WHOLE = JsonItemExporter, XmlItemExporter
-"""Those that write something at the end."""
-_END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")
-"""What they write there."""
+_WHOLE = JsonItemExporter, XmlItemExporter  # those that write something at the end
+_END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")  # what they write there
 _PIECE, _PIECES = 65_536, 4  # bytes of a spool that are copied at once, and how often in a turn
 _KNOWN = (
     *_WHOLE,
@@ -113,13 +111,10 @@ class Feeds:
         self._goes_on = goes_on
         self.has_finished = False
         """Whether the job is done, so that what is stored from now on is all."""
-        self._files = dict(kept or {})
-        """By path, as they were when they were looked at last."""
-        self._changed: dict[str, bytes | None] = {}
-        """What the job does not know of that."""
+        self._files = dict(kept or {})  # by path, as they were when they were looked at last
+        self._changed: dict[str, bytes | None] = {}  # what the job does not know of that
         self._exporter: Any = None
-        self._ready: list[FeedSlot] = []
-        """Those that were looked at."""
+        self._ready: list[FeedSlot] = []  # those that were looked at
 
     def begin(self) -> None:
         """Have each file be gone on with, and note how long it is before anything is written."""
@@ -155,7 +150,6 @@ class Feeds:
         return changed
 
     def is_stored(self, path: Path) -> None:
-        """Forget a batch."""
         self._put(str(path.absolute()), None)
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
@@ -282,7 +276,6 @@ class Spool:
         self._feeds = feeds
 
     def open(self, spider: Any) -> IO[bytes]:  # noqa: ARG002 -- Scrapy's interface
-        """Return the file in which its items are."""
         return self.path.open("ab")
 
     def store(self, file: IO[bytes]) -> Deferred[None]:

@@ -68,13 +68,11 @@ class JobLock:
         file.flush()
 
     def release(self) -> None:
-        """Let another run have it."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def is_held(self) -> bool:
-        """Return whether some run has it now."""
         try:
             with self._path.open("r+", encoding="utf-8") as file:
                 _try_lock(file)
@@ -86,7 +84,6 @@ class JobLock:
 
 
 def _holder(text: str) -> str:
-    """Return in words who holds a lock, given what was written into its file."""
     try:
         about = json.loads(text)
         since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(float(about["since"])))
@@ -96,8 +93,7 @@ def _holder(text: str) -> str:
 
 
 _LAST_CHARACTER = "\U0010ffff"
-APPLICATION = 0x4D414A42
-"""What tells the file from others of SQLite: "MAJB"."""
+APPLICATION = 0x4D414A42  # what tells the file from others of SQLite: "MAJB"
 
 UPGRADES = (
     f"""
@@ -194,7 +190,6 @@ def read_states(
 
 
 def read_state(database: sqlite3.Connection, name: str) -> bytes | None:
-    """Return what is kept under a name; None: nothing, or it was damaged."""
     return read_states(database, name, "").get(name)
 
 
@@ -229,5 +224,4 @@ def as_ours() -> Iterator[None]:
 
 
 def our_error(error: sqlite3.Error) -> CannotKeepError:
-    """Return what is raised for an error of SQLite."""
     return (CannotKeepError if may_pass(error) else CorruptError)(str(error))

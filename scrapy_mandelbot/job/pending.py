@@ -36,12 +36,9 @@ class LineIndex:
     def __init__(self, number: int, name: str, in_file: int = 0) -> None:
         self.number = number
         self.name = name
-        self.in_file = in_file
-        """How many rows in the file may be claimed."""
-        self.rows = in_file
-        """How many it has in all, those that are claimed too."""
-        self.waiting = in_file
-        """How many may be claimed."""
+        self.in_file = in_file  # how many rows in the file may be claimed
+        self.rows = in_file  # how many it has in all, those that are claimed too
+        self.waiting = in_file  # how many may be claimed
         self.hidden: set[int] = set()
         """Numbers of rows in the file that stand here, and may not be claimed."""
         self._fresh: list[tuple[tuple[int, int, int], int]] = []
@@ -53,13 +50,11 @@ class LineIndex:
         return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
 
     def add(self, row: RequestRow) -> None:
-        """Have a row wait that is not written."""
         heappush(self._fresh, (row[2:5], row.number))
         self.rows += 1
         self.waiting += 1
 
     def written(self) -> None:
-        """Note that what was not written is."""
         self._fresh.clear()
         self._passed = None
 
@@ -68,7 +63,6 @@ class LineIndex:
         return self._fresh[0] if self._fresh else None
 
     def take_fresh(self) -> None:
-        """Take the next row that is not written."""
         heappop(self._fresh)
         self.waiting -= 1
 
@@ -93,7 +87,6 @@ class LineIndex:
         return None
 
     def take_in_file(self, number: int) -> None:
-        """Take the next row in the file."""
         self.hidden.add(number)
         self.in_file -= 1
         self.waiting -= 1
@@ -120,16 +113,14 @@ class Pending:
     """Numbers of rows that are to be deleted, before others are written."""
     aside: set[int] = field(default_factory=set)
     """Numbers of rows that are claimed for long, and are to stand aside."""
-    lines: dict[int, str] = field(default_factory=dict)
-    """New ones."""
+    lines: dict[int, str] = field(default_factory=dict)  # new ones
     lines_gone: set[int] = field(default_factory=set)
     children: dict[int, dict[int, int]] = field(default_factory=dict)
     """By parent, how many times it gave a fingerprint."""
     parents_gone: set[int] = field(default_factory=set)
     """Whose children are to be forgotten, before others are written."""
     state: dict[str, bytes | None] = field(default_factory=dict)
-    size: int = 0
-    """Bytes of the bodies of rows, as they were added, and of state."""
+    size: int = 0  # bytes of the bodies of rows, as they were added, and of state
 
     def __len__(self) -> int:
         return (
@@ -144,17 +135,14 @@ class Pending:
         )
 
     def count_child(self, parent: int, fingerprint: int) -> None:
-        """Have a child of a parent counted."""
         children = self.children.setdefault(parent, {})
         children[fingerprint] = children.get(fingerprint, 0) + 1
 
     def put_state(self, name: str, value: bytes | None) -> None:
-        """Have a value kept under a name; None: none."""
         self.size += len(value or b"") - len(self.state.get(name) or b"")
         self.state[name] = value
 
     def write(self, database: sqlite3.Connection) -> None:
-        """Write all of it, within the transaction that is open."""
         many = database.executemany
         if self.lines:
             many("INSERT INTO lines VALUES (?, ?)", self.lines.items())

@@ -74,7 +74,6 @@ class SitemapWarnings:
             self._events.tell(event, **values)
 
     def tell_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
-        """Tell what was read of a sitemap, how much of it is wanted, and what is wrong with it."""
         reader = reading.reader
         self._events.tell(
             events.SITEMAP_READ,
@@ -89,7 +88,6 @@ class SitemapWarnings:
             self.tell(events.SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
 
     def tell_failed(self, cited: Cited, reason: object) -> None:
-        """Tell that a sitemap could not be had."""
         self.tell(events.SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)
 
 
@@ -133,7 +131,6 @@ class Citations:
         return not _is_abroad(cited) or progress.abroad.misses < _MOST_MISSES
 
     def has_come(self, progress: SiteProgress, cited: Cited, *, is_sitemap: bool) -> None:
-        """Note what has come of a sitemap that was asked for."""
         if _is_abroad(cited):
             progress.abroad.misses = 0 if is_sitemap else progress.abroad.misses + 1
 
@@ -157,7 +154,6 @@ def _is_abroad(cited: Cited) -> bool:
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL that was made absolute."""
     return host_of(site_of(urlsplit(url)))
 
 

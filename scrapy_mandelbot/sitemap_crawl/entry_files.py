@@ -31,34 +31,25 @@ class Cited:
     """A sitemap, and how we came to it."""
 
     url: str
-    site: str
-    """Whose robots.txt cites it, or cites the index that it is in."""
-    root: str
-    """The sitemap that is cited there."""
-    depth: int = 0
-    """How many indexes lie between."""
+    site: str  # whose robots.txt cites it, or cites the index that it is in
+    root: str  # the sitemap that is cited there
+    depth: int = 0  # how many indexes lie between
 
 
 @dataclass
 class EntryFile:
     """Entries in a file, one JSON document a line, taken from the front."""
 
-    cited: Cited
-    """Where they come from."""
+    cited: Cited  # where they come from
     is_index: bool
     path: Path
-    offset: int = 0
-    """Where the next entry begins, in bytes."""
-    is_complete: bool = True
-    """Whether the whole sitemap was read: no entry will be added."""
-    pages: int = 0
-    """How many pages the entries came with, where that may have to be told."""
-    size: int = 0
-    """How long it is, in bytes."""
+    offset: int = 0  # where the next entry begins, in bytes
+    is_complete: bool = True  # whether the whole sitemap was read: no entry will be added
+    pages: int = 0  # how many pages the entries came with, where that may have to be told
+    size: int = 0  # how long it is, in bytes
 
     @property
     def bytes_left(self) -> int:
-        """How much of it was not taken."""
         return self.size - self.offset
 
     def write(self, entries: Iterable[dict[str, Any]]) -> int:
@@ -98,7 +89,6 @@ class EntryFile:
             return -1
 
     def cut(self) -> None:
-        """Drop what was written since its size was kept."""
         os.truncate(self.path, self.size)
 
     def state(self) -> dict[str, Any]:
@@ -110,20 +100,17 @@ class EntryFile:
         return cls(**{**state, "cited": cited, "path": path})
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Iterate over all entries from the front, taking none."""
         with self.path.open("rb") as file:
             for line in file:
                 yield json.loads(line)
 
     def remove(self) -> None:
-        """Delete the file."""
         self.path.unlink(missing_ok=True)
 
 
 _DOUBTED = "mandelbot_in_doubt"  # meta key of a request for the robots.txt of a site in doubt
 _READ, _MISSED = "_mandelbot_read_sitemap", "_mandelbot_missed_sitemap"
-OWN = frozenset({CITED, _DOUBTED})
-"""Meta keys that requests have which are made here."""
+OWN = frozenset({CITED, _DOUBTED})  # meta keys that requests have which are made here
 _HEARD, _UNHEARD = "_mandelbot_heard_site", "_mandelbot_unheard_site"
 
 
@@ -174,13 +161,11 @@ def robots_request(spider: Spider, site: str) -> Request:
 
 
 def cited_of(request: Request) -> Cited | None:
-    """Return the sitemap that a request is for; None: it is for no sitemap."""
     cited = request.meta.get(CITED)
     return None if cited is None else Cited(**cited)
 
 
 def doubted_site(request: Request) -> str:
-    """Return the site whose robots.txt is asked for."""
     return str(request.meta[_DOUBTED])
 
 

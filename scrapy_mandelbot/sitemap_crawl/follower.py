@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
     from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
-_FEW, _ENOUGH = 50, 100
-"""Requests of a site in the queue: at fewer it is fed, up to as many."""
+_FEW, _ENOUGH = 50, 100  # requests of a site in the queue: at fewer it is fed, up to as many
 _MOST = 10_000  # requests in the scheduler, beyond which it is not fed
 _SLICE = 200  # entries that are fed without letting anyone else have a turn
 
@@ -265,7 +264,6 @@ class SitemapFollower:
         return True
 
     def _room(self, site: str) -> int:
-        """Return how many requests of the site the crawl has room for."""
         held = engine.scheduler_length(self._crawler)
         if held >= _MOST:
             self._hungry.add(site)
@@ -353,7 +351,6 @@ class SitemapFollower:
             self._cross_submits.pass_on(cited, site, listed)
 
     def _missed(self, failure: Failure) -> None:
-        """Go on without a sitemap that could not be had."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy's
         self._limits.end(request)
         cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
@@ -370,8 +367,7 @@ class SitemapFollower:
         self._go_on(site)
 
 
-_SITES = 10_000
-"""Sites of which a worker knows what they cite, so that it can be held to limits."""
+_SITES = 10_000  # sites of which a worker knows what they cite, so that it can be held to limits
 
 
 class SharedFollower(SitemapFollower):

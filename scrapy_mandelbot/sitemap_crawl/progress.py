@@ -34,11 +34,9 @@ _SITES, _KNOWN, _BEGUN = f"{_IN_JOB}site/", f"{_IN_JOB}known/", f"{_IN_JOB}begun
 _EVERY = 1.0  # seconds between commits that keep how far entries were fed
 _LISTS_EVERY = 10.0  # seconds between those that keep long lists, which grow with each sitemap
 _LONG = 1_000
-_SHARE = 50
-"""Lists that took so long to write are not written again before this many times as long."""
+_SHARE = 50  # lists that took so long to write are not written again before this many times as long
 
-MOST_WAITING = 100
-"""Sitemaps of a site that wait in memory; those behind them wait on disk."""
+MOST_WAITING = 100  # sitemaps of a site that wait in memory; those behind them wait on disk
 
 
 def digest(url: str) -> str:
@@ -53,12 +51,9 @@ def digest(url: str) -> str:
 class Abroad:
     """What a site has cited of sitemaps on other hosts than its own."""
 
-    cited: int = 0
-    """How many its robots.txt cites, of those that are fetched."""
-    hosts: set[str] = field(default_factory=set)
-    """The hosts, those that its indexes name too."""
-    misses: int = 0
-    """How many of the last ones running were no sitemaps."""
+    cited: int = 0  # how many its robots.txt cites, of those that are fetched
+    hosts: set[str] = field(default_factory=set)  # the hosts, those that its indexes name too
+    misses: int = 0  # how many of the last ones running were no sitemaps
 
 
 @dataclass
@@ -70,17 +65,14 @@ class SiteProgress:
     """
 
     to_ask: deque[Cited] = field(default_factory=deque)
-    asked: Cited | None = None
-    """The one whose request is in the crawl."""
-    files: list[EntryFile] = field(default_factory=list)
-    """Those with entries left."""
+    asked: Cited | None = None  # the one whose request is in the crawl
+    files: list[EntryFile] = field(default_factory=list)  # those with entries left
     known: set[str] = field(default_factory=set)
     """Digests of the URLs of all that the site or its indexes cite: none is fetched twice."""
     abroad: Abroad = field(default_factory=Abroad)
     in_doubt: list[EntryFile] = field(default_factory=list)
     """Pages of this site in sitemaps of others, until its robots.txt says whether they count."""
-    robots_asked: bool = False
-    """Whether the request for that robots.txt is in the crawl."""
+    robots_asked: bool = False  # whether the request for that robots.txt is in the crawl
     strangers: set[str] = field(default_factory=set)
     """Other sites whose robots.txt was fetched so for sitemaps of this one, without a yes."""
     elsewhere: set[str] = field(default_factory=set)
@@ -156,8 +148,7 @@ class Progress:
         lost = self._load(self._rows_of_file() if is_in_file else rows)
         if job is None or not is_in_file:
             (folder / _STATE).unlink(missing_ok=True)
-        self._changed = set(self._sites)
-        """Sites that may have changed since they were kept."""
+        self._changed = set(self._sites)  # sites that may have changed since they were kept
         self._with_new_lists: set[str] = set()
         self._number = self._clear_folder()
         for cited in lost:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 async def others_turn() -> None:
-    """Let others have a turn of the loop."""
     turn: Deferred[None] = Deferred()
     call_later(0, turn.callback, None)
     await maybe_deferred_to_future(turn)
@@ -72,11 +71,9 @@ class SitemapSelection:
         self._takes_alternates = getattr(spider, "sitemap_alternate_links", False)
 
     def chosen(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Return the entries that the spider's ``sitemap_filter`` lets through."""
         return iter(entries if self.filter is None else self.filter(entries) or ())
 
     def follows(self, sitemap: str) -> bool:
-        """Return whether the spider wants a sitemap that an index lists."""
         return any(pattern.search(sitemap) for pattern in self._follow)
 
     def pages(self, entry: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -89,7 +86,6 @@ class SitemapSelection:
                     break
 
     def requests(self, entry: dict[str, Any]) -> Iterator[Request]:
-        """Return the requests for the pages of an entry."""
         for url, callback in self.pages(entry):
             yield Request(url, callback=callback, meta={"sitemap_entry": entry})
 
@@ -115,8 +111,7 @@ class SitemapReading:
         self.reader = SitemapReader(
             response.url, max_bytes=config.sitemap_max_bytes, max_entries=config.sitemap_max_entries
         )
-        self.older = 0
-        """How many entries were left out as they were modified before."""
+        self.older = 0  # how many entries were left out as they were modified before
 
     @property
     def is_index(self) -> bool:

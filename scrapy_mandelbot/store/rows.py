@@ -24,7 +24,6 @@ _WORTHWHILE = 750  # bytes; below, what deflating saves is not worth its time
 
 
 def pack(body: bytes) -> bytes:
-    """Return the body in the form in which it is kept."""
     if len(body) >= _WORTHWHILE:
         deflated = zlib.compress(body)
         if len(deflated) < len(body):
@@ -94,7 +93,6 @@ def as_pause(row: Row) -> tuple[str, KeptPause]:
 
 
 def as_turn(row: Row) -> tuple[str, float]:
-    """Return the site that a row holds, and when it may next be asked."""
     site, due = row
     return _text(site), _moment(due)
 

@@ -83,12 +83,10 @@ class SqliteStore(LiveStore):
         self._later = later
         self._forget_before = forget_before
         self._now = now
-        self._token = os.urandom(8).hex()
-        """Who this crawl is, to the others."""
+        self._token = os.urandom(8).hex()  # who this crawl is, to the others
         self._unsaved = Unsaved()
         self._save_timer: Timer | None = None
-        self._saves_at = inf
-        """When that timer is due."""
+        self._saves_at = inf  # when that timer is due
         self._questions: list[LeaseRequest | FetchClaim] = []
         """What is asked of the file, and not answered."""
         self._ask_timer: Timer | None = None
@@ -128,12 +126,10 @@ class SqliteStore(LiveStore):
         return None
 
     def put_copy(self, site: str, copy: Copy) -> None:
-        """Keep the site's copy in place of an older one; it is saved about a second later."""
         self._unsaved.memory.put_copy(site, copy)
         self._save_within(_SAVE_AFTER)
 
     def copies(self) -> Iterator[tuple[str, Copy]]:
-        """Iterate over all sites and their copies, in the order of the sites."""
         unsaved = {as_text(site): copy for site, copy in self._unsaved.memory.copies()}
         saved = {site for (site,) in self._rows("SELECT site FROM copies") if isinstance(site, str)}
         for site in sorted({*saved, *unsaved}):
@@ -153,7 +149,6 @@ class SqliteStore(LiveStore):
         lease_for: float,
         then: Callable[[Copy | None, float], None],
     ) -> None:
-        """Look for a site's copy; where there is no fresh one, ask to be who fetches it."""
         question = FetchClaim(as_text(site), fresh_since, lease_for, then)
         # The lease first: whoever gives it back has written the copy by then.
         left = 0.0 if lease_for else self._left_of(question.name)
@@ -168,7 +163,6 @@ class SqliteStore(LiveStore):
     # Pauses and turns.
 
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
-        """Return the pauses that end after a moment, those that other processes have saved too."""
         try:
             if (database := self._open()) is not None:
                 mend_clock(database, self._now())
@@ -186,23 +180,19 @@ class SqliteStore(LiveStore):
         }
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
-        """Keep the site's pause, or that it is over; it is saved at once, or nearly so."""
         self._unsaved.pauses[as_text(site)] = pause
         self._save_within(_SAVE_SOON)
 
     def get_turns(self, after: float) -> dict[str, float]:
-        """Return when sites with a pace may next be asked, of those that may not before then."""
         rows = self._rows("SELECT site, due FROM turns WHERE due > ?", after)
         turns = dict(read_rows(rows, as_turn, self._path))
         return turns | self._unsaved.memory.get_turns(after)
 
     def put_turn(self, site: str, due: float) -> None:
-        """Keep when a site with a pace may next be asked; saved at once, or nearly so."""
         self._unsaved.memory.put_turn(as_text(site), due)
         self._save_within(_SAVE_SOON)
 
     def tell_waiting(self, site: str) -> None:
-        """Have other crawls know that this one waits for turns of a site with a pace."""
         self._unsaved.waits.add(as_text(site))
         self._save_within(_SAVE_SOON)
 
@@ -214,11 +204,9 @@ class SqliteStore(LiveStore):
         then: Callable[[float], None],
         longest_wait: float = inf,
     ) -> None:
-        """Ask for a lease, or to have it for longer."""
         self._ask(LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
-        """Give a lease back, if this crawl has it, or keep it for some seconds more."""
         name = lease_name(lease, as_text(key))
         if name in self._held:
             self._held.discard(name)
@@ -226,7 +214,6 @@ class SqliteStore(LiveStore):
             self._save_within(_SAVE_SOON)
 
     def listen(self, listener: Listener) -> None:
-        """Have what other crawls write from now on be heard of, a quarter of a second later."""
         if self._later is None:
             return
         self._news = ChangeFeed(listener, self._token, self._read_all)
@@ -235,7 +222,6 @@ class SqliteStore(LiveStore):
     # Runs.
 
     def get_run(self, spider: str) -> float | None:
-        """Return when the spider's last run that finished began, in seconds since the epoch."""
         name = as_text(spider)
         if name in self._unsaved.runs:
             return self._unsaved.runs[name]
@@ -249,7 +235,6 @@ class SqliteStore(LiveStore):
             return None
 
     def put_run(self, spider: str, began_at: float) -> None:
-        """Keep when a run of the spider began that has finished; saved about a second later."""
         self._unsaved.runs[as_text(spider)] = began_at
         self._save_within(_SAVE_AFTER)
 
@@ -268,7 +253,6 @@ class SqliteStore(LiveStore):
             self._answer_alone()
 
     def close(self) -> None:
-        """Save what is not saved, and close the file."""
         self._is_closed = True
         for timer in filter(None, (self._save_timer, self._ask_timer, self.look_timer)):
             timer.cancel()
@@ -280,11 +264,7 @@ class SqliteStore(LiveStore):
         self._let_go()
 
     def _exchange(self, database: sqlite3.Connection) -> None:
-        """Write what is put, ask what is asked, and have the answers heard of.
-
-        Raises:
-            sqlite3.Error: nothing was written, nor asked.
-        """
+        """Write what is put, ask what is asked, and have the answers heard of."""
         now = self._now()
         with transaction(database):
             if self._forget_before:
@@ -349,7 +329,6 @@ class SqliteStore(LiveStore):
             self._ask_file()
 
     def _save_within(self, seconds: float) -> None:
-        """Have it saved by then at the latest."""
         at = self._now() + seconds
         if self._later is None or not self._is_usable:
             return
@@ -401,11 +380,7 @@ class SqliteStore(LiveStore):
             return []
 
     def _open(self) -> sqlite3.Connection | None:
-        """Return the open file, or None where it is beyond use.
-
-        Raises:
-            sqlite3.Error: it cannot be opened now.
-        """
+        """Return the open file, or None where it is beyond use."""
         if self.database is None and self._is_usable:
             self.database = connect(self._path)
         return self.database

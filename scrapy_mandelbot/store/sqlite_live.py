@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 
 PAUSE, TURN, WAITS = "pause", "turn", "waits"
 _ONE_CLOCK = 1.0  # seconds; clocks of two processes that differ by less are taken for one
-KEPT_FOR = 60.0
-"""Seconds for which news is kept; who has not looked for longer reads all there is."""
-READ_AT_ONCE = 500
-"""As many as are heard of in one turn of the loop."""
+KEPT_FOR = 60.0  # seconds for which news is kept; who has not looked for longer reads all there is
+READ_AT_ONCE = 500  # as many as are heard of in one turn of the loop
 
 
 def tell(
     database: sqlite3.Connection, teller: str, now: float, kind: str, sites: Iterable[str]
 ) -> None:
-    """Have others know that there is something to read of some sites."""
     database.executemany(
         "INSERT INTO news (told_at, teller, kind, site) VALUES (?, ?, ?, ?)",
         [(now, teller, kind, site) for site in sites],
@@ -82,8 +79,7 @@ class ChangeFeed:
         self._listener = listener
         self._reader = reader
         self._read_all = read_all
-        self._last = -inf
-        """Number of the last news that was read."""
+        self._last = -inf  # number of the last news that was read
         self._version: int | None = None
         """Of the file, as SQLite counts what others have written; None: there is more to read."""
 
@@ -142,7 +138,6 @@ _DUE = {
 
 
 def lease_name(lease: Lease, site: str) -> str:
-    """Return under which name a lease is kept."""
     return f"{lease.value}:{site}"
 
 
@@ -157,7 +152,6 @@ class LeaseRequest(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The lease's."""
         return lease_name(self.lease, self.key)
 
     def ask(self, database: sqlite3.Connection, owner: str, now: float) -> tuple[float]:
@@ -183,7 +177,6 @@ class FetchClaim(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The lease's."""
         return lease_name(Lease.FETCH, self.site)
 
     def ask(
@@ -219,7 +212,6 @@ def release(
 
 
 def forget_ended(database: sqlite3.Connection, now: float) -> None:
-    """Delete the leases that nobody has given back in time."""
     database.execute("DELETE FROM leases WHERE until < ?", (now,))
 
 
@@ -236,7 +228,6 @@ def _take(
 
 
 def held_by(database: sqlite3.Connection, name: str, now: float) -> tuple[Any, float]:
-    """Return who has a lease, and for how many seconds yet."""
     query = "SELECT owner, taken_at, until FROM leases WHERE name = ?"
     row = database.execute(query, (name,)).fetchone()
     if row is None or _seconds_until(row[1], now) > _ANOTHER_CLOCK:

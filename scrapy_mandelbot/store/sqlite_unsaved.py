@@ -107,10 +107,8 @@ class Unsaved:
     """Held in memory until it is written, all in one transaction."""
 
     def __init__(self) -> None:
-        self.memory = MemoryStore()
-        """Copies and turns."""
-        self.pauses: dict[str, KeptPause | None] = {}
-        """None: it is over."""
+        self.memory = MemoryStore()  # copies and turns
+        self.pauses: dict[str, KeptPause | None] = {}  # none: it is over
         self.runs: dict[str, float] = {}
         self.waits: set[str] = set()
         """Sites with a pace of which others are to know that this crawl waits for turns."""
@@ -148,7 +146,6 @@ class Unsaved:
             release(database, name, owner, now, keep_for)
 
     def clear(self) -> None:
-        """Forget all of it: it is written."""
         self.memory.close()
         self.pauses.clear()
         self.runs.clear()

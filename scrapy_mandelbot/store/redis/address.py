@@ -14,8 +14,7 @@ from scrapy_mandelbot.robots.shown import without_credentials
 
 _ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-PATIENCE = 2.0
-"""Seconds for which an answer of the server is waited for, in a thread of its own."""
+PATIENCE = 2.0  # seconds for which an answer of the server is waited for, in a thread of its own
 
 
 def checked(url: str) -> str:

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.store.contract import Lease
 
-FORM = 1
-"""Of all values; the first thing that each of them says."""
-FAR = 1e11
-"""Seconds since the epoch: an operator's "for ever"."""
+FORM = 1  # of all values; the first thing that each of them says
+FAR = 1e11  # seconds since the epoch: an operator's "for ever"
 _LONGEST_REASON = 300  # characters of what a site is paused for; a URL in it may be longer
 
 
@@ -115,7 +113,6 @@ def text_of(name: bytes) -> str:
 
 
 def news(sender: bytes, kind: str, name: bytes, detail: Any = None) -> bytes:
-    """Return a message to the other workers."""
     return json.dumps([FORM, sender.decode(), kind, name.decode(), detail]).encode()
 
 
@@ -157,26 +154,20 @@ NEWS = PREFIX + b"news"
 
 MOST_COPIES = 1_000_000
 """Sites of which a copy is kept in Redis; those fetched longest ago go first."""
-MOST_PAUSES = 50_000
-"""Sites of which a pause is kept in Redis; those that end first go first."""
-MOST_TURNS = 100_000
-"""Sites of which a turn is kept in Redis; those that are due first go first."""
-RUN_FOR = 400 * 86_400
-"""Seconds for which it is known when a spider ran."""
+MOST_PAUSES = 50_000  # sites of which a pause is kept in Redis; those that end first go first
+MOST_TURNS = 100_000  # sites of which a turn is kept in Redis; those that are due first go first
+RUN_FOR = 400 * 86_400  # seconds for which it is known when a spider ran
 
 
 def copy_key(site: bytes) -> bytes:
-    """Return the key of a site's copy."""
     return PREFIX + b"copy:" + site
 
 
 def lease_key(lease: Lease, site: bytes) -> bytes:
-    """Return the key of a lease."""
     return PREFIX + lease.value.encode() + b":" + site
 
 
 def run_key(spider: bytes) -> bytes:
-    """Return the key of a spider's last run."""
     return PREFIX + b"run:" + spider
 
 
@@ -193,7 +184,6 @@ class Script:
 
     @cached_property
     def digest(self) -> str:
-        """By which the server knows it."""
         return sha1(self.text.encode()).hexdigest()  # noqa: S324 -- the server's choice
 
 

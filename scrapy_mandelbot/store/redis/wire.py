@@ -58,7 +58,6 @@ class Hearing:
         self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def begin_anew(self) -> None:
@@ -130,16 +129,13 @@ class RedisOp(NamedTuple):
     what: Script | bytes
     arguments: Callable[[], tuple[Any, ...]]
     """Returns its arguments when it is sent: the server's clock is known only then."""
-    heard: Callable[[Any], None] | None = None
-    """Called with the answer, in the thread."""
+    heard: Callable[[Any], None] | None = None  # called with the answer, in the thread
     unheard: Callable[[], None] | None = None
     """Called where there is none, in the thread or in the one that asks."""
     key: Hashable = None
     """Of what is told: it is kept until the server has it, or another of this key is told."""
-    value: Any = None
-    """What is told, for who asks meanwhile."""
-    size: int = 0
-    """Bytes, of what is told."""
+    value: Any = None  # what is told, for who asks meanwhile
+    size: int = 0  # bytes, of what is told
 
 
 class Wire:
