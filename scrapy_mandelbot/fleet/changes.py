@@ -7,37 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import Place
 
-Word = tuple[object, ...]  # one of the words of ``exchange.lua``, and its arguments
-
 _LARGEST = 1 << 53  # what a project may give as a priority has no limit; Redis' scores have
 _PLACE = 17  # characters: band and order
-
-
-class Exchange(NamedTuple):
-    """What is said and asked for in one call."""
-
-    worker: int
-    token: str
-    number: int
-    last: int
-    """The number of the last one that is kept: where it is not, the job is in an older state."""
-    run: int
-    take: int  # how many sites more are asked for
-    first: int
-    """How many requests are claimed of each of them; 0: the lease is renewed, and no more."""
-    idle: str
-    """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
-    words: tuple[Word, ...]
-
-    def arguments(self, lease: int, reader: tuple[str, int], *, was_away: bool) -> list[Any]:
-        """Return them as the script takes them; the lease in milliseconds.
-
-        `reader`: the version of the worker's spider, and after how many deaths it has a request set
-        aside. `was_away`: the exchange before did not reach the server.
-        """
-        who = (self.worker, self.token, self.number, self.last)
-        head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)
-        return [*who, *head, *(one for word in self.words for one in word)]
 
 
 class Claimed(NamedTuple):

@@ -1,24 +1,52 @@
-"""What a worker holds of the sites that are its own: requests that it may hand out."""
+"""What a worker says to a job on Redis, and what of that it says again after a loss."""
 
 from __future__ import annotations
 
 from collections import deque
-from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from scrapy_mandelbot.job.job_store import START
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_mandelbot.fleet.changes import Word
     from scrapy_mandelbot.fleet.server import LeftSite
 
 KEPT_FOR = 60.0  # seconds for which it is known: no replica that is of use is behind by more
 MOST_KEPT = 20_000  # words that are known, of the last exchanges, and as many sites
 MOST_BYTES = 16 * 1024 * 1024  # bytes of requests in them
 _NUMBER = 4  # where the number of a request stands that is pushed
+
+
+Word = tuple[object, ...]  # one of the words of ``exchange.lua``, and its arguments
+
+
+class Exchange(NamedTuple):
+    """What is said and asked for in one call."""
+
+    worker: int
+    token: str
+    number: int
+    last: int
+    """The number of the last one that is kept: where it is not, the job is in an older state."""
+    run: int
+    take: int  # how many sites more are asked for
+    first: int
+    """How many requests are claimed of each of them; 0: the lease is renewed, and no more."""
+    idle: str
+    """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
+    words: tuple[Word, ...]
+
+    def arguments(self, lease: int, reader: tuple[str, int], *, was_away: bool) -> list[Any]:
+        """Return them as the script takes them; the lease in milliseconds.
+
+        `reader`: the version of the worker's spider, and after how many deaths it has a request set
+        aside. `was_away`: the exchange before did not reach the server.
+        """
+        who = (self.worker, self.token, self.number, self.last)
+        head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)
+        return [*who, *head, *(one for word in self.words for one in word)]
 
 
 class UnackedRoots(NamedTuple):
@@ -108,79 +136,3 @@ class SaidAlone:
         """Return whether all is known that was said after an exchange, and what is."""
         words = [one for number, _, some in self._exchanges if number > last for one in some]
         return self._forgotten <= last, words
-
-
-FIRST = 4  # requests that are claimed of a site that is new to a worker
-_FEWEST = 2
-MOST_HELD = 32  # requests that are claimed of a site at a time
-_SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
-
-
-class HeldSite:
-    """A site that is this worker's.
-
-    It claims as many requests at a time as it hands out in some seconds, so that others wait where
-    each worker can have them; and the next ones before the last ones are gone.
-    """
-
-    __slots__ = ("asked", "batch", "has_more", "name", "numbers", "said", "waiting", "when")
-
-    def __init__(self, name: str, now: float) -> None:
-        self.name = name
-        self.numbers: set[int] = set()
-        """Of requests that are claimed, whether they wait here or were handed out."""
-        self.waiting = 0  # requests that are claimed, and may be handed out
-        self.batch = FIRST
-        self.when = now  # when requests were claimed last
-        self.asked = 0  # how many are being claimed
-        self.has_more = True  # whether more wait than were claimed, as far as that is known
-        self.said: tuple[bytes, str] = b"", "0"
-        """What its next owner is to know, as it was said last."""
-
-    @property
-    def is_low(self) -> bool:
-        return not self.waiting or (self.has_more and self.waiting <= self.batch // 4)
-
-    @property
-    def is_dry(self) -> bool:
-        """Whether nothing of it waits, here or there, as far as that is known."""
-        return not self.waiting and not self.has_more and not self.asked
-
-    def ask(self, now: float) -> int:
-        """Return how many requests to claim; they are on their way from now on."""
-        passed, self.when = now - self.when, now
-        if self.has_more and passed < _SOON:
-            self.batch = min(2 * self.batch, MOST_HELD)
-        elif passed > _LATE:
-            self.batch = max(self.batch // 2, _FEWEST)
-        self.asked = max(1, self.batch - self.waiting)
-        return self.asked
-
-    def arrived(self, count: int) -> None:
-        self.has_more = count >= self.asked
-        self.asked = 0
-
-
-class HeldLines:
-    """Claimed requests by line, each in its order."""
-
-    def __init__(self) -> None:
-        self._lines: dict[str, list[tuple[tuple[int, int, int], int, bytes]]] = {}
-
-    def lengths(self) -> dict[str, int]:
-        return {line: len(heap) for line, heap in self._lines.items()}
-
-    def add(self, line: str, place: tuple[int, int, int], number: int, body: bytes) -> None:
-        heappush(self._lines.setdefault(line, []), (place, number, body))
-
-    def take(self, line: str) -> tuple[int, bytes] | None:
-        heap = self._lines.get(line)
-        if heap is None:
-            return None
-        _, number, body = heappop(heap)
-        if not heap:
-            del self._lines[line]
-        return number, body
-
-    def drop(self, line: str) -> None:
-        self._lines.pop(line, None)

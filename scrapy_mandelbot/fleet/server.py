@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from scrapy_mandelbot.fleet.changes import Exchange, Reply, key, name, read_answer, read_request
+from scrapy_mandelbot.fleet.changes import key, name, read_answer, read_request
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.store.redis.scripts import read_script
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from scrapy_mandelbot.fleet.changes import Claimed
+    from scrapy_mandelbot.fleet.changes import Claimed, Reply
+    from scrapy_mandelbot.fleet.holdings import Exchange
 
     Answered = Callable[[Any], None]
 
@@ -64,11 +65,7 @@ class Link:
         self._calls.put((call, deliver))
 
     def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
-        """Call something in the thread, and wait for it: before the crawl begins, and at its end.
-
-        Raises:
-            CannotKeepError: as the call does, or as it takes too long.
-        """
+        """Call something in the thread and wait for it: before the crawl begins, and at its end."""
         answers: SimpleQueue[Any] = SimpleQueue()
         self._asked_at = self._now()
         self._calls.put((call, answers.put))
@@ -142,16 +139,9 @@ class Joined(NamedTuple):
 class JobServer:
     """A job on a Redis. What asks the server raises CannotKeepError where it cannot be reached.
 
-    Args:
-        url: of the server, as MANDELBOT_JOB has it.
-        job: its name; all its keys begin with ``mandelbot:{NAME}:``.
-        lease: seconds after which a worker that says nothing has lost its sites.
-        reader: which version of its spider the worker has, and after how many deaths of workers it
-            has a request set aside.
-        project: that the job is of; empty: any.
-
-    Raises:
-        ImportError: redis-py is not installed.
+    All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds has lost
+    its sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
+    sets a request aside. `project`: that the job is of; empty: any.
     """
 
     def __init__(
@@ -181,12 +171,7 @@ class JobServer:
         return f"<JobServer {self.url} {self.key}>"
 
     def join(self) -> Joined:
-        """Become a worker of the job.
-
-        Raises:
-            CannotKeepError: the server cannot be reached, or the job has another form, or is
-                another project's.
-        """
+        """Become a worker of the job, if it has this form and is this project's."""
         token = os.urandom(4).hex()
         asked = [VERSION, self._lease, token, self._reader[0], self._project]
         version, *told = self._call(self._join, asked)
@@ -206,8 +191,7 @@ class JobServer:
     def exchange(self, exchange: Exchange) -> Reply:
         """Say and ask for all that an exchange has, at once or not at all.
 
-        Raises:
-            CannotKeepError: it is not known whether it was done; the same one is to be made again.
+        After a CannotKeepError it is not known whether it was done: make the same one again.
         """
         try:
             said = self._call(
@@ -228,10 +212,7 @@ class JobServer:
     def leave(self, worker: int, token: str, left: Iterable[LeftSite] = ()) -> None:
         """Be a worker no longer: what it has is others'.
 
-        Args:
-            worker: its number.
-            token: that it was given with that.
-            left: what is to be known of sites that it held, if nobody else has them by now.
+        `left`: what is to be known of sites that it held, if nobody else has them by now.
         """
         sites = [one for name, *rest in left for one in (key(name), *rest)]
         self._call(self._leave, [worker, token, *sites])

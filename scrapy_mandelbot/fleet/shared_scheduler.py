@@ -43,11 +43,7 @@ class SharedJobScheduler(JobScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SharedJobScheduler:
-        """Build it over the job of MANDELBOT_JOB.
-
-        Raises:
-            JobError: MANDELBOT_JOB is no Redis, or that cannot be reached.
-        """
+        """Build it over the job of MANDELBOT_JOB."""
         worker = JobWorker.of(crawler)
         if worker is None:
             raise JobError("SharedJobScheduler needs a Redis as MANDELBOT_JOB")
@@ -57,11 +53,7 @@ class SharedJobScheduler(JobScheduler):
         return len(self._queue)
 
     def open(self, spider: Spider) -> None:
-        """Take the first sites.
-
-        Raises:
-            RuntimeError: Scrapy does not say when a request is settled.
-        """
+        """Take the first sites."""
         self._spider = spider
         try:
             engine.on_settled(self._crawler, self.finish_request)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.fleet.changes import Exchange, Reply
+    from scrapy_mandelbot.fleet.changes import Reply
+    from scrapy_mandelbot.fleet.holdings import Exchange
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_storage import Unacked
     from scrapy_mandelbot.queue.site_queue import SiteQueue
@@ -93,11 +94,7 @@ class JobWorker(RunningJob):
 
     @classmethod
     def of(cls, crawler: Crawler) -> JobWorker | None:
-        """Return the crawler's one, made when first asked for; None: it shares no job.
-
-        Raises:
-            JobError: the job cannot be reached.
-        """
+        """Return the crawler's one, made when first needed; None: it shares no job."""
         worker: JobWorker | None = vars(crawler).get(_ATTRIBUTE)
         if worker is None:
             if not shares_job(crawler):

@@ -24,12 +24,7 @@ class Deliveries:
 
     A page may kill the process whose callback reads it, in each run anew. Which one it was cannot
     be told from the others in flight, so all of them wait until nothing else is left to do. Then
-    few are handed out at a time, and alone those that another death would set aside.
-
-    Args:
-        store: the job, just opened.
-        limit: deaths after which a request is set aside.
-        has_died: whether the last run was not closed.
+    few are handed out at a time, and alone those that another death would set aside: at `limit`.
     """
 
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:

@@ -72,11 +72,7 @@ class FeedFile(NamedTuple):
 
 
 def read_kept(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
-    """Return by path how files were, given what a job has under such names.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
+    """Return by path how files were at a commit; a ValueError: the states cannot be read."""
     lengths, counts = (json.loads(states.get(one, b"{}")) for one in FORMER)
     files = {path: FeedFile(length, counts.get(path, 0)) for path, length in lengths.items()}
     for name in states.keys() - {*FORMER}:
@@ -87,12 +83,9 @@ def read_kept(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
 class Feeds:
     """The feeds of a crawl.
 
-    Args:
-        crawler: whose feeds they are.
-        folder: JOBDIR, where a next run finds what this one has left; None: there is none.
-        kept: how files were at the last commit of a former run.
-        is_synced: whether they are on the disk, and not only handed to the system, at a commit.
-        goes_on: whether the last run of the job did not finish it.
+    In `folder`, JOBDIR, a next run finds what this one has left. `kept`: how files were at the last
+    commit of a previous run. `is_synced`: at a commit they are on the disk, and not only handed to
+    the system. `goes_on`: the last run of the job did not finish it.
     """
 
     def __init__(
@@ -137,13 +130,7 @@ class Feeds:
                 self._put(path, was._replace(length=None))
 
     def flush(self) -> dict[str, bytes | None]:
-        """Have all items written; return what the job is to keep of the files that have changed.
-
-        By name, as :func:`read_kept` takes it; None: nothing.
-
-        Raises:
-            OSError: a file cannot be written.
-        """
+        """Write all items; return the states of files that have changed, by name; None: no more."""
         for slot in self._slots():
             self._flush(slot)
         changed, self._changed = self._changed, {}
@@ -403,16 +390,10 @@ def _going_on(form: Any, flush: Callable[[], None], *, is_known: bool) -> Any:
 
 
 def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -> None:
-    """Cut each file to where it was at the last commit: one that a run has closed, its end.
+    """Cut each file to where it was at the last commit; what is cut goes to the folder.
 
-    Args:
-        files: how each was, by path.
-        folder: where what is cut is put.
-        has_died: whether the last run was not closed. Else who has written to a file of lines since
-            has done so for good.
-
-    Raises:
-        OSError: a file cannot be cut.
+    Where the last run was closed, only its end is cut: who has written to a file of lines since has
+    done so for good.
     """
     for path, (length, _) in files.items():
         file = Path(path)

@@ -84,11 +84,7 @@ class Job(RunningJob):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Job | None:
-        """Return the crawler's job, opened when first asked for; None: it has none of ours.
-
-        Raises:
-            JobError: another run holds it, or it cannot be read or written.
-        """
+        """Return the crawler's job, opened when first needed; None: it has none of ours."""
         job: Job | None = vars(crawler).get(_ATTRIBUTE)
         if job is None:
             folder = job_dir(crawler.settings)
@@ -99,11 +95,7 @@ class Job(RunningJob):
         return job
 
     def begin(self, spider: Spider) -> JobStorage:
-        """Return where the requests of the job are kept, when the spider is there.
-
-        Raises:
-            JobError: what the last run has left cannot be taken up.
-        """
+        """Return where the requests of the job are kept, when the spider is there."""
         form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
         order = LineOrder.of(self._crawler.settings)
         fingerprint = self._crawler.request_fingerprinter.fingerprint
@@ -139,11 +131,7 @@ class Job(RunningJob):
         return self.storage
 
     def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
-        """Have what Scrapy's own scheduler has left in JOBDIR in the job.
-
-        Raises:
-            JobError: it cannot be taken over; it is left as it is.
-        """
+        """Take what Scrapy's own scheduler has left in JOBDIR; where that fails, leave it there."""
         self.storage.is_taking_over = True
         try:
             take_over(self.folder, self.store, spider, push)
@@ -303,11 +291,7 @@ _SHARE = 20
 class SpiderState:
     """What Scrapy's extension of that name keeps at a clean end, kept at commits.
 
-    Args:
-        spider: whose state it is.
-        store: where it is kept.
-        now: returns seconds, by a clock that only goes forward.
-        busy: returns seconds of processor time: a machine that stands still makes no state large.
+    `busy` returns seconds of processor time: a machine that stands still makes no state large.
     """
 
     def __init__(self, spider: Spider, store: SqliteJob, now: Seconds, busy: Seconds) -> None:
@@ -320,11 +304,7 @@ class SpiderState:
         self._is_complained_of = False
 
     def restore(self) -> None:
-        """Give the spider the state of a run that died; Scrapy has given it that of one before.
-
-        Raises:
-            CannotKeepError: what was kept cannot be read.
-        """
+        """Give the spider the state of a run that died; Scrapy has given it that of one before."""
         kept = self._store.get_state(_STATE)
         if kept is None:
             return
@@ -366,13 +346,7 @@ class Commits:
     """Commits a job: at the end of the turn of the loop in which something was settled.
 
     So pages that are settled together are committed together, and a kill finds nothing uncommitted
-    but what is under way.
-
-    Args:
-        store: what is committed.
-        clock: of the crawl.
-        job: asked to prepare a commit, and told of those that fail.
-        is_synced: whether a commit waits for the disk: then many pages share one.
+    but what is under way. Where a commit waits for the disk (`is_synced`), many pages share one.
     """
 
     def __init__(self, store: SqliteJob, clock: Clock, job: Job, *, is_synced: bool) -> None:

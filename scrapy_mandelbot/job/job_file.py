@@ -46,12 +46,7 @@ class JobLock:
         self._file: IO[str] | None = None
 
     def take(self) -> None:
-        """Take the lock.
-
-        Raises:
-            HeldError: another run has it; the message says which.
-            OSError: the file cannot be written.
-        """
+        """Take the lock; a HeldError says which run has it."""
         file = self._path.open("a+", encoding="utf-8")
         try:
             _try_lock(file)
@@ -138,13 +133,7 @@ class CorruptError(CannotKeepError):
 def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
     """Open the file in the newest version of its format.
 
-    Args:
-        path: of the file, which need not exist.
-        is_synced: whether a commit is on the disk when it returns, and outlasts a power cut.
-
-    Raises:
-        CorruptError: it is broken, or none of ours.
-        CannotKeepError: it cannot be opened.
+    `is_synced`: a commit is on the disk when it returns, and outlasts a power cut.
     """
     with as_ours():
         return open_file(
@@ -158,12 +147,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open the file to read it, while a run may have it.
-
-    Raises:
-        CorruptError: it is broken, or none of ours.
-        CannotKeepError: it cannot be opened.
-    """
+    """Open the file to read it, while a run may have it."""
     with as_ours():
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY, isolation_level=None, uri=True

@@ -66,11 +66,7 @@ class JobScheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> JobScheduler:
-        """Build it over the job in JOBDIR.
-
-        Raises:
-            JobError: there is no JOBDIR, another run holds it, or it cannot be read or written.
-        """
+        """Build it over the job in JOBDIR."""
         job = Job.of(crawler)
         if job is None:
             raise JobError("JobScheduler needs JOBDIR, and to be the SCHEDULER")
@@ -80,12 +76,7 @@ class JobScheduler(BaseScheduler):
         return len(self._queue) + len(self._job.deliveries)
 
     def open(self, spider: Spider) -> None:
-        """Take up what a former run has left.
-
-        Raises:
-            JobError: it cannot be taken up.
-            RuntimeError: Scrapy does not say when a request is settled.
-        """
+        """Take up what a previous run has left."""
         self._spider = spider
         try:
             engine.on_settled(self._crawler, self.finish_request)

@@ -39,11 +39,8 @@ class Unacked:
     """A request that was claimed, or that cannot be written down and is in memory only.
 
     A row is acknowledged when its request is settled and so are all in memory that came of it: were
-    the process to die before, only the callback of the row could give them again.
-
-    Args:
-        number: of its row; None: it is in memory only.
-        rows: those in hand that wait for it, where it is in memory only.
+    the process to die before, only the callback of the row could give them again. One in memory has
+    no number, and names the rows that wait for it.
     """
 
     __slots__ = (
@@ -112,11 +109,6 @@ class JobStorage(RequestStorage):
         self.is_taking_over = False  # whether the fingerprints of what is pushed are known already
 
     def has_seen(self, request: Request) -> bool:
-        """Return whether a request like it was seen.
-
-        Raises:
-            CannotKeepError: it cannot be found out.
-        """
         number = self.number_of(request)
         return number in self._seen_in_memory or self._store.has_seen(number)
 
@@ -313,8 +305,7 @@ class JobStorage(RequestStorage):
 class ChildrenLeft:
     """Fingerprints, each with how many times it is still to be passed over: 10 bytes for one.
 
-    Args:
-        counted: fingerprints in order, each once, and how many times it was given.
+    `counted` has them in order, each once.
     """
 
     __slots__ = ("_fingerprints", "_left", "_times")

@@ -92,8 +92,7 @@ class RequestForm:
     def write(self, request: Request) -> bytes:
         """Return a request as it is kept.
 
-        Raises:
-            CannotWriteError: a callback is no method of the spider, or something in it has no form.
+        A CannotWriteError: a callback is no method of the spider, or something in it has no form.
         """
         try:
             data = self._to_dict(request)
@@ -108,8 +107,7 @@ class RequestForm:
     def read(self, body: bytes) -> Request:
         """Return a request, given what :meth:`write` has returned.
 
-        Raises:
-            Exception: any; the spider may have changed, and the classes of what is in its meta.
+        It may raise anything: the spider may have changed, and the classes of what is in its meta.
         """
         if not body:
             raise ValueError("its row in the file is damaged")

@@ -47,10 +47,7 @@ _NUMBERS = {  # tables of numbers: how they are read, and written
 def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
     """Open the job of a folder; in place of a damaged file, one that has what can be read of it.
 
-    Raises:
-        CorruptError: nothing can be read of it. It is set aside, and the next run begins anew.
-        CannotKeepError: it cannot be opened.
-        OSError: what can be read of it cannot be written.
+    A CorruptError: nothing can be read of it. It is set aside, and the next run begins anew.
     """
     path = folder / FILE
     try:
@@ -197,9 +194,7 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 def readable_rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a broken file, and step over those that cannot be read.
 
-    Args:
-        database: the file.
-        query: one of rows from a key on, a whole number, in the order of these keys.
+    The query is for rows from a key on, a whole number, in the order of these keys.
     """
     at: int | None = _LEAST
     while at is not None:
@@ -238,9 +233,7 @@ def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int
 def rows_from_both_ends(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a broken file from the begin and, where that breaks off, from the end.
 
-    Args:
-        database: the file.
-        query: with ``{0}`` for the direction.
+    The query has ``{0}`` for the direction.
     """
     for direction in ("ASC", "DESC"):
         with suppress(sqlite3.DatabaseError):

@@ -44,15 +44,8 @@ _LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite
 class SqliteJob:
     """A :class:`~scrapy_mandelbot.job.job_store.JobStore` in a file.
 
-    What it reads raises CannotKeepError where the file cannot be read.
-
-    Args:
-        path: of the file, which need not exist.
-        is_synced: whether what is committed outlasts a power cut, and not only the process.
-
-    Raises:
-        CorruptError: it is broken, or none of a job.
-        CannotKeepError: it cannot be opened.
+    What it reads raises CannotKeepError where the file cannot be read. `is_synced`: what is
+    committed outlasts a power cut, and not only the process.
     """
 
     def __init__(self, path: Path, *, is_synced: bool = False) -> None:
@@ -189,11 +182,7 @@ class SqliteJob:
         self._seen.add(fingerprint)
 
     def see_all(self, fingerprints: list[int]) -> None:
-        """Note many fingerprints as seen, in a commit of their own.
-
-        Raises:
-            CannotKeepError: none of them is kept.
-        """
+        """Note many fingerprints as seen, in a commit of their own."""
         with as_ours(), transaction(self.database):
             self._seen.write_all(fingerprints)
 
@@ -233,11 +222,7 @@ class SqliteJob:
         self._pending.put_state(name, value)
 
     def commit(self) -> None:
-        """Write all that was done since the last time, in one transaction.
-
-        Raises:
-            CannotKeepError: it is not written; the next commit tries again.
-        """
+        """Write all that was done; what cannot be written, the next commit tries again."""
         if not self.uncommitted:
             return
         if self._pending.rows:

@@ -46,12 +46,7 @@ class ScrapyJobDir:
 
 
 def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
-    """Yield each request as Scrapy has written it, those of a queue in the order of their pushes.
-
-    Args:
-        folder: of the queues.
-        left: told what is found beside them.
-    """
+    """Yield each request as Scrapy wrote it, those of a queue in the order of their pushes."""
     if not folder.exists():
         return
     if not (folder / "active.json").exists():
@@ -71,11 +66,7 @@ def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
 
 
 def read_request(octets: bytes) -> dict[str, Any]:
-    """Return a request in the form of ``Request.to_dict()``.
-
-    Raises:
-        Exception: any, as whatever it holds is made.
-    """
+    """Return a request as ``Request.to_dict()`` does; whatever it holds is made, and may raise."""
     try:
         read = pickle.loads(octets)  # noqa: S301 -- the project's own files, as Scrapy reads them
     except pickle.UnpicklingError:
@@ -174,19 +165,9 @@ _NAMED = 10
 def take_over(
     folder: Path, store: SqliteJob, spider: Spider, push: Callable[[Request], None]
 ) -> None:
-    """Have the job hold what Scrapy's files hold, and put those aside.
+    """Push what Scrapy's files in JOBDIR hold into the job, and put those aside.
 
     A run that is killed within goes on with it the next time, and takes nothing twice.
-
-    Args:
-        folder: JOBDIR.
-        store: the job.
-        spider: whose methods the callbacks are.
-        push: adds a request to the job.
-
-    Raises:
-        CannotKeepError: the job cannot be written.
-        OSError: Scrapy's files cannot be read, or put aside.
     """
     if not (folder / QUEUE).exists() and not (folder / SEEN).exists():
         return

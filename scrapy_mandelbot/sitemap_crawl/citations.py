@@ -279,11 +279,7 @@ class CrossSubmits:
         return progress is not None and bool(progress.in_doubt)
 
     def decide(self, site: str) -> bool:
-        """Have the pages of a site crawled or left out, as its robots.txt is known, or never will.
-
-        Returns:
-            Whether any are crawled.
-        """
+        """Crawl a site's pages or leave them out, as its robots.txt says; return if any are."""
         progress = self._progress[site]
         files, progress.in_doubt, progress.robots_asked = progress.in_doubt, [], False
         self._asked.discard(site)

@@ -32,11 +32,7 @@ def pack(body: bytes) -> bytes:
 
 
 def unpack(packed: bytes) -> bytes:
-    """Return the body.
-
-    Raises:
-        ValueError: the bytes are damaged, too many, or nothing that this version knows.
-    """
+    """Return the body; a ValueError: it is damaged, too long, or in an unknown form."""
     if packed[:1] == _DEFLATED:
         inflating = zlib.decompressobj()
         try:

@@ -61,15 +61,10 @@ _FORGET_AFTER = 30.0  # seconds, for leases and news that are over
 class SqliteStore(LiveStore):
     """Copies, pauses, turns, leases and the last runs in a file.
 
-    The file is opened when it is first asked for, and tried again later where it was locked.
-
-    Args:
-        path: of the file, which need not exist, nor its folder.
-        later: calls a function after some seconds. Without it only :meth:`save` and
-            :meth:`close` write, questions are answered at once, and nothing is heard of.
-        forget_before: copies and turns that are older than this moment are deleted, in seconds
-            since the epoch.
-        now: returns seconds since the epoch.
+    The file is opened when it is first needed, and tried again later where it was locked. `later`
+    calls a function after some seconds. Without it only :meth:`save` and :meth:`close` write,
+    questions are answered at once, and changes of others are not seen. Copies and turns from before
+    the moment `forget_before` are deleted.
     """
 
     def __init__(

@@ -37,16 +37,10 @@ def open_file(  # noqa: PLR0913 -- all that files differ in
 ) -> sqlite3.Connection:
     """Open a file in the newest version of its format.
 
-    Args:
-        path: of the file, which need not exist.
-        upgrades: what takes it from each version to the next; the first is version 0: empty.
-        version: returns its version, or raises where the file is none of ours.
-        busy: seconds that the crawl may stand still while another process writes.
-        is_synced: whether a commit is on the disk when it returns, and outlasts a power cut.
-        page_size: of a new file, in bytes.
-
-    Raises:
-        sqlite3.Error: it cannot be opened.
+    `upgrades` take it from each version to the next; the first is version 0: empty. `version`
+    returns its version, or raises where the file is none of ours. `busy`: seconds that the crawl
+    may stand still while another process writes. `is_synced`: a commit is on the disk when it
+    returns, and outlasts a power cut.
     """
     # One thread uses it at a time, though `scrapy shell` may set it up in another.
     database = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=False)

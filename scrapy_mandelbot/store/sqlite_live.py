@@ -84,11 +84,7 @@ class ChangeFeed:
         """Of the file, as SQLite counts what others have written; None: there is more to read."""
 
     def read(self, database: sqlite3.Connection) -> None:
-        """Have the listener hear of what is new.
-
-        Raises:
-            sqlite3.Error: the file cannot be read now.
-        """
+        """Pass what is new to the listener."""
         (version,) = database.execute("PRAGMA data_version").fetchone()
         if version == self._version:
             return

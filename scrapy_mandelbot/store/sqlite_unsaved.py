@@ -74,11 +74,7 @@ class _UnknownFormatError(sqlite3.DatabaseError):
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the file in the newest version of its format.
-
-    Raises:
-        sqlite3.Error: it cannot be opened, or is none of ours.
-    """
+    """Open the file in the newest version of its format."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

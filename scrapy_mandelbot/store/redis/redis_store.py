@@ -43,15 +43,9 @@ _YEAR = 31_536_000.0  # seconds
 class RedisStore(LiveStore):
     """What is known of sites, shared by all workers that name one database of a server.
 
-    Args:
-        url: of the server and its database, as ``redis://host:6379/0``.
-        loop: returns what has a function called in the loop that runs now, from any thread.
-            Without it each question waits for its answer, as commands need it.
-        keep_for: seconds since it was fetched for which a copy can serve anybody.
-        now: returns seconds since the epoch, by the worker's clock.
-
-    Raises:
-        ValueError: the URL is none of a server.
+    `loop` returns a callable that runs a function in the current loop, from any thread. Without it
+    each question waits for its answer, as commands need it. A copy can serve anybody for `keep_for`
+    seconds since it was fetched. A `url` that is none of a server raises ValueError.
     """
 
     def __init__(

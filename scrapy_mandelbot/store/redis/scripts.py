@@ -53,11 +53,7 @@ def copy_value(copy: Copy, ahead: float) -> bytes:
 
 
 def read_copy(value: bytes, ahead: float) -> Copy:
-    """Return the copy that a value is, by the worker's clock.
-
-    Raises:
-        ValueError, TypeError: it is none, or of a later version.
-    """
+    """Return the copy by the worker's clock; raise one of NO_ROW_OF_OURS where it is none."""
     head, _, packed = value.partition(b"\n")
     form, status, fetched_at, url, etag, last_modified = _loaded(head)
     _check(form)
@@ -78,11 +74,7 @@ def pause_value(key: str, pause: KeptPause, ahead: float) -> tuple[float, bytes]
 
 
 def read_pause(value: bytes, ahead: float) -> tuple[str, KeptPause]:
-    """Return the key and the pause that a value is, by the worker's clock.
-
-    Raises:
-        ValueError, TypeError: it is none, or of a later version.
-    """
+    """Return key and pause by the worker's clock; raise one of NO_ROW_OF_OURS for others."""
     form, *row = _loaded(value)
     _check(form)
     key, pause = as_pause(tuple(row))
@@ -120,9 +112,7 @@ def read_news(message: bytes, ahead: float) -> tuple[bytes, str, str, Any]:
     """Return the sender of a message, its kind, the site, and what is said of it.
 
     That is, of a ``pause``, the pause, or None: it is over; of a ``turn``, when the next one is.
-
-    Raises:
-        ValueError, TypeError: it is none, or of a later version.
+    Raises one of NO_ROW_OF_OURS where it is none, or of a later version.
     """
     form, sender, kind, name, detail = _loaded(message)
     _check(form)

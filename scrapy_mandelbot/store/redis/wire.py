@@ -141,12 +141,9 @@ class RedisOp(NamedTuple):
 class Wire:
     """Takes commands to a server, in a thread of its own that runs from the first one on.
 
-    Args:
-        connect: returns a client that waits for a bounded time, and does not try again by itself.
-        scripts: that commands may run.
-        joined: called with each new client, in the thread, when the server has been reached.
-        lost: called in the thread with what is wrong, when it cannot be, or takes no more.
-        found: called in the thread when it can be again, or takes what it is told again.
+    `connect` returns a client that waits for a bounded time and does not retry. In the thread are
+    called: `joined` with each new client, when the server was reached; `lost` with what is wrong,
+    when it cannot be, or takes no more; `found` when it can be again, or takes what it gets.
     """
 
     def __init__(
@@ -218,11 +215,7 @@ class Wire:
         return [(key[1], one.value) for key, one in commands if key[0] == kind]  # type: ignore[index]
 
     def close(self) -> int:
-        """Tell what is left, for a bounded time, and end the thread.
-
-        Returns:
-            How much the server was not told of.
-        """
+        """Send what is left, for a bounded time, and end the thread; return how much is not."""
         with self._condition:
             self._is_closing = True
             thread = self._thread
