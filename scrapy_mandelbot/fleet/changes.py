@@ -28,11 +28,9 @@ class Reply(NamedTuple):
     """The lease of the worker has ended, or the job is in an older state than it knows: others may
     have what it held.
     """
-    is_again: bool
-    """The exchange had been made before; sites and claims are all that the worker has."""
+    is_again: bool  # made before; sites and claims are all that the worker has
     now: float  # seconds since the epoch, by the server's clock
-    sites: dict[str, bytes]
-    """Those that are the worker's from now on, with what their last owner has left of them."""
+    sites: dict[str, bytes]  # new ones, with what their last owner has left
     claimed: list[Claimed]
     dropped: int
     passed_over: int
@@ -44,8 +42,7 @@ class Reply(NamedTuple):
     waiting: int  # how many sites have no owner, and requests that wait
     aside: tuple[tuple[str, str, bytes], ...] = ()
     """Requests that are set aside as workers have died with them: lines, why, and bodies."""
-    last: int = 0
-    """Where the lease is lost: the number of the worker's last exchange that is kept; UNKNOWN."""
+    last: int = 0  # where the lease is lost: the last exchange that is kept
 
 
 UNKNOWN = -1  # in place of the number of a worker's last exchange: it is none of that job

@@ -28,12 +28,10 @@ class Exchange(NamedTuple):
     worker: int
     token: str
     number: int
-    last: int
-    """The number of the last one that is kept: where it is not, the job is in an older state."""
+    last: int  # the last one that is kept: else the job is in an older state
     run: int
     take: int  # how many sites more are asked for
-    first: int
-    """How many requests are claimed of each of them; 0: the lease is renewed, and no more."""
+    first: int  # requests claimed of each; 0: the lease is renewed, and no more
     idle: str
     """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
     words: tuple[Word, ...]
@@ -54,8 +52,7 @@ class UnackedRoots(NamedTuple):
 
     word: Word
     size: int
-    parent: int | None
-    """The request that gave the one that is pushed; None: it is no push, or of no request."""
+    parent: int | None  # gave the one that is pushed
 
     @property
     def is_push(self) -> bool:
@@ -77,10 +74,8 @@ class UnackedRoots(NamedTuple):
 class Lost(NamedTuple):
     """What becomes of a lease that is lost."""
 
-    is_whole: bool
-    """False where Redis has not kept what was said so long ago that it cannot be said again."""
-    left: list[LeftSite]
-    """What was said of sites that were given back since: Redis may not have kept it."""
+    is_whole: bool  # else Redis has lost what cannot be said again
+    left: list[LeftSite]  # said of sites given back since: Redis may not have kept it
 
 
 class SaidAlone:
@@ -115,7 +110,6 @@ class SaidAlone:
                 self._forgotten = number
 
     def add_rests(self, number: int, now: float, words: Iterable[UnackedRoots]) -> None:
-        """Note what is said of sites; now is in seconds."""
         rests = self._rests
         for one in words:
             if one.word[0] == "rest":

@@ -75,7 +75,6 @@ class OwnSites:
         self._storage.touched.clear()
 
     def share(self, wanted: Iterable[str], surplus: int) -> None:
-        """Give sites to workers that ask for them, or have room for more."""
         now, sites = self._crawl.now(), self._crawl.sites
         for name in wanted:
             if name in self._job.sites and self._is_movable(site := sites.of(name)):

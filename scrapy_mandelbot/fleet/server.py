@@ -27,8 +27,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LONGEST_SILENCE = 600.0
-"""Seconds for which a crawl's lease is renewed that says nothing: then it is taken for dead."""
+LONGEST_SILENCE = 600.0  # seconds without a word after which a crawl's lease ends
 
 
 class Link:
@@ -121,8 +120,7 @@ _KEYS = (
 )
 """Those that scripts come by whatever is said; those of a site or worker are found out in them."""
 
-LeftSite = tuple[str, bytes, str]
-"""A site, how it is to be asked, and milliseconds for which it is left alone, or ``inf``."""
+LeftSite = tuple[str, bytes, str]  # site, state, milliseconds to leave it alone
 
 
 class Joined(NamedTuple):
@@ -217,7 +215,7 @@ class JobServer:
         sites = [one for name, *rest in left for one in (key(name), *rest)]
         self._call(self._leave, [worker, token, *sites])
 
-    # Asked by who looks at a job.
+    # For `scrapy robots job`.
 
     def exists(self) -> bool:
         with self._asking() as redis:

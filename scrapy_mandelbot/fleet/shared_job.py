@@ -48,13 +48,10 @@ class SharedJob:
         self.sites: dict[str, HeldSite] = {}  # those that are this worker's
         self._lines = HeldLines()
         self._line_of_site: dict[str, set[str]] = {}
-        self._claimed: dict[int, str] = {}
-        """Numbers of requests that are claimed, with their sites; those that wait here too."""
+        self._claimed: dict[int, str] = {}  # by number: site; those that wait here too
         self._low: dict[str, None] = {}  # sites of which more is to be claimed
-        self._given: dict[int, dict[int, int]] = {}
-        """By parent, how often it gave a fingerprint that stops nothing."""
-        self._recent: tuple[set[int], set[int]] = set(), set()
-        """Fingerprints that this worker has said lately."""
+        self._given: dict[int, dict[int, int]] = {}  # by parent: times it gave a fingerprint
+        self._recent: tuple[set[int], set[int]] = set(), set()  # fingerprints said lately
         self._words: list[UnackedRoots] = []
         self._size = 0
         self._sent: Exchange | None = None
@@ -80,8 +77,6 @@ class SharedJob:
         before, self._first_number = self._first_number, joined.worker * _NUMBERS
         moved = self._first_number - before  # others may have the old numbers
         self._words = [one.moved(moved) for one in self._words]
-
-    # What JobStore asks for.
 
     def lengths(self) -> dict[str, int]:
         return self._lines.lengths()
@@ -126,7 +121,6 @@ class SharedJob:
         return KeptRequest(*taken)
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
-        """Have a request that was claimed wait again here, as the newest of its line."""
         site = site_of_line(line)
         before = self._claimed.get(number)
         if before is None:
@@ -166,8 +160,6 @@ class SharedJob:
         self._given.pop(parent, None)
         self._add(("forget", parent))
 
-    # Sites.
-
     def rest(self, name: str, state: bytes, milliseconds: str) -> None:
         """Say what the next owner of a site has to know, and for how long it is left alone.
 
@@ -191,8 +183,6 @@ class SharedJob:
     def ask_for(self, name: str) -> None:
         """Ask for a site, though nothing of it need wait there."""
         self._add(("ask", key(name)))
-
-    # Exchanges.
 
     def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
         """Return what is to be said next; the same again, until it is answered.
@@ -269,7 +259,6 @@ class SharedJob:
         return Arrived(new, lines, said, dry)
 
     def poll_dry(self, names: Iterable[str]) -> None:
-        """Have the next exchange claim of sites of which nothing was there the last time."""
         for name in names:
             site = self.sites.get(name)
             if site is not None and not site.waiting and not site.asked:
@@ -305,8 +294,6 @@ class SharedJob:
         self._given = {START: self._given.pop(START, {})}
         self._recent = set(), set()
         return Lost(is_whole, left)
-
-    # The rest is its own.
 
     def _push(
         self,
@@ -365,15 +352,13 @@ class HeldSite:
 
     def __init__(self, name: str, now: float) -> None:
         self.name = name
-        self.numbers: set[int] = set()
-        """Of requests that are claimed, whether they wait here or were handed out."""
+        self.numbers: set[int] = set()  # claimed requests, waiting or handed out
         self.waiting = 0  # requests that are claimed, and may be handed out
         self.batch = FIRST
         self.when = now  # when requests were claimed last
         self.asked = 0  # how many are being claimed
         self.has_more = True  # whether more wait than were claimed, as far as that is known
-        self.said: tuple[bytes, str] = b"", "0"
-        """What its next owner is to know, as it was said last."""
+        self.said: tuple[bytes, str] = b"", "0"  # what its next owner is to know
 
     @property
     def is_low(self) -> bool:

@@ -37,12 +37,9 @@ class SharedStorage(JobStorage):
         self._away = _BySite()  # requests that are not here: in flight, or delayed
         self.under_way = self._away.counts  # sites, and how many of their requests are not here
         self._here_alone = _BySite()  # requests that cannot be written down, wherever they are
-        self._lost: WeakSet[Request] = WeakSet()
-        """Requests that were in flight when a lease was lost: others have them."""
-        self.touched: dict[str, None] = {}
-        """Sites of which a request came or went since they were looked at last."""
-        self.homeless: dict[str, set[str]] = {}
-        """Lines of requests that cannot be written down, by sites that are not this worker's."""
+        self._lost: WeakSet[Request] = WeakSet()  # in flight when a lease was lost
+        self.touched: dict[str, None] = {}  # sites whose requests came or went since the last look
+        self.homeless: dict[str, set[str]] = {}  # by site of others: lines of requests in memory
 
     def push_new(self, name: str, request: Request) -> bool:
         """Add a request that the job may or may not have; return whether it can be written down."""
@@ -108,8 +105,6 @@ class SharedStorage(JobStorage):
             self._is_back(request)
         return is_settled
 
-    # Told of sites.
-
     def arrived(self, lines: list[str]) -> None:
         for line in lines:
             self.grow(line)
@@ -124,7 +119,6 @@ class SharedStorage(JobStorage):
         return lines
 
     def holds_in_memory(self, site: str) -> bool:
-        """Return whether it has requests of the site that no other worker could have."""
         return site in self._here_alone.counts
 
     def given_back(self, lines: list[str], delayed: list[Request]) -> None:
@@ -170,8 +164,6 @@ class SharedStorage(JobStorage):
         for line in self._in_memory:
             self.homeless.setdefault(site_of_line(line), set()).add(line)
 
-    # Of JobStorage's.
-
     def set_aside(self, name: str, kept: KeptRequest) -> None:
         self.touched[site_of_line(name)] = None
         super().set_aside(name, kept)
@@ -184,10 +176,7 @@ class SharedStorage(JobStorage):
         super().let_go(request, one)
         self._here_alone.discard(request)
 
-    # The rest is its own.
-
     def _find_home(self, name: str, count: int) -> None:
-        """Have requests in memory take part, where their site is this worker's."""
         site = site_of_line(name)
         if site in self._job.sites:
             self.grow(name, count)
@@ -208,7 +197,6 @@ class _BySite:
         self.counts: dict[str, int] = {}  # how many requests each site has, of those that have any
 
     def add(self, line: str, request: Request) -> str:
-        """Have a request in this line, wherever it was; return the site."""
         self.discard(request)
         site = site_of_line(line)
         self._places[request] = line, site
@@ -216,7 +204,6 @@ class _BySite:
         return site
 
     def discard(self, request: Request) -> str | None:
-        """Take out a request; return its site, None: it was not there."""
         if request not in self._places:
             return None
         _, site = self._places.pop(request)

@@ -123,7 +123,7 @@ class JobWorker(RunningJob):
         self._is_serving = True
         self._set_timer(0.0)
 
-    # Told by the middleware.
+    # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
         """Note who gives a request; return True: whether it is new, Redis finds out."""
@@ -145,7 +145,7 @@ class JobWorker(RunningJob):
         else:
             self.job.out |= numbers
 
-    # Told by the scheduler.
+    # Called by the scheduler.
 
     @property
     def may_send(self) -> bool:
@@ -195,8 +195,6 @@ class JobWorker(RunningJob):
         """Have all be others', as the crawl does not begin."""
         self._stop()
         self._leave()
-
-    # Exchanges.
 
     def _ask(self) -> None:
         """Say what was done, and ask for more; the answer comes to :meth:`_answered`."""
@@ -339,8 +337,6 @@ class JobWorker(RunningJob):
         self._tell_joined(joined)
         self._set_timer(0.0)
 
-    # The end.
-
     def _spider_idle(self) -> None:
         """Wait for work while others have some; end when none has."""
         if self._has_ended:
@@ -389,8 +385,6 @@ class JobWorker(RunningJob):
         """Leave a request that cannot be made again to a worker that can."""
         super().unreadable(line, number, error)
         self.job.refuse(number, f"it cannot be read: {error!r:.200}")
-
-    # The rest is for the above.
 
     def save_soon(self) -> None:
         self._set_timer(0.0)

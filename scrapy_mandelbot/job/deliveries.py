@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
-CLAIMED = "claimed"
-"""In the job's state: the numbers of the requests that were in flight at the last commit."""
+CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit
 DEATHS = "deaths"  # in the job's state: by number, in how many deaths a request was in flight
 ASIDE = "aside"  # in the job's state: why requests are set aside, and their numbers
 _MORE = 1.1  # times as many are set aside, when that is written again
@@ -60,7 +59,6 @@ class Deliveries:
         return len(self.waiting)
 
     def take(self) -> list[tuple[int, str]]:
-        """Return numbers and lines of those that go out next, where nothing is in flight."""
         deaths = self._deaths[self.waiting[-1]]
         most = FEW if deaths + 1 < self._limit else 1
         taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]

@@ -57,8 +57,7 @@ _KNOWN = (
 """Those that write one item after the other, so that they can go on in a file."""
 
 
-IN_JOB = "feed"
-"""What the names begin with under which a job has how each file of items was at its last commit."""
+IN_JOB = "feed"  # begin of the names of states: how a file of items was at a commit
 FORMER = "feeds", "feeds.items"
 """Where former versions had that of all files: how long each was, and how many items it had."""
 
@@ -66,8 +65,7 @@ FORMER = "feeds", "feeds.items"
 class FeedFile(NamedTuple):
     """How a file of items was at a commit, and how many it had."""
 
-    length: int | None
-    """Octets, its end not counted; None: it was of no feed of that run, and is not to be cut."""
+    length: int | None  # octets without its end; None: of no feed of that run, not to be cut
     items: int
 
 
@@ -102,8 +100,7 @@ class Feeds:
         self._is_synced = is_synced
         self._folder = folder
         self._goes_on = goes_on
-        self.has_finished = False
-        """Whether the job is done, so that what is stored from now on is all."""
+        self.has_finished = False  # the job is done: what is stored from now on is all
         self._files = dict(kept or {})  # by path, as they were when they were looked at last
         self._changed: dict[str, bytes | None] = {}  # what the job does not know of that
         self._exporter: Any = None

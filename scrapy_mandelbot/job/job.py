@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SET_ASIDE = "job_set_aside"
-"""The reason with which a run ends that has done all but what is set aside."""
+_SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
 
 
 LOCK = "job.lock"
@@ -139,7 +138,7 @@ class Job(RunningJob):
             raise JobError(f"{self.folder} cannot be taken over: {error}") from error
         self.storage.is_taking_over = False
 
-    # Told by the middleware.
+    # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
         """Note who gives a request; return whether it is new, and was not given before a crash."""
@@ -163,10 +162,9 @@ class Job(RunningJob):
             return
         self.commits.at_once()
 
-    # Told by the scheduler.
+    # Called by the scheduler.
 
     def hand_out_last(self) -> list[str]:
-        """Have some of those wait that were in flight at a death; return their lines."""
         return [
             line
             for number, line in self.deliveries.take()
@@ -174,7 +172,6 @@ class Job(RunningJob):
         ]
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:
-        """Set a request aside that was kept, and cannot be made again."""
         super().unreadable(line, number, error)
         self.deliveries.set_aside(number, f"it cannot be read: {error!r:.200}")
 
@@ -203,7 +200,7 @@ class Job(RunningJob):
         self.store.close()
         self._lock.release()
 
-    # Asked and told of commits.
+    # Called by the commits.
 
     def prepare(self) -> None:
         for name, value in self._feeds.flush().items():
@@ -223,8 +220,6 @@ class Job(RunningJob):
             self._tell(events.JOB_GIVEN_UP, error=error)
             engine.close_spider(self._crawler, "job_not_saved")
 
-    # Told by those who keep something in it beside requests.
-
     def kept(self, prefix: str) -> dict[str, bytes]:
         """Return what former runs have put under names that begin so, by name.
 
@@ -241,8 +236,6 @@ class Job(RunningJob):
 
     def before_commits(self, call: Callable[[], None]) -> None:
         self._before_commits.append(call)
-
-    # The rest is the job's own.
 
     def save_soon(self) -> None:
         self.commits.settled()
@@ -332,8 +325,7 @@ class SpiderState:
             self._store.put_state(_STATE, pickled)
 
 
-AT_ONCE = 1_000
-"""Requests after which a commit does not wait for a turn of the loop: start() may give none."""
+AT_ONCE = 1_000  # requests until a commit waits for no turn: start() may give none
 MOST_OPERATIONS = 100_000
 MOST_BYTES = 67_108_864
 """What is held in memory while nothing can be written; beyond that it is given up."""
@@ -379,7 +371,6 @@ class Commits:
             self._set_timer(_LATER)
 
     def now(self) -> Exception | None:
-        """Commit; return why that failed, if it did."""
         self._timer.cancel()
         self._changes = 0
         try:

@@ -200,7 +200,6 @@ def _version(database: sqlite3.Connection, path: Path) -> int:
 
 @contextmanager
 def as_ours() -> Iterator[None]:
-    """Have errors of SQLite be ours: those that may pass, and those that will not."""
     try:
         yield
     except sqlite3.Error as error:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 READ_AT_ONCE = 500  # requests that are claimed and cannot be made again before the loop has a turn
-LOST = -1
-"""Stands for the number of a request whose lease was lost: it comes back, to whoever has it now."""
+LOST = -1  # number of a request whose lease was lost: its new owner has it
 
 
 class Unacked:
@@ -60,8 +59,7 @@ class Unacked:
         self.waits = 1  # for how many it waits: itself, and those in memory that came of it
         self.fingerprints: list[int] = []
         """Of those in memory that came of it: seen for good when the row is acknowledged."""
-        self.has_come_back = False
-        """Whether it was sent back, so that the end that the engine tells next is none."""
+        self.has_come_back = False  # sent back: the end that the engine tells next is none
         self.is_out = False  # whether it is in flight: the engine has it, and has not sent it back
         self.has_called = False  # whether its callback has run in this run
         self._left: ChildrenLeft | None = None
@@ -118,7 +116,6 @@ class JobStorage(RequestStorage):
         return self._asked_of[1]
 
     def push(self, name: str, request: Request) -> None:
-        """Add a request to a line, or take back one that was handed out."""
         one = self.unacked.get(request)
         try:
             body = self._form.write(request)
@@ -165,7 +162,6 @@ class JobStorage(RequestStorage):
         return request
 
     def bring_back(self, name: str, number: int, body: bytes) -> bool:
-        """Have a request that was claimed be the next of its line; return whether it can be."""
         try:
             request = self._form.read(body)
         except Exception as error:  # noqa: BLE001 -- as in claiming
@@ -193,8 +189,6 @@ class JobStorage(RequestStorage):
             return False
         self.let_go(request, one)
         return True
-
-    # For those that build on it.
 
     def let_go(self, request: Request, one: Unacked) -> None:
         """Have nothing wait for a request any more."""
@@ -225,8 +219,6 @@ class JobStorage(RequestStorage):
     def set_aside(self, name: str, kept: KeptRequest) -> None:  # noqa: ARG002 -- others need it
         """Have a request no longer count that was claimed, and cannot be made again."""
         self.shrink(name)
-
-    # The rest is its own.
 
     def _end_wait(self, row: Unacked) -> None:
         row.waits -= 1
@@ -355,7 +347,7 @@ class RunningJob:
         self._broken: CannotKeepError | None = None  # why the spider was closed
         self._named = self._unread = 0
 
-    # Told by the middleware.
+    # Called by the middleware.
 
     def called(self, request: Request | None) -> Unacked | None:
         """Return what stands for a request whose callback is called; None: it is none of ours."""
@@ -364,7 +356,7 @@ class RunningJob:
             one.has_called = True
         return one
 
-    # Told by the scheduler.
+    # Called by the scheduler.
 
     def begins(self, request: Request | None) -> None:
         """Have kept for good that the callback of a request is about to run."""
@@ -379,10 +371,9 @@ class RunningJob:
             self.failed(CannotKeepError(repr(error)))
 
     def save_soon(self) -> None:
-        """Have kept for good that a request is settled."""
         raise NotImplementedError
 
-    # Told by the storage: what cannot be kept as it should.
+    # Called by the storage: what cannot be kept as it should.
 
     def unwritable(self, request: Request, error: Exception) -> None:
         self._named += 1
@@ -399,7 +390,6 @@ class RunningJob:
             self._crawl.events.count(events.JOB_REQUEST_UNREADABLE)
 
     def begin_feeds(self, own: Feeds) -> None:
-        """Note where the feeds begin, and name those that a crash can harm."""
         own.begin()
         for uri, why in own.not_kept():
             self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)

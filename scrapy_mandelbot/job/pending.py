@@ -24,8 +24,7 @@ _NEXT = (
     "SELECT priority, band, position, number FROM requests WHERE line = ?"
     " AND (priority, band, position) > (?, ?, ?) ORDER BY priority, band, position"
 )
-MOST_HIDDEN = 64
-"""Claimed rows that a claim steps over; when there are more they are moved out of its way."""
+MOST_HIDDEN = 64  # claimed rows that a claim steps over; more are moved out of its way
 
 
 class LineIndex:
@@ -39,12 +38,10 @@ class LineIndex:
         self.in_file = in_file  # how many rows in the file may be claimed
         self.rows = in_file  # how many it has in all, those that are claimed too
         self.waiting = in_file  # how many may be claimed
-        self.hidden: set[int] = set()
-        """Numbers of rows in the file that stand here, and may not be claimed."""
+        self.hidden: set[int] = set()  # rows in the file that stand here, and may not be claimed
         self._fresh: list[tuple[tuple[int, int, int], int]] = []
         """A heap of rows that are not written: place and number."""
-        self._passed: tuple[int, int, int] | None = None
-        """Up to where rows in the file are claimed, as long as it is not written; None: look."""
+        self._passed: tuple[int, int, int] | None = None  # rows up to here are claimed; None: look
 
     def __repr__(self) -> str:
         return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
@@ -69,7 +66,6 @@ class LineIndex:
     def first_in_file(
         self, database: sqlite3.Connection
     ) -> tuple[tuple[int, int, int], int] | None:
-        """Return place and number of the next row in the file, and leave it."""
         if not self.in_file:
             return None
         if self._passed is None:
@@ -107,12 +103,9 @@ class RequestRow(NamedTuple):
 class Pending:
     """Rows, marks and state that wait for a commit."""
 
-    rows: dict[int, RequestRow] = field(default_factory=dict)
-    """To be written, by number: new ones, and those that were put back."""
-    gone: set[int] = field(default_factory=set)
-    """Numbers of rows that are to be deleted, before others are written."""
-    aside: set[int] = field(default_factory=set)
-    """Numbers of rows that are claimed for long, and are to stand aside."""
+    rows: dict[int, RequestRow] = field(default_factory=dict)  # to be written: new, or put back
+    gone: set[int] = field(default_factory=set)  # to be deleted before others are written
+    aside: set[int] = field(default_factory=set)  # claimed for long: they stand aside
     lines: dict[int, str] = field(default_factory=dict)  # new ones
     lines_gone: set[int] = field(default_factory=set)
     children: dict[int, dict[int, int]] = field(default_factory=dict)

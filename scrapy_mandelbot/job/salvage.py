@@ -28,8 +28,7 @@ logger = logging.getLogger(__name__)
 FILE = "job.sqlite"
 _BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
 _PARTS = "", "-wal", "-shm"
-_QUICKLY = 128 * 1024 * 1024
-"""Bytes of a file that is looked through when it is opened: that takes 0.3 s."""
+_QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
 _LINES = "SELECT line, name FROM lines WHERE line >= ? ORDER BY line"
 _REQUESTS = "SELECT * FROM requests WHERE number >= ? ORDER BY number"
 _INDEX = (

@@ -87,8 +87,7 @@ def site_of_line(name: str) -> str:
     return split_key(name.partition(" ")[0])[0]
 
 
-_TOLD_AT = "sites told at"
-"""In the job's state: the time by which that was written last, in seconds since the epoch."""
+_TOLD_AT = "sites told at"  # state: when it was written last, in seconds since the epoch
 IN_JOB = "site/"  # what the names begin with under which a job has them
 CHANGES = {
     events.PAUSED,

@@ -32,12 +32,9 @@ if TYPE_CHECKING:
 
 CLEAN = "clean"  # in the job's state: that a run was closed
 _COUNT = "count"  # in the table of state: the last number that was given to a request or a position
-MOST_FRESH = 250_000
-"""In the log and in memory, when a merge begins. About 20 MB."""
-MERGED, DELETED = 2_000, 20_000
-"""Of a merge, what one commit puts into the table, and later takes out of the log."""
-PART_EVERY = 500
-"""New fingerprints, between parts of a merge: it has ended long before the next one begins."""
+MOST_FRESH = 250_000  # in the log and in memory, when a merge begins: about 20 MB
+MERGED, DELETED = 2_000, 20_000  # of a merge, what a commit inserts, and later deletes
+PART_EVERY = 500  # new fingerprints between parts of a merge: it ends before the next
 _LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite's numbers have
 
 
@@ -53,8 +50,7 @@ class SqliteJob:
         self._pending = Pending()
         self.lines: dict[str, LineIndex] = {}
         self._claimed: dict[int, LineIndex] = {}
-        self._unwritten: dict[int, LineIndex] = {}
-        """By number, the lines of the rows that are pending."""
+        self._unwritten: dict[int, LineIndex] = {}  # by number: lines of pending rows
         self._out: dict[int, LineIndex] = {}
         """By number, the lines of rows in the file that may not be claimed: they are claimed, or
         are not any more as the file has them."""
@@ -75,7 +71,6 @@ class SqliteJob:
 
     @property
     def has_run(self) -> bool:
-        """Whether a former run has had any request."""
         return bool(self._last_of_former_run)
 
     @property

@@ -39,10 +39,8 @@ _HEX_LINE = re.compile(rb"[0-9a-f]{2,}\r?\n")
 class ScrapyJobDir:
     """What was found beside the requests."""
 
-    was_closed: bool = True
-    """Whether the run that left it wrote all of it: if not, what was in flight is nowhere."""
-    unreadable: list[str] = field(default_factory=list)
-    """What could not be read: files, or parts of them."""
+    was_closed: bool = True  # else what was in flight is nowhere
+    unreadable: list[str] = field(default_factory=list)  # files, or parts of them
 
 
 def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:

@@ -67,7 +67,6 @@ class SitemapWarnings:
             self._events.tell(events.SITEMAP_PROBLEMS_UNTOLD, site=site)
 
     def tell_once(self, event: Event, **values: Any) -> None:
-        """Tell operators something that they need read once."""
         told = (event.text, *values.values())
         if told not in self._told and len(self._told) < _MOST_ONCE:
             self._told.add(told)
@@ -93,8 +92,7 @@ class SitemapWarnings:
 
 _DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
 _MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have
-_MOST_ABROAD = 100
-"""Sitemaps on other hosts that one robots.txt cites, and hosts that its indexes name."""
+_MOST_ABROAD = 100  # sitemaps on other hosts in a robots.txt; hosts in its indexes
 _MOST_MISSES = 5  # of those running that are no sitemaps
 
 
@@ -127,7 +125,6 @@ class Citations:
         return False
 
     def is_still_wanted(self, progress: SiteProgress, cited: Cited) -> bool:
-        """Return whether a sitemap that was wanted is, after what has come of others."""
         return not _is_abroad(cited) or progress.abroad.misses < _MOST_MISSES
 
     def has_come(self, progress: SiteProgress, cited: Cited, *, is_sitemap: bool) -> None:
@@ -320,7 +317,6 @@ class CrossSubmits:
         return waiting > _MOST_BYTES
 
     def _may_be_asked(self, cited: Cited, site: str) -> bool:
-        """Return whether a site is asked for its robots.txt, as a sitemap lists it."""
         strangers = self._progress[cited.site].strangers
         if site in strangers or not self._may_go_to(site):
             return False
@@ -333,7 +329,6 @@ class CrossSubmits:
         return True
 
     def _may_go_to(self, site: str) -> bool:
-        """Return whether the spider's domains have the site."""
         spider: Any = self._crawler.spider
         return self._offsite is None or self._offsite.should_follow(Request(site), spider)
 

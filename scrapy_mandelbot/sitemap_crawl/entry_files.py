@@ -53,19 +53,11 @@ class EntryFile:
         return self.size - self.offset
 
     def write(self, entries: Iterable[dict[str, Any]]) -> int:
-        """Add entries at the end; return how many they were."""
         lines = [json.dumps(entry) + "\n" for entry in entries]
         with self.path.open("a", encoding="ascii") as file:
             file.writelines(lines)
         self.size += sum(map(len, lines))
         return len(lines)
-
-    def take(self, most: int) -> list[dict[str, Any]]:
-        """Take so many entries from the front, or as many as there are."""
-        entries = self.next_entries(most)
-        for _, self.offset in entries:
-            pass
-        return [entry for entry, _ in entries]
 
     def next_entries(self, most: int) -> list[tuple[dict[str, Any], int]]:
         """Return so many entries from the front, or as many as there are, and take none.
@@ -109,7 +101,8 @@ class EntryFile:
 
 
 _DOUBTED = "mandelbot_in_doubt"  # meta key of a request for the robots.txt of a site in doubt
-_READ, _MISSED = "_mandelbot_read_sitemap", "_mandelbot_missed_sitemap"
+_READ = "_mandelbot_read_sitemap"
+_MISSED = "_mandelbot_missed_sitemap"
 OWN = frozenset({CITED, _DOUBTED})  # meta keys that requests have which are made here
 _HEARD, _UNHEARD = "_mandelbot_heard_site", "_mandelbot_unheard_site"
 

@@ -81,10 +81,8 @@ class SitemapFollower:
         self._complaints = SitemapWarnings(self._events)
         self._citations = Citations(crawl.config, self._complaints)
         self._limits = DownloadLimits(crawler, crawl.now)
-        self._hungry: set[str] = set()
-        """Sites that were not fed, as the scheduler held enough of others."""
-        self._asleep: set[str] = set()
-        """Sites that were asked for their robots.txt, and that the spider has not gone to."""
+        self._hungry: set[str] = set()  # not fed, as the scheduler held enough
+        self._asleep: set[str] = set()  # robots.txt fetched, but not crawled yet
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
@@ -136,8 +134,6 @@ class SitemapFollower:
         ):
             self._crawler.signals.connect(handler, signal=signal)
         self._hungry.update(self._progress.unfinished())
-
-    # What is heard.
 
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
         if self._cross_submits.is_in_doubt(site):  # it is only asked what it says of others
@@ -203,8 +199,6 @@ class SitemapFollower:
         else:
             self._temporary.cleanup()
 
-    # What is done: ask for one, read it, feed the crawl.
-
     def _go_on(self, site: str) -> None:
         """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
         progress, budget = self._progress[site], _SLICE
@@ -236,7 +230,6 @@ class SitemapFollower:
         return entries
 
     def _ask_next(self, site: str, progress: SiteProgress) -> bool:
-        """Ask for the next sitemap, if there is one and none is asked for; return if there was."""
         if progress.asked is not None or self._cross_submits.is_full(site):
             return False
         index = progress.next_file
@@ -296,8 +289,6 @@ class SitemapFollower:
                 count += 1
             file.offset = end
         return count
-
-    # What comes of it.
 
     async def _read(self, response: Response) -> None:
         """Put the entries of a sitemap on disk, letting others have their turns meanwhile."""

@@ -67,16 +67,14 @@ class SiteProgress:
     to_ask: deque[Cited] = field(default_factory=deque)
     asked: Cited | None = None  # the one whose request is in the crawl
     files: list[EntryFile] = field(default_factory=list)  # those with entries left
-    known: set[str] = field(default_factory=set)
-    """Digests of the URLs of all that the site or its indexes cite: none is fetched twice."""
+    known: set[str] = field(default_factory=set)  # digests of cited URLs: none is fetched twice
     abroad: Abroad = field(default_factory=Abroad)
     in_doubt: list[EntryFile] = field(default_factory=list)
     """Pages of this site in sitemaps of others, until its robots.txt says whether they count."""
     robots_asked: bool = False  # whether the request for that robots.txt is in the crawl
     strangers: set[str] = field(default_factory=set)
     """Other sites whose robots.txt was fetched so for sitemaps of this one, without a yes."""
-    elsewhere: set[str] = field(default_factory=set)
-    """Other sites that may have something left of what sitemaps of this one list."""
+    elsewhere: set[str] = field(default_factory=set)  # sites that may hold entries of its sitemaps
 
     @property
     def is_done(self) -> bool:
@@ -205,7 +203,6 @@ class Progress:
         self._begun.discard(digest(sitemap))
 
     def new_file(self, cited: Cited, *, is_index: bool) -> EntryFile:
-        """Return an empty file, to which entries are about to be added."""
         self._number += 1
         path = self._folder / f"{self._number}.jsonl"
         path.touch()
@@ -244,7 +241,6 @@ class Progress:
         self._removed = [], self._removed[0]
 
     def close(self) -> None:
-        """Write the progress to its file, where no job has it."""
         if self._job is None:
             for progress in self._sites.values():
                 for file in (*progress.files, *progress.in_doubt):

@@ -52,8 +52,7 @@ logger = logging.getLogger(__name__)
 Row = tuple[Any, ...]
 Entry = TypeVar("Entry")
 
-NO_ROW_OF_OURS = (TypeError, ValueError, OverflowError)
-"""What reading a row raises that holds anything else than what a store writes."""
+NO_ROW_OF_OURS = (TypeError, ValueError, OverflowError)  # what reading another's row raises
 
 COPY_OF = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies WHERE site = ?"
 """What :func:`as_copy` takes a row of."""
@@ -83,7 +82,6 @@ def as_copy(row: Row) -> Copy:
 
 
 def as_pause(row: Row) -> tuple[str, KeptPause]:
-    """Return the site and the pause that a row holds: until when, why, failed probes."""
     site, until, reason, failed_probes = row
     return _text(site), KeptPause(_moment(until), _text(reason), int(failed_probes))
 

@@ -32,13 +32,13 @@ from scrapy_mandelbot.store.sqlite_live import (
     ChangeFeed,
     FetchClaim,
     LeaseRequest,
-    forget_ended,
+    Leases,
+    Unsaved,
     forget_old,
-    held_by,
     lease_name,
     mend_clock,
 )
-from scrapy_mandelbot.store.sqlite_unsaved import Unsaved, as_text, connect, is_locked
+from scrapy_mandelbot.store.sqlite_schema import as_text, connect, is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,11 +82,9 @@ class SqliteStore(LiveStore):
         self._unsaved = Unsaved()
         self._save_timer: Timer | None = None
         self._saves_at = inf  # when that timer is due
-        self._questions: list[LeaseRequest | FetchClaim] = []
-        """What is asked of the file, and not answered."""
+        self._questions: list[LeaseRequest | FetchClaim] = []  # not answered yet
         self._ask_timer: Timer | None = None
-        self._held: set[str] = set()
-        """Names of the leases that this crawl was given and has not given back."""
+        self._held: set[str] = set()  # names of leases that this crawl has
         self._news: ChangeFeed | None = None
         self.look_timer: Timer | None = None
         self._forgets_at = -inf
@@ -99,8 +97,6 @@ class SqliteStore(LiveStore):
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._unsaved.memory)} unsaved>"
-
-    # Copies.
 
     def get_copy(self, site: str) -> Copy | None:
         """Return the site's copy, however old: another process may have saved it."""
@@ -154,8 +150,6 @@ class SqliteStore(LiveStore):
             then(copy, left)
         else:
             self._ask(question)
-
-    # Pauses and turns.
 
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
         try:
@@ -214,8 +208,6 @@ class SqliteStore(LiveStore):
         self._news = ChangeFeed(listener, self._token, self._read_all)
         self.look()
 
-    # Runs.
-
     def get_run(self, spider: str) -> float | None:
         name = as_text(spider)
         if name in self._unsaved.runs:
@@ -232,8 +224,6 @@ class SqliteStore(LiveStore):
     def put_run(self, spider: str, began_at: float) -> None:
         self._unsaved.runs[as_text(spider)] = began_at
         self._save_within(_SAVE_AFTER)
-
-    # The file.
 
     def save(self) -> None:
         """Write what is not yet in the file, all at once. What cannot be written stays."""
@@ -267,7 +257,7 @@ class SqliteStore(LiveStore):
                 database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
                 database.execute("DELETE FROM turns WHERE due < ?", before)
             if now >= self._forgets_at:
-                forget_ended(database, now)
+                Leases(database, self._token, now).forget_ended()
                 forget_old(database, now)
             self._unsaved.write(database, self._token, now)
             answers = [one.ask(database, self._token, now) for one in self._questions]
@@ -310,7 +300,6 @@ class SqliteStore(LiveStore):
         self._ask_file()
 
     def _ask_file(self) -> None:
-        """Have the questions answered now, or soon where the file is locked."""
         if self._now() < self._alone_until:
             self._answer_alone()
         else:
@@ -360,7 +349,7 @@ class SqliteStore(LiveStore):
     def _left_of(self, name: str) -> float:
         try:
             database = self._open() if self._is_readable else None
-            return 0.0 if database is None else held_by(database, name, self._now())[1]
+            return 0.0 if database is None else Leases(database, "", self._now()).held_by(name)[1]
         except sqlite3.Error as error:
             self._complain(error)
             return 0.0

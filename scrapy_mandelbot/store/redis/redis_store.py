@@ -72,8 +72,6 @@ class RedisStore(LiveStore):
     def __repr__(self) -> str:
         return f"<RedisStore {shown_address(self._url)}>"
 
-    # Copies.
-
     def get_copy(self, site: str) -> Copy | None:
         """Return the site's copy, however old: in a crawl as it was found last, and not asked for.
 
@@ -152,8 +150,6 @@ class RedisStore(LiveStore):
             self._have_called(lambda: then(self._memory.get_copy(site), 0.0))
 
         self._ask(name, RedisOp(scripts.FIND_COPY, arguments, heard, unheard))
-
-    # Pauses and turns.
 
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
         values = self._wire.answer_to(
@@ -237,8 +233,6 @@ class RedisStore(LiveStore):
         arguments = (name, self._token, _milliseconds(keep_for))
         self._wire.ask(RedisOp(scripts.RELEASE, lambda: arguments))
 
-    # Runs.
-
     def get_run(self, spider: str) -> float | None:
         name = scripts.name_of(spider)
         if (unsaved := dict(self._wire.kept("run")).get(name)) is not None:
@@ -255,8 +249,6 @@ class RedisStore(LiveStore):
             return (scripts.run_key(name), began_at + self._ahead, b"EX", scripts.RUN_FOR)
 
         self._tell("run", name, b"SET", arguments, began_at)
-
-    # The other workers.
 
     def listen(self, listener: Listener) -> None:
         self._join_loop()
@@ -283,7 +275,6 @@ class RedisStore(LiveStore):
             )
 
     def _hear(self, message: bytes) -> None:
-        """Take a message, in the thread that hears it."""
         try:
             sender, kind, name, detail = scripts.read_news(message, self._ahead)
         except NO_ROW_OF_OURS as error:
@@ -301,7 +292,6 @@ class RedisStore(LiveStore):
             self._have_heard(lambda listener: listener.hear_stored_pause(name, detail))
 
     def _read_all(self) -> None:
-        """Ask for all that the other workers have written."""
         now = self._now
 
         def pauses_heard(values: Any) -> None:
@@ -326,8 +316,6 @@ class RedisStore(LiveStore):
                 pauses_heard,
             )
         )
-
-    # The rest is for the above.
 
     def _ask(self, name: bytes, command: RedisOp) -> None:
         self._join_loop()

@@ -127,11 +127,9 @@ class RedisOp(NamedTuple):
     """Something that the server is asked or told."""
 
     what: Script | bytes
-    arguments: Callable[[], tuple[Any, ...]]
-    """Returns its arguments when it is sent: the server's clock is known only then."""
+    arguments: Callable[[], tuple[Any, ...]]  # returned late: the server's clock is known only then
     heard: Callable[[Any], None] | None = None  # called with the answer, in the thread
-    unheard: Callable[[], None] | None = None
-    """Called where there is none, in the thread or in the one that asks."""
+    unheard: Callable[[], None] | None = None  # where there is no answer, in any thread
     key: Hashable = None
     """Of what is told: it is kept until the server has it, or another of this key is told."""
     value: Any = None  # what is told, for who asks meanwhile
@@ -226,8 +224,6 @@ class Wire:
             left = len(self._kept)
             self._kept.clear()
             return left
-
-    # The rest is the thread's.
 
     def _wake(self) -> None:
         if self._thread is None:
