@@ -11,7 +11,6 @@ from scrapy_mandelbot.job.job_store import START
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_mandelbot.fleet.server import LeftSite
 
 KEPT_FOR = 60.0  # seconds for which it is known: no replica that is of use is behind by more
 MOST_KEPT = 20_000  # words that are known, of the last exchanges, and as many sites
@@ -69,6 +68,9 @@ class UnackedRoots(NamedTuple):
             return self
         number: int = self.word[_NUMBER]  # type: ignore[assignment]
         return self._replace(word=(*self.word[:_NUMBER], number + by, *self.word[_NUMBER + 1 :]))
+
+
+LeftSite = tuple[str, bytes, str]  # site, state, milliseconds to leave it alone
 
 
 class Lost(NamedTuple):

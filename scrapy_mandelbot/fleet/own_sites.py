@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.fleet.server import LeftSite
+    from scrapy_mandelbot.fleet.holdings import LeftSite
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
     from scrapy_mandelbot.queue.site_queue import SiteQueue

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from scrapy_mandelbot.fleet.changes import Claimed, Reply
-    from scrapy_mandelbot.fleet.holdings import Exchange
+    from scrapy_mandelbot.fleet.holdings import Exchange, LeftSite
 
     Answered = Callable[[Any], None]
 
@@ -119,8 +119,6 @@ _KEYS = (
     *("owner", "refused", "rest", "states", "was", "why", "workers"),
 )
 """Those that scripts come by whatever is said; those of a site or worker are found out in them."""
-
-LeftSite = tuple[str, bytes, str]  # site, state, milliseconds to leave it alone
 
 
 class Joined(NamedTuple):

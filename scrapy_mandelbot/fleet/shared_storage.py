@@ -44,7 +44,7 @@ class SharedStorage(JobStorage):
     def push_new(self, name: str, request: Request) -> bool:
         """Add a request that the job may or may not have; return whether it can be written down."""
         try:
-            body = self._form.write(request)
+            body = self.form.write(request)
         except CannotWriteError as error:
             self._complaints.unwritable(request, error)
             self.push_in_memory(name, request)
@@ -62,7 +62,7 @@ class SharedStorage(JobStorage):
             return
         self._is_back(request)
         try:
-            body = self._form.write(request)
+            body = self.form.write(request)
         except CannotWriteError:
             self.push_in_memory(name, request)
             self._find_home(name, 1)

@@ -17,10 +17,10 @@ from scrapy_mandelbot.fleet.server import JobServer, Link
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 from scrapy_mandelbot.job.feeds import Feeds
-from scrapy_mandelbot.job.job import AT_ONCE, MOST_BYTES, MOST_OPERATIONS, JobError
-from scrapy_mandelbot.job.job_storage import LOST, RunningJob
-from scrapy_mandelbot.job.job_store import CannotKeepError, LineOrder
-from scrapy_mandelbot.job.requests import RequestForm, project_of, version_of
+from scrapy_mandelbot.job.job import AT_ONCE, JobError, is_too_much
+from scrapy_mandelbot.job.job_storage import RunningJob
+from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.requests import project_of, version_of
 from scrapy_mandelbot.job.site_states import CHANGES
 
 if TYPE_CHECKING:
@@ -109,10 +109,7 @@ class JobWorker(RunningJob):
         return worker
 
     def begin(self, spider: Spider) -> SharedStorage:
-        self._form = form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
-        order = LineOrder.of(self._crawler.settings)
-        fingerprint = self._crawler.request_fingerprinter.fingerprint
-        self.storage = SharedStorage(self.job, form, order, fingerprint, self)
+        self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         self._crawl.events.hear(self._site_changed, *CHANGES)
@@ -133,7 +130,7 @@ class JobWorker(RunningJob):
     def begins(self, request: Request | None) -> None:
         """Have Redis know that a request is sent before its callback runs, where it answers."""
         one = None if request is None else self.storage.unacked.get(request)
-        if one is None or one.number in {None, LOST} or one.number in self.job.out:
+        if one is None or not one.has_row or one.number in self.job.out:
             return
         if self.clock.now() < self._asks_not_before or not self.may_send:
             return
@@ -265,7 +262,7 @@ class JobWorker(RunningJob):
         arrived = job.take_answer(answer)
         self._count(arrived.said, answer)
         for line, why, body in answer.aside:
-            shown = self._form.shown(body, f"A request of {line}")
+            shown = self.storage.form.shown(body, f"A request of {line}")
             self._tell(events.JOB_SET_ASIDE, request=shown, reason=why)
         self.storage.arrived(arrived.lines)
         has_brought = own.take(arrived.sites, arrived.lines)
@@ -294,9 +291,7 @@ class JobWorker(RunningJob):
         self._set_timer(_TRY_AGAIN)
 
     def _look_how_much_waits(self) -> None:
-        job = self.job
-        is_much = job.uncommitted > MOST_OPERATIONS or job.uncommitted_bytes > MOST_BYTES
-        if is_much and self._broken is None:
+        if self._broken is None and is_too_much(self.job.uncommitted, self.job.uncommitted_bytes):
             self._broken = self._error
             self._tell(events.JOB_GIVEN_UP, error=self._error)
             engine.close_spider(self._crawler, "job_not_saved")

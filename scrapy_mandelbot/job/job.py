@@ -20,8 +20,7 @@ from scrapy_mandelbot.job import feeds, salvage
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
 from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
-from scrapy_mandelbot.job.job_store import START, CannotKeepError, LineOrder
-from scrapy_mandelbot.job.requests import RequestForm
+from scrapy_mandelbot.job.job_store import START, CannotKeepError
 from scrapy_mandelbot.job.site_states import KeptSites
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.job.takeover import take_over
@@ -95,10 +94,7 @@ class Job(RunningJob):
 
     def begin(self, spider: Spider) -> JobStorage:
         """Return where the requests of the job are kept, when the spider is there."""
-        form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
-        order = LineOrder.of(self._crawler.settings)
-        fingerprint = self._crawler.request_fingerprinter.fingerprint
-        self.storage = JobStorage(self.store, form, order, fingerprint, self)
+        self.storage = JobStorage.of(self._crawler, spider, self.store, self)
         self._state = SpiderState(spider, self.store, self.clock.now, time.thread_time)
         try:
             files = feeds.read_kept(self.store.get_states(feeds.IN_JOB))
@@ -126,7 +122,9 @@ class Job(RunningJob):
             body = b""
             with suppress(CannotKeepError):
                 body = self.store.read(number)
-            self._tell(events.JOB_SET_ASIDE, request=form.shown(body, otherwise), reason=why)
+            self._tell(
+                events.JOB_SET_ASIDE, request=self.storage.form.shown(body, otherwise), reason=why
+            )
         return self.storage
 
     def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
@@ -334,6 +332,11 @@ _GROUP = 0.1  # seconds, where each commit waits for the disk
 _TRY_AGAIN = 10.0  # seconds
 
 
+def is_too_much(operations: int, size: int) -> bool:
+    """Return whether more waits for a commit than is held while nothing can be written."""
+    return operations > MOST_OPERATIONS or size > MOST_BYTES
+
+
 class Commits:
     """Commits a job: at the end of the turn of the loop in which something was settled.
 
@@ -360,10 +363,7 @@ class Commits:
         """Have a commit made before long: something is to be kept, though nothing was settled."""
         self._changes += 1
         if self._error is not None:
-            if (
-                self._store.uncommitted > MOST_OPERATIONS
-                or self._store.uncommitted_bytes > MOST_BYTES
-            ):
+            if is_too_much(self._store.uncommitted, self._store.uncommitted_bytes):
                 self._give_up(self._error)
         elif self._changes >= AT_ONCE:
             self.now()

@@ -9,26 +9,27 @@ import logging
 from array import array
 from bisect import bisect_left
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.job_store import START, CannotKeepError
-from scrapy_mandelbot.job.requests import CannotWriteError, fingerprint_number
+from scrapy_mandelbot.job.job_store import START, CannotKeepError, LineOrder
+from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
 from scrapy_mandelbot.queue.storage import RequestStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.job.feeds import Feeds
-    from scrapy_mandelbot.job.job_store import JobStore, KeptRequest, LineOrder, Place
-    from scrapy_mandelbot.job.requests import RequestForm
+    from scrapy_mandelbot.job.job_store import JobStore, KeptRequest, Place
 
 logger = logging.getLogger(__name__)
+
+Storage = TypeVar("Storage", bound="JobStorage")
 
 READ_AT_ONCE = 500  # requests that are claimed and cannot be made again before the loop has a turn
 LOST = -1  # number of a request whose lease was lost: its new owner has it
@@ -64,6 +65,10 @@ class Unacked:
         self.has_called = False  # whether its callback has run in this run
         self._left: ChildrenLeft | None = None
 
+    @property
+    def has_row(self) -> bool:
+        return self.number not in {None, LOST}
+
     def gave_before(
         self, fingerprint: int, find: Callable[[int], Iterable[tuple[int, int]]]
     ) -> bool:
@@ -90,7 +95,7 @@ class JobStorage(RequestStorage):
     ) -> None:
         super().__init__()
         self._store = store
-        self._form = form
+        self.form = form
         self._place = order.place
         self._fingerprint = fingerprint
         self._complaints = complaints
@@ -106,6 +111,15 @@ class JobStorage(RequestStorage):
         self._in_vain = 0
         self.is_taking_over = False  # whether the fingerprints of what is pushed are known already
 
+    @classmethod
+    def of(
+        cls: type[Storage], crawler: Crawler, spider: Spider, store: Any, complaints: RunningJob
+    ) -> Storage:
+        form = RequestForm(spider, pickles=Crawl.of(crawler).config.job_pickles)
+        order = LineOrder.of(crawler.settings)
+        fingerprint = crawler.request_fingerprinter.fingerprint
+        return cls(store, form, order, fingerprint, complaints)
+
     def has_seen(self, request: Request) -> bool:
         number = self.number_of(request)
         return number in self._seen_in_memory or self._store.has_seen(number)
@@ -118,7 +132,7 @@ class JobStorage(RequestStorage):
     def push(self, name: str, request: Request) -> None:
         one = self.unacked.get(request)
         try:
-            body = self._form.write(request)
+            body = self.form.write(request)
         except CannotWriteError as error:
             if one is None:
                 self._complaints.unwritable(request, error)
@@ -163,7 +177,7 @@ class JobStorage(RequestStorage):
 
     def bring_back(self, name: str, number: int, body: bytes) -> bool:
         try:
-            request = self._form.read(body)
+            request = self.form.read(body)
         except Exception as error:  # noqa: BLE001 -- as in claiming
             self._complaints.unreadable(name, number, error)
             return False
@@ -222,9 +236,9 @@ class JobStorage(RequestStorage):
 
     def _end_wait(self, row: Unacked) -> None:
         row.waits -= 1
-        if row.waits or row.number in {None, LOST}:
+        if row.waits or not row.has_row:
             return
-        assert row.number is not None  # noqa: S101 -- see above
+        assert row.number is not None  # noqa: S101 -- it has a row
         self._store.acknowledge(row.number)
         for number in row.fingerprints:
             self._seen_in_memory.discard(number)
@@ -282,7 +296,7 @@ class JobStorage(RequestStorage):
             if kept is None:
                 return None
             try:
-                request = self._form.read(kept.body)
+                request = self.form.read(kept.body)
             except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
                 self._complaints.unreadable(name, kept.number, error)
                 self.set_aside(name, kept)

@@ -22,7 +22,6 @@ from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.utils.asyncio import call_later
 
 from scrapy_mandelbot import engine, events, signals
-from scrapy_mandelbot.events import PAGES_FOREIGN, SITE_LEFT_OUT, SITES_TOO_MANY
 from scrapy_mandelbot.robots.origins import host_of, site_of
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, robots_request
@@ -131,6 +130,16 @@ class Citations:
         if _is_abroad(cited):
             progress.abroad.misses = 0 if is_sitemap else progress.abroad.misses + 1
 
+    def may_lead_to(self, progress: SiteProgress, cited: Cited, site: str) -> bool:
+        """Return whether pages of another site are crawled, if its robots.txt cites the sitemap."""
+        if not (self._config.obey and self._config.may_send(cited.site, site)):
+            return False
+        if site not in progress.strangers and len(progress.strangers) >= MOST_STRANGERS:
+            self._complaints.tell_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
+            return False
+        progress.strangers.add(site)
+        return True
+
 
 def _limit_abroad(abroad: Abroad, cited: Cited) -> str | None:
     """Return, in words, why a sitemap on another host is not asked for; None: it is."""
@@ -235,7 +244,7 @@ class CrossSubmits:
     def pass_on(self, cited: Cited, site: str, listed: SitePages) -> None:
         """Take what a sitemap lists of a site that is not the one which cites it."""
         if not self._config.may_send(cited.site, site):
-            self._events.count(PAGES_FOREIGN, pages=listed.pages)
+            self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
         if self._fetcher.known(site) is not None:
             if cited.root not in self._fetcher.sitemaps(site):
@@ -246,7 +255,7 @@ class CrossSubmits:
         elif self.is_in_doubt(site) or self._may_be_asked(cited, site):
             files = self._progress[site].in_doubt
         else:
-            self._events.count(PAGES_FOREIGN, pages=listed.pages)
+            self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
         passed = Cited(cited.root, cited.site, cited.root)  # all that it lists, in one file
         file = next((file for file in files if file.cited == passed), None)
@@ -322,7 +331,7 @@ class CrossSubmits:
             return False
         if len(strangers) >= MOST_STRANGERS:
             self._progress.reopen(cited.root)
-            self._complaints.tell_once(SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
+            self._complaints.tell_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
             return False
         strangers.add(site)
         self._to_ask.append(site)
@@ -334,5 +343,5 @@ class CrossSubmits:
 
     def _leave_out(self, cited: Cited, site: str, pages: int, *, is_known: bool = True) -> None:
         why = "does not cite it" if is_known else "cannot be had"
-        self._complaints.tell_once(SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
-        self._events.count(PAGES_FOREIGN, pages=pages)
+        self._complaints.tell_once(events.SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
+        self._events.count(events.PAGES_FOREIGN, pages=pages)

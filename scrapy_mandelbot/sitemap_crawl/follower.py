@@ -12,18 +12,10 @@ from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.job import job_dir
 
-from scrapy_mandelbot import engine, signals
+from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
-from scrapy_mandelbot.events import (
-    PAGE_FED,
-    PAGE_FORBIDDEN,
-    PAGES_FOREIGN,
-    SITEMAPS_LEFT_TO_SPIDER,
-    SITES_TOO_MANY,
-)
 from scrapy_mandelbot.rules.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import (
-    MOST_STRANGERS,
     Citations,
     CrossSubmits,
     SitemapWarnings,
@@ -98,7 +90,7 @@ class SitemapFollower:
             return
         is_left_to_spider = isinstance(spider, SitemapSpider)
         if self._is_asked_to and is_left_to_spider:
-            self._events.tell(SITEMAPS_LEFT_TO_SPIDER)
+            self._events.tell(events.SITEMAPS_LEFT_TO_SPIDER)
         folder = job_dir(self._crawler.settings)
         if not self._is_asked_to or is_left_to_spider:
             if folder is not None:
@@ -282,9 +274,9 @@ class SitemapFollower:
                 if site_of_request(request) != site:  # it is with that site's, if it counts
                     continue
                 if self._crawl.forbids(request):
-                    self._events.count(PAGE_FORBIDDEN)
+                    self._events.count(events.PAGE_FORBIDDEN)
                     continue
-                self._events.count(PAGE_FED)
+                self._events.count(events.PAGE_FED)
                 self._crawler.engine.crawl(request)
                 count += 1
             file.offset = end
@@ -423,23 +415,12 @@ class SharedFollower(SitemapFollower):
         for request in self._selection.requests(entry):
             site = site_of_request(request)
             if site != cited.site:
-                if not self._may_count(progress, cited, site):
-                    self._events.count(PAGES_FOREIGN, pages=1)
+                if not self._citations.may_lead_to(progress, cited, site):
+                    self._events.count(events.PAGES_FOREIGN, pages=1)
                     continue
                 request.meta[LISTED_IN] = cited.root
             elif self._crawl.forbids(request):
-                self._events.count(PAGE_FORBIDDEN)
+                self._events.count(events.PAGE_FORBIDDEN)
                 continue
-            self._events.count(PAGE_FED)
+            self._events.count(events.PAGE_FED)
             yield request
-
-    def _may_count(self, progress: SiteProgress, cited: Cited, site: str) -> bool:
-        """Return whether pages of another site are given, to be judged where that site is."""
-        config = self._crawl.config
-        if not (config.obey and config.may_send(cited.site, site)):
-            return False
-        if site not in progress.strangers and len(progress.strangers) >= MOST_STRANGERS:
-            self._complaints.tell_once(SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
-            return False
-        progress.strangers.add(site)
-        return True

@@ -18,34 +18,16 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.store import rows as stored
+from scrapy_mandelbot.store import sqlite_live as live
 from scrapy_mandelbot.store.contract import Lease, LiveStore
-from scrapy_mandelbot.store.rows import (
-    COPY_OF,
-    NO_ROW_OF_OURS,
-    as_copy,
-    as_pause,
-    as_turn,
-    read_rows,
-)
 from scrapy_mandelbot.store.sqlite_file import may_pass, transaction
-from scrapy_mandelbot.store.sqlite_live import (
-    ChangeFeed,
-    FetchClaim,
-    LeaseRequest,
-    Leases,
-    Unsaved,
-    forget_old,
-    lease_name,
-    mend_clock,
-)
 from scrapy_mandelbot.store.sqlite_schema import as_text, connect, is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
-    from scrapy_mandelbot.store.rows import Row
-    from scrapy_mandelbot.store.sqlite_live import Timer
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +52,7 @@ class SqliteStore(LiveStore):
     def __init__(
         self,
         path: str | Path,
-        later: Callable[[float, Callable[[], None]], Timer] | None = None,
+        later: Callable[[float, Callable[[], None]], live.Timer] | None = None,
         forget_before: float = 0.0,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -79,14 +61,14 @@ class SqliteStore(LiveStore):
         self._forget_before = forget_before
         self._now = now
         self._token = os.urandom(8).hex()  # who this crawl is, to the others
-        self._unsaved = Unsaved()
-        self._save_timer: Timer | None = None
+        self._unsaved = live.Unsaved()
+        self._save_timer: live.Timer | None = None
         self._saves_at = inf  # when that timer is due
-        self._questions: list[LeaseRequest | FetchClaim] = []  # not answered yet
-        self._ask_timer: Timer | None = None
+        self._questions: list[live.LeaseRequest | live.FetchClaim] = []  # not answered yet
+        self._ask_timer: live.Timer | None = None
         self._held: set[str] = set()  # names of leases that this crawl has
-        self._news: ChangeFeed | None = None
-        self.look_timer: Timer | None = None
+        self._news: live.ChangeFeed | None = None
+        self.look_timer: live.Timer | None = None
         self._forgets_at = -inf
         self._locked_since = inf
         self._alone_until = -inf  # when the file is asked again, where it could not be asked
@@ -107,12 +89,12 @@ class SqliteStore(LiveStore):
             database = self._open()
             if database is None:
                 return None
-            row = database.execute(COPY_OF, (as_text(site),)).fetchone()
-            return None if row is None else as_copy(row)
+            row = database.execute(stored.COPY_OF, (as_text(site),)).fetchone()
+            return None if row is None else stored.as_copy(row)
         except sqlite3.Error as error:
             self._is_readable = False  # until the next time that it is saved: waiting costs
             self._complain(error)
-        except NO_ROW_OF_OURS as error:
+        except stored.NO_ROW_OF_OURS as error:
             logger.debug("The copy of %s in %s cannot be read: %s", site, self._path, error)
         return None
 
@@ -140,7 +122,7 @@ class SqliteStore(LiveStore):
         lease_for: float,
         then: Callable[[Copy | None, float], None],
     ) -> None:
-        question = FetchClaim(as_text(site), fresh_since, lease_for, then)
+        question = live.FetchClaim(as_text(site), fresh_since, lease_for, then)
         # The lease first: whoever gives it back has written the copy by then.
         left = 0.0 if lease_for else self._left_of(question.name)
         copy = self.get_copy(site)
@@ -154,12 +136,12 @@ class SqliteStore(LiveStore):
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
         try:
             if (database := self._open()) is not None:
-                mend_clock(database, self._now())
+                live.mend_clock(database, self._now())
         except sqlite3.Error as error:
             self._complain(error)
         query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
         pauses: dict[str, KeptPause | None] = dict(
-            read_rows(self._rows(query, after), as_pause, self._path)
+            stored.read_rows(self._rows(query, after), stored.as_pause, self._path)
         )
         pauses.update(self._unsaved.pauses)
         return {
@@ -174,7 +156,7 @@ class SqliteStore(LiveStore):
 
     def get_turns(self, after: float) -> dict[str, float]:
         rows = self._rows("SELECT site, due FROM turns WHERE due > ?", after)
-        turns = dict(read_rows(rows, as_turn, self._path))
+        turns = dict(stored.read_rows(rows, stored.as_turn, self._path))
         return turns | self._unsaved.memory.get_turns(after)
 
     def put_turn(self, site: str, due: float) -> None:
@@ -193,10 +175,10 @@ class SqliteStore(LiveStore):
         then: Callable[[float], None],
         longest_wait: float = inf,
     ) -> None:
-        self._ask(LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
+        self._ask(live.LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
-        name = lease_name(lease, as_text(key))
+        name = live.lease_name(lease, as_text(key))
         if name in self._held:
             self._held.discard(name)
             self._unsaved.releases[name] = keep_for
@@ -205,7 +187,7 @@ class SqliteStore(LiveStore):
     def listen(self, listener: Listener) -> None:
         if self._later is None:
             return
-        self._news = ChangeFeed(listener, self._token, self._read_all)
+        self._news = live.ChangeFeed(listener, self._token, self._read_all)
         self.look()
 
     def get_run(self, spider: str) -> float | None:
@@ -217,7 +199,7 @@ class SqliteStore(LiveStore):
             return None
         try:
             return float(rows[0][0])
-        except NO_ROW_OF_OURS as error:
+        except stored.NO_ROW_OF_OURS as error:
             logger.debug("The last run of %s in %s cannot be read: %s", spider, self._path, error)
             return None
 
@@ -257,8 +239,8 @@ class SqliteStore(LiveStore):
                 database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
                 database.execute("DELETE FROM turns WHERE due < ?", before)
             if now >= self._forgets_at:
-                Leases(database, self._token, now).forget_ended()
-                forget_old(database, now)
+                live.Leases(database, self._token, now).forget_ended()
+                live.forget_old(database, now)
             self._unsaved.write(database, self._token, now)
             answers = [one.ask(database, self._token, now) for one in self._questions]
         if now >= self._forgets_at:
@@ -290,10 +272,10 @@ class SqliteStore(LiveStore):
     def _answer_alone(self) -> None:
         questions, self._questions = self._questions, []
         for question in questions:
-            copy = self.get_copy(question.site) if isinstance(question, FetchClaim) else None
+            copy = self.get_copy(question.site) if isinstance(question, live.FetchClaim) else None
             question.answer(*question.unheard(copy))
 
-    def _ask(self, question: LeaseRequest | FetchClaim) -> None:
+    def _ask(self, question: live.LeaseRequest | live.FetchClaim) -> None:
         if self._is_closed:
             return
         self._questions.append(question)
@@ -349,12 +331,14 @@ class SqliteStore(LiveStore):
     def _left_of(self, name: str) -> float:
         try:
             database = self._open() if self._is_readable else None
-            return 0.0 if database is None else Leases(database, "", self._now()).held_by(name)[1]
+            return (
+                0.0 if database is None else live.Leases(database, "", self._now()).held_by(name)[1]
+            )
         except sqlite3.Error as error:
             self._complain(error)
             return 0.0
 
-    def _rows(self, query: str, *values: object) -> list[Row]:
+    def _rows(self, query: str, *values: object) -> list[stored.Row]:
         """Return what a query finds in the file; nothing, where it cannot be asked."""
         try:
             database = self._open()
