@@ -94,7 +94,6 @@ class SaidAlone:
         """Sites, and by which exchange, when and what was said of them; the last of each."""
 
     def add(self, number: int, now: float, words: Iterable[UnackedRoots]) -> None:
-        """Note what was said in an exchange that Redis has taken; now is in seconds."""
         alone = [one for one in words if one.is_alone]
         if alone:
             self._exchanges.append((number, now, alone))

@@ -45,7 +45,6 @@ class OwnSites:
         self.server_time = 0.0  # how far the server's clock is ahead, in seconds
 
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
-        """Have new sites asked, and the lines to which requests came; return whether any is."""
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
             for pause in read_left(state, self.server_time):
@@ -111,7 +110,6 @@ class OwnSites:
                 in_flight.evict(site, None)
 
     def say_all(self) -> None:
-        """Say of each what its next owner has to know: the crawl ends."""
         now = self._crawl.now()
         for name in self._job.sites:
             site = self._crawl.sites.of(name)

@@ -220,7 +220,6 @@ class JobServer:
             return bool(redis.exists(f"{self.key}:meta"))
 
     def lengths(self) -> dict[str, tuple[int, int]]:
-        """Return how many requests of each site wait, and how many are claimed."""
         with self._asking() as redis:
             owned = {*redis.hkeys(f"{self.key}:owner")}
             waiting = {*redis.zrange(f"{self.key}:due", 0, -1)}
@@ -233,7 +232,6 @@ class JobServer:
         return lengths
 
     def workers(self) -> dict[int, tuple[float, int]]:
-        """Return how long the lease of each worker is, in seconds, and how many sites it has."""
         with self._asking() as redis:
             seconds, microseconds = redis.time()
             now = seconds + microseconds / 1e6
@@ -245,13 +243,11 @@ class JobServer:
             }
 
     def left(self) -> dict[str, bytes]:
-        """Return how each site is to be asked that has anything left of that."""
         with self._asking() as redis:
             kept = redis.hgetall(f"{self.key}:states")
         return {name(site): bytes(state) for site, state in kept.items()}
 
     def aside(self) -> dict[str, dict[str, int]]:
-        """Return by site why requests are set aside, and how many."""
         found: dict[str, dict[str, int]] = {}
         with self._asking() as redis:
             for where, why in redis.hgetall(f"{self.key}:why").items():
@@ -312,5 +308,4 @@ class JobServer:
 
 
 def _escaped(key: str) -> str:
-    """Return a key as a pattern that fits nothing else."""
     return "".join(f"\\{one}" if one in "*?[]\\^" else one for one in key)

@@ -171,7 +171,6 @@ class SharedJob:
             self._add(("rest", key(name), state, milliseconds), len(state))
 
     def give_back(self, name: str) -> None:
-        """Have a site be another's, with all that waits of it; none may be in flight."""
         site = self.sites.pop(name)
         self._low.pop(name, None)
         for line in self._line_of_site.pop(name, ()):
@@ -181,7 +180,6 @@ class SharedJob:
         self._add(("give_back", key(name)))
 
     def ask_for(self, name: str) -> None:
-        """Ask for a site, though nothing of it need wait there."""
         self._add(("ask", key(name)))
 
     def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:

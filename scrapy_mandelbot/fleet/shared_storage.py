@@ -110,7 +110,6 @@ class SharedStorage(JobStorage):
             self.grow(line)
 
     def taken(self, site: str) -> list[str]:
-        """Note that a site is this worker's; return lines of it that have requests in memory."""
         self.touched[site] = None
         lines = sorted(self.homeless.pop(site, ()))
         for line in lines:

@@ -189,7 +189,6 @@ class JobWorker(RunningJob):
         self._leave()
 
     def let_go(self) -> None:
-        """Have all be others', as the crawl does not begin."""
         self._stop()
         self._leave()
 
@@ -255,7 +254,6 @@ class JobWorker(RunningJob):
             engine.wake(self._crawler)
 
     def _go_by(self, answer: Reply) -> bool:
-        """Take what an answer has brought; return whether that is anything."""
         job, own = self.job, self._own
         own.server_time = answer.now - self.clock.now()
         self._next_due = answer.next_due

@@ -101,7 +101,6 @@ def _read_deaths(kept: bytes | None) -> dict[int, int]:
 
 
 def bring_back(store: SqliteJob, is_wanted: Callable[[str], bool]) -> list[str]:
-    """Have the next run hand out requests that are set aside, of some lines; return their lines."""
     deaths, aside = _read_deaths(store.get_state(DEATHS)), read_aside(store.get_state(ASIDE))
     lines = []
     for number in list(aside):

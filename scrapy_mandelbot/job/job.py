@@ -93,7 +93,6 @@ class Job(RunningJob):
         return job
 
     def begin(self, spider: Spider) -> JobStorage:
-        """Return where the requests of the job are kept, when the spider is there."""
         self.storage = JobStorage.of(self._crawler, spider, self.store, self)
         self._state = SpiderState(spider, self.store, self.clock.now, time.thread_time)
         try:
@@ -128,7 +127,6 @@ class Job(RunningJob):
         return self.storage
 
     def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
-        """Take what Scrapy's own scheduler has left in JOBDIR; where that fails, leave it there."""
         self.storage.is_taking_over = True
         try:
             take_over(self.folder, self.store, spider, push)
@@ -154,7 +152,6 @@ class Job(RunningJob):
         return False
 
     def begins(self, request: Request | None) -> None:
-        """Have the job know that a request is in flight before its callback runs."""
         one = None if request is None else self.storage.unacked.get(request)
         if one is None or one.number is None or one.number in self.deliveries.in_flight:
             return

@@ -167,7 +167,6 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 def read_states(
     database: sqlite3.Connection, prefix: str, last: str = _LAST_CHARACTER
 ) -> dict[str, bytes]:
-    """Return what is kept under names that begin so, by name; nothing that was damaged."""
     query = "SELECT name, value, checksum FROM state WHERE name BETWEEN ? AND ?"
     rows = database.execute(query, (prefix, prefix + last))
     return {name: value for name, value, crc in rows if is_as_written(value, crc, name_seed(name))}

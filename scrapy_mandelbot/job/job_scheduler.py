@@ -34,7 +34,6 @@ class JobDupeFilter(RFPDupeFilter):
         self._job = job
 
     def request_seen(self, request: Request) -> bool:
-        """Return whether a request like it was seen; True never where that cannot be found out."""
         try:
             return self._job.storage.has_seen(request)
         except CannotKeepError as error:

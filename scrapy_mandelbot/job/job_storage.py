@@ -112,7 +112,7 @@ class JobStorage(RequestStorage):
         self.is_taking_over = False  # whether the fingerprints of what is pushed are known already
 
     @classmethod
-    def of(
+    def of(  # noqa: PYI019 -- Python 3.10 has no Self
         cls: type[Storage], crawler: Crawler, spider: Spider, store: Any, complaints: RunningJob
     ) -> Storage:
         form = RequestForm(spider, pickles=Crawl.of(crawler).config.job_pickles)
@@ -231,7 +231,6 @@ class JobStorage(RequestStorage):
                 row.fingerprints.append(number)
 
     def set_aside(self, name: str, kept: KeptRequest) -> None:  # noqa: ARG002 -- others need it
-        """Have a request no longer count that was claimed, and cannot be made again."""
         self.shrink(name)
 
     def _end_wait(self, row: Unacked) -> None:
@@ -364,7 +363,6 @@ class RunningJob:
     # Called by the middleware.
 
     def called(self, request: Request | None) -> Unacked | None:
-        """Return what stands for a request whose callback is called; None: it is none of ours."""
         one = None if request is None else self.storage.unacked.get(request)
         if one is not None:
             one.has_called = True
@@ -376,7 +374,6 @@ class RunningJob:
         """Have kept for good that the callback of a request is about to run."""
 
     def settled(self, request: Request) -> None:
-        """Note that nothing is left to do for a request. Never raises."""
         try:
             if self.storage.settled(request):
                 self.save_soon()

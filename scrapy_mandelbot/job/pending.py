@@ -56,7 +56,6 @@ class LineIndex:
         self._passed = None
 
     def first_fresh(self) -> tuple[tuple[int, int, int], int] | None:
-        """Return place and number of the next row that is not written, and leave it."""
         return self._fresh[0] if self._fresh else None
 
     def take_fresh(self) -> None:

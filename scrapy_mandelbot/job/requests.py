@@ -50,7 +50,6 @@ def version_of(spider: Spider) -> str:
 
 
 def project_of(spider: Spider) -> str:
-    """Return the package, or the module outside of one, that a spider is of."""
     return type(spider).__module__.partition(".")[0]
 
 

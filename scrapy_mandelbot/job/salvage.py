@@ -67,7 +67,6 @@ def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
 
 
 def set_aside(folder: Path) -> Path:
-    """Put a broken file where no run takes it for its own; return where."""
     aside = folder / f"{_BROKEN}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
     _move(folder / FILE, aside)
     logger.error("%s is broken, and is set aside as %s", folder / FILE, aside)

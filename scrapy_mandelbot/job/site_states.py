@@ -65,7 +65,6 @@ def pauses_of(site: Site) -> list[LeftPause]:
 
 
 def written(pauses: list[LeftPause], server_time: float = 0.0) -> bytes:
-    """Return pauses as they are kept, by a server's clock; of none, nothing."""
     moved = [pause._replace(until=pause.until + server_time) for pause in pauses]
     return json.dumps(moved).encode() if moved else b""
 

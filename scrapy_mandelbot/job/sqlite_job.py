@@ -79,7 +79,6 @@ class SqliteJob:
 
     @property
     def uncommitted_bytes(self) -> int:
-        """How much of memory they take, about."""
         return self._pending.size + 100 * self.uncommitted
 
     def push(self, line: str, place: Place, body: bytes) -> int:
@@ -177,7 +176,6 @@ class SqliteJob:
         self._seen.add(fingerprint)
 
     def see_all(self, fingerprints: list[int]) -> None:
-        """Note many fingerprints as seen, in a commit of their own."""
         with as_ours(), transaction(self.database):
             self._seen.write_all(fingerprints)
 

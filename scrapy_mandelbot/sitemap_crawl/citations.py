@@ -103,7 +103,6 @@ class Citations:
         self._complaints = complaints
 
     def is_wanted(self, progress: SiteProgress, cited: Cited) -> bool:
-        """Note a sitemap that is cited; return whether it is to be asked for."""
         if digest(cited.url) in progress.known or len(cited.url) >= LONGEST_URL:
             return False
         site = cited.site
@@ -242,7 +241,6 @@ class CrossSubmits:
         crawler.signals.connect(self.ask_more, signal=signals.site_paused)
 
     def pass_on(self, cited: Cited, site: str, listed: SitePages) -> None:
-        """Take what a sitemap lists of a site that is not the one which cites it."""
         if not self._config.may_send(cited.site, site):
             self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
@@ -280,7 +278,6 @@ class CrossSubmits:
             self._crawler.engine.crawl(robots_request(self._crawler.spider, site))  # type: ignore[arg-type]  # it is there
 
     def is_in_doubt(self, site: str) -> bool:
-        """Return whether a site is being asked for its robots.txt, for pages that others list."""
         progress = self._progress.get(site)
         return progress is not None and bool(progress.in_doubt)
 
@@ -308,12 +305,10 @@ class CrossSubmits:
             self.decide(site)
 
     def used_up(self, file: EntryFile) -> None:
-        """Note that nothing of a sitemap's file is wanted any more."""
         self._progress.remove(file)
         call_later(0, self._go_on, file.cited.site)  # it may have waited for that
 
     def is_full(self, site: str) -> bool:
-        """Return whether other sites have so much left of a site's sitemaps that it has to wait."""
         progress, waiting = self._progress[site], 0
         for other in list(progress.elsewhere):
             of_other = self._progress[other]

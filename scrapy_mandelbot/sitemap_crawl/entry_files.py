@@ -74,7 +74,6 @@ class EntryFile:
 
     @property
     def length(self) -> int:
-        """Bytes on disk; -1: it is not there."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:

@@ -214,7 +214,6 @@ class SitemapFollower:
     def _next_entries(
         self, progress: SiteProgress, file: EntryFile, most: int
     ) -> list[tuple[dict[str, Any], int]]:
-        """Return so many entries, or as many as there are; a file that is used up goes."""
         entries = file.next_entries(most)
         if not entries and file.is_complete:
             progress.files.remove(file)

@@ -338,12 +338,10 @@ class Progress:
 
 
 def progress_folder(folder: str) -> Path:
-    """Return where progress is kept in JOBDIR, or in a folder that takes its place."""
     return Path(folder, _FOLDER)
 
 
 def forget_progress(folder: str, job: KeptJob | None) -> None:
-    """Delete what was kept, so that the next run begins anew."""
     (progress_folder(folder) / _STATE).unlink(missing_ok=True)
     if job is not None:
         _forget_in_job(job)

@@ -33,7 +33,6 @@ class Recent(Generic[Value]):
         return f"<Recent: {len(self)} values, size {self.size} of {self._limit}>"
 
     def items(self) -> Iterator[tuple[str, Value]]:
-        """Iterate over keys and values, what was used last at the end."""
         for key, (value, _) in self._values.items():
             yield key, value
 

@@ -111,7 +111,6 @@ class SqliteStore(LiveStore):
                 yield site, copy
 
     def drop_copy(self, site: str) -> None:
-        """Forget the site's copy, in the file at once."""
         self._unsaved.memory.drop_copy(site)
         self._rows("DELETE FROM copies WHERE site = ?", as_text(site))
 
@@ -339,7 +338,6 @@ class SqliteStore(LiveStore):
             return 0.0
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
-        """Return what a query finds in the file; nothing, where it cannot be asked."""
         try:
             database = self._open()
             return [] if database is None else database.execute(query, values).fetchall()

@@ -47,7 +47,6 @@ def name_of(site: str) -> bytes:
 
 
 def copy_value(copy: Copy, ahead: float) -> bytes:
-    """Return a copy as it is written; the server's clock is so many seconds ahead of ours."""
     head = [FORM, copy.status, copy.fetched_at + ahead, copy.url, copy.etag, copy.last_modified]
     return json.dumps(head).encode() + b"\n" + pack(copy.body)
 
@@ -82,7 +81,6 @@ def read_pause(value: bytes, ahead: float) -> tuple[str, KeptPause]:
 
 
 def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, KeptPause]:
-    """Return the pauses that values are, by key; what is none is passed over."""
     pauses = {}
     for value in values:
         with suppress(*NO_ROW_OF_OURS):
@@ -178,7 +176,6 @@ class Script:
 
 
 def read_script(package: str, *names: str) -> Script:
-    """Return what is in files of the folder ``lua`` of a package, one after the other."""
     folder = files(package) / "lua"
     return Script("\n".join((folder / f"{one}.lua").read_text() for one in names))
 

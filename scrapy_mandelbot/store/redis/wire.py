@@ -288,7 +288,6 @@ class Wire:
             command.heard(answer)
 
     def _refused(self, command: RedisOp, error: Exception) -> None:
-        """Take an error for an answer."""
         self._lost(error)
         if not _is_of(error, _TAKES_NO_MORE):
             self._done(command)  # it would fail for ever
