@@ -189,7 +189,7 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
     """Have requests kept so that a crash loses none, where the project leaves that to Scrapy."""
     if read_setting(settings, "job") != DURABLE:
         return
-    from scrapy_mandelbot.job.requests import (  # noqa: PLC0415 -- only where there is a job
+    from scrapy_mandelbot.job.job_store import (  # noqa: PLC0415 -- only where there is a job
         are_scrapys_queues,
     )
 
@@ -212,7 +212,7 @@ def _warn_of_other_job(settings: BaseSettings) -> None:
     if not settings["JOBDIR"]:
         return
     from scrapy_mandelbot.job.job import keeps_job  # noqa: PLC0415 -- only where there is one
-    from scrapy_mandelbot.job.takeover import FILE  # noqa: PLC0415
+    from scrapy_mandelbot.job.salvage import FILE  # noqa: PLC0415
 
     file = Path(settings["JOBDIR"], FILE)
     if file.exists() and not keeps_job(settings):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.job.job_store import ChildrenLeft, KeptRequest
+from scrapy_mandelbot.job.job_store import KeptRequest
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import Place
@@ -84,9 +84,9 @@ class MemoryJob:
         self._children.setdefault(parent, Counter())[fingerprint] += 1
         return self.push(line, place, body)
 
-    def children_left(self, parent: int) -> ChildrenLeft:
+    def children_left(self, parent: int) -> tuple[()]:
         """Return nothing: there was no former run."""
-        return ChildrenLeft()
+        return ()
 
     def forget_children(self, parent: int) -> None:
         """Forget what was counted of a parent's children."""

@@ -15,7 +15,7 @@ from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job.commits import ASIDE, CLAIMED, bring_back, read_aside
+from scrapy_mandelbot.job.deliveries import ASIDE, CLAIMED, bring_back, read_aside
 from scrapy_mandelbot.job.job import LOCK
 from scrapy_mandelbot.job.job_file import (
     JobLock,
@@ -26,10 +26,9 @@ from scrapy_mandelbot.job.job_file import (
     read_states,
 )
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.requests import outline
+from scrapy_mandelbot.job.salvage import FILE, outline
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.job.takeover import FILE
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, cut, joined
 from scrapy_mandelbot.robots.shown import counted, without_credentials
 from scrapy_mandelbot.setting_values import is_server

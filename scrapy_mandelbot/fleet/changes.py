@@ -7,39 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import Place
 
-Word = tuple[object, ...]
-"""One of the words of ``exchange.lua``, and its arguments."""
-
 _LARGEST = 1 << 53  # what a project may give as a priority has no limit; Redis' scores have
 _PLACE = 17  # characters: band and order
-
-
-class Exchange(NamedTuple):
-    """What is said and asked for in one call."""
-
-    worker: int
-    token: str
-    number: int
-    last: int
-    """The number of the last one that is kept: where it is not, the job is in an older state."""
-    run: int
-    take: int
-    """How many sites more are asked for."""
-    first: int
-    """How many requests are claimed of each of them; 0: the lease is renewed, and no more."""
-    idle: str
-    """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
-    words: tuple[Word, ...]
-
-    def arguments(self, lease: int, reader: tuple[str, int], *, was_away: bool) -> list[Any]:
-        """Return them as the script takes them; the lease in milliseconds.
-
-        `reader`: the version of the worker's spider, and after how many deaths it has a request set
-        aside. `was_away`: the exchange before did not reach the server.
-        """
-        who = (self.worker, self.token, self.number, self.last)
-        head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)
-        return [*who, *head, *(one for word in self.words for one in word)]
 
 
 class Claimed(NamedTuple):
@@ -48,8 +17,7 @@ class Claimed(NamedTuple):
     site: str
     line: str
     number: int
-    place: tuple[int, int, int]
-    """Priority, band, order: the least is the next of its line."""
+    place: tuple[int, int, int]  # priority, band, order: the least is the next of its line
     body: bytes
 
 
@@ -60,38 +28,28 @@ class Reply(NamedTuple):
     """The lease of the worker has ended, or the job is in an older state than it knows: others may
     have what it held.
     """
-    is_again: bool
-    """The exchange had been made before; sites and claims are all that the worker has."""
-    now: float
-    """Seconds since the epoch, by the server's clock."""
-    sites: dict[str, bytes]
-    """Those that are the worker's from now on, with what their last owner has left of them."""
+    is_again: bool  # made before; sites and claims are all that the worker has
+    now: float  # seconds since the epoch, by the server's clock
+    sites: dict[str, bytes]  # new ones, with what their last owner has left
     claimed: list[Claimed]
     dropped: int
     passed_over: int
-    give_back: list[str]
-    """Sites that other workers ask for."""
-    surplus: int
-    """How many sites the worker had better give to others, which have room for more."""
+    give_back: list[str]  # sites that other workers ask for
+    surplus: int  # how many sites the worker had better give to others, which have room for more
     run: int
     outcome: str
-    next_due: float | None
-    """In how many seconds a site is due that has no owner; None: none is."""
-    waiting: int
-    """How many sites have no owner, and requests that wait."""
+    next_due: float | None  # in how many seconds a site is due that has no owner; None: none is
+    waiting: int  # how many sites have no owner, and requests that wait
     aside: tuple[tuple[str, str, bytes], ...] = ()
     """Requests that are set aside as workers have died with them: lines, why, and bodies."""
-    last: int = 0
-    """Where the lease is lost: the number of the worker's last exchange that is kept; UNKNOWN."""
+    last: int = 0  # where the lease is lost: the last exchange that is kept
 
 
-UNKNOWN = -1
-"""In place of the number of a worker's last exchange: it is none of that job."""
+UNKNOWN = -1  # in place of the number of a worker's last exchange: it is none of that job
 _LOST = Reply(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FBT003 -- fields
 
 
 def read_answer(said: list[Any]) -> Reply:
-    """Return what the script has returned."""
     if said[0] == b"lost":
         return _LOST._replace(last=int(said[1]))
     status, now, granted, claimed, dropped, passed_over, give_back, surplus = said[:8]
@@ -143,5 +101,4 @@ def key(text: str) -> bytes:
 
 
 def name(octets: bytes) -> str:
-    """Return a name that was written."""
     return octets.decode("utf-8", "surrogatepass")

@@ -1,27 +1,49 @@
-"""What a worker holds of the sites that are its own: requests that it may hand out."""
+"""What a worker says to a job on Redis, and what of that it says again after a loss."""
 
 from __future__ import annotations
 
 from collections import deque
-from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from scrapy_mandelbot.job.job_store import START
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_mandelbot.fleet.changes import Word
-    from scrapy_mandelbot.fleet.server import LeftSite
 
-KEPT_FOR = 60.0
-"""Seconds for which it is known: no replica that is of use is behind by more."""
-MOST_KEPT = 20_000
-"""Words that are known, of the last exchanges, and as many sites."""
-MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of requests in them."""
+KEPT_FOR = 60.0  # seconds for which it is known: no replica that is of use is behind by more
+MOST_KEPT = 20_000  # words that are known, of the last exchanges, and as many sites
+MOST_BYTES = 16 * 1024 * 1024  # bytes of requests in them
 _NUMBER = 4  # where the number of a request stands that is pushed
+
+
+Word = tuple[object, ...]  # one of the words of ``exchange.lua``, and its arguments
+
+
+class Exchange(NamedTuple):
+    """What is said and asked for in one call."""
+
+    worker: int
+    token: str
+    number: int
+    last: int  # the last one that is kept: else the job is in an older state
+    run: int
+    take: int  # how many sites more are asked for
+    first: int  # requests claimed of each; 0: the lease is renewed, and no more
+    idle: str
+    """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
+    words: tuple[Word, ...]
+
+    def arguments(self, lease: int, reader: tuple[str, int], *, was_away: bool) -> list[Any]:
+        """Return them as the script takes them; the lease in milliseconds.
+
+        `reader`: the version of the worker's spider, and after how many deaths it has a request set
+        aside. `was_away`: the exchange before did not reach the server.
+        """
+        who = (self.worker, self.token, self.number, self.last)
+        head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)
+        return [*who, *head, *(one for word in self.words for one in word)]
 
 
 class UnackedRoots(NamedTuple):
@@ -29,12 +51,10 @@ class UnackedRoots(NamedTuple):
 
     word: Word
     size: int
-    parent: int | None
-    """The request that gave the one that is pushed; None: it is no push, or of no request."""
+    parent: int | None  # gave the one that is pushed
 
     @property
     def is_push(self) -> bool:
-        """Whether it adds a request."""
         return self.word[0] == "push"
 
     @property
@@ -50,13 +70,14 @@ class UnackedRoots(NamedTuple):
         return self._replace(word=(*self.word[:_NUMBER], number + by, *self.word[_NUMBER + 1 :]))
 
 
+LeftSite = tuple[str, bytes, str]  # site, state, milliseconds to leave it alone
+
+
 class Lost(NamedTuple):
     """What becomes of a lease that is lost."""
 
-    is_whole: bool
-    """False where Redis has not kept what was said so long ago that it cannot be said again."""
-    left: list[LeftSite]
-    """What was said of sites that were given back since: Redis may not have kept it."""
+    is_whole: bool  # else Redis has lost what cannot be said again
+    left: list[LeftSite]  # said of sites given back since: Redis may not have kept it
 
 
 class SaidAlone:
@@ -73,7 +94,6 @@ class SaidAlone:
         """Sites, and by which exchange, when and what was said of them; the last of each."""
 
     def add(self, number: int, now: float, words: Iterable[UnackedRoots]) -> None:
-        """Note what was said in an exchange that Redis has taken; now is in seconds."""
         alone = [one for one in words if one.is_alone]
         if alone:
             self._exchanges.append((number, now, alone))
@@ -91,7 +111,6 @@ class SaidAlone:
                 self._forgotten = number
 
     def add_rests(self, number: int, now: float, words: Iterable[UnackedRoots]) -> None:
-        """Note what is said of sites; now is in seconds."""
         rests = self._rests
         for one in words:
             if one.word[0] == "rest":
@@ -112,91 +131,3 @@ class SaidAlone:
         """Return whether all is known that was said after an exchange, and what is."""
         words = [one for number, _, some in self._exchanges if number > last for one in some]
         return self._forgotten <= last, words
-
-
-FIRST = 4
-"""Requests that are claimed of a site that is new to a worker."""
-_FEWEST = 2
-MOST_HELD = 32
-"""Requests that are claimed of a site at a time."""
-_SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
-
-
-class HeldSite:
-    """A site that is this worker's.
-
-    It claims as many requests at a time as it hands out in some seconds, so that others wait where
-    each worker can have them; and the next ones before the last ones are gone.
-    """
-
-    __slots__ = ("asked", "batch", "has_more", "name", "numbers", "said", "waiting", "when")
-
-    def __init__(self, name: str, now: float) -> None:
-        self.name = name
-        self.numbers: set[int] = set()
-        """Of requests that are claimed, whether they wait here or were handed out."""
-        self.waiting = 0
-        """Requests that are claimed, and may be handed out."""
-        self.batch = FIRST
-        self.when = now
-        """When requests were claimed last."""
-        self.asked = 0
-        """How many are being claimed."""
-        self.has_more = True
-        """Whether more wait than were claimed, as far as that is known."""
-        self.said: tuple[bytes, str] = b"", "0"
-        """What its next owner is to know, as it was said last."""
-
-    @property
-    def is_low(self) -> bool:
-        """Whether more are to be claimed."""
-        return not self.waiting or (self.has_more and self.waiting <= self.batch // 4)
-
-    @property
-    def is_dry(self) -> bool:
-        """Whether nothing of it waits, here or there, as far as that is known."""
-        return not self.waiting and not self.has_more and not self.asked
-
-    def ask(self, now: float) -> int:
-        """Return how many requests to claim; they are on their way from now on."""
-        passed, self.when = now - self.when, now
-        if self.has_more and passed < _SOON:
-            self.batch = min(2 * self.batch, MOST_HELD)
-        elif passed > _LATE:
-            self.batch = max(self.batch // 2, _FEWEST)
-        self.asked = max(1, self.batch - self.waiting)
-        return self.asked
-
-    def arrived(self, count: int) -> None:
-        """Note how many requests came of those that were to be claimed."""
-        self.has_more = count >= self.asked
-        self.asked = 0
-
-
-class HeldLines:
-    """Claimed requests by line, each in its order."""
-
-    def __init__(self) -> None:
-        self._lines: dict[str, list[tuple[tuple[int, int, int], int, bytes]]] = {}
-
-    def lengths(self) -> dict[str, int]:
-        """Return how many there are of each line that has any."""
-        return {line: len(heap) for line, heap in self._lines.items()}
-
-    def add(self, line: str, place: tuple[int, int, int], number: int, body: bytes) -> None:
-        """Have a request wait."""
-        heappush(self._lines.setdefault(line, []), (place, number, body))
-
-    def take(self, line: str) -> tuple[int, bytes] | None:
-        """Take the next one of a line: its number and body."""
-        heap = self._lines.get(line)
-        if heap is None:
-            return None
-        _, number, body = heappop(heap)
-        if not heap:
-            del self._lines[line]
-        return number, body
-
-    def drop(self, line: str) -> None:
-        """Take out all of a line."""
-        self._lines.pop(line, None)

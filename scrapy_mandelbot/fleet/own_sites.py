@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.fleet.server import LeftSite
+    from scrapy_mandelbot.fleet.holdings import LeftSite
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
     from scrapy_mandelbot.queue.site_queue import SiteQueue
     from scrapy_mandelbot.sites.site import Site
 
-HELD_WHILE_PAUSED = 10.0
-"""Seconds; a site that is paused for longer is given back, with its pause."""
+HELD_WHILE_PAUSED = 10.0  # seconds; a site that is paused for longer is given back, with its pause
 _MOST_GIVEN = 4  # sites at a time, to workers that have room for more
 _LOOKED_AT = 100  # sites, for those
 
@@ -43,11 +42,9 @@ class OwnSites:
         self._job = job
         self._storage = storage
         self._queue = queue
-        self.server_time = 0.0
-        """How far the server's clock is ahead, in seconds."""
+        self.server_time = 0.0  # how far the server's clock is ahead, in seconds
 
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
-        """Have new sites asked, and the lines to which requests came; return whether any is."""
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
             for pause in read_left(state, self.server_time):
@@ -75,7 +72,6 @@ class OwnSites:
         self._storage.touched.clear()
 
     def share(self, wanted: Iterable[str], surplus: int) -> None:
-        """Give sites to workers that ask for them, or have room for more."""
         now, sites = self._crawl.now(), self._crawl.sites
         for name in wanted:
             if name in self._job.sites and self._is_movable(site := sites.of(name)):
@@ -112,7 +108,6 @@ class OwnSites:
                 in_flight.evict(site)
 
     def say_all(self) -> None:
-        """Say of each what its next owner has to know: the crawl ends."""
         now = self._crawl.now()
         for name in self._job.sites:
             site = self._crawl.sites.of(name)

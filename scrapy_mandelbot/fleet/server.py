@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from scrapy_mandelbot.fleet.changes import Exchange, Reply, key, name, read_answer, read_request
+from scrapy_mandelbot.fleet.changes import key, name, read_answer, read_request
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.store.redis.scripts import read_script
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from scrapy_mandelbot.fleet.changes import Claimed
+    from scrapy_mandelbot.fleet.changes import Claimed, Reply
+    from scrapy_mandelbot.fleet.holdings import Exchange, LeftSite
 
     Answered = Callable[[Any], None]
 
@@ -26,8 +27,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LONGEST_SILENCE = 600.0
-"""Seconds for which a crawl's lease is renewed that says nothing: then it is taken for dead."""
+LONGEST_SILENCE = 600.0  # seconds without a word after which a crawl's lease ends
 
 
 class Link:
@@ -49,8 +49,7 @@ class Link:
         self._in_loop = in_loop
         self._now = now
         self._calls: SimpleQueue[tuple[Callable[[], Any], Answered] | None] = SimpleQueue()
-        self.renewed_at = now()
-        """When the last call began that succeeded."""
+        self.renewed_at = now()  # when the last call began that succeeded
         self._asked_at = now()
         self.thread = threading.Thread(target=self._run, name="mandelbot-job", daemon=True)
         self.thread.start()
@@ -65,11 +64,7 @@ class Link:
         self._calls.put((call, deliver))
 
     def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
-        """Call something in the thread, and wait for it: before the crawl begins, and at its end.
-
-        Raises:
-            CannotKeepError: as the call does, or as it takes too long.
-        """
+        """Call something in the thread and wait for it: before the crawl begins, and at its end."""
         answers: SimpleQueue[Any] = SimpleQueue()
         self._asked_at = self._now()
         self._calls.put((call, answers.put))
@@ -118,47 +113,31 @@ class Link:
         return result
 
 
-VERSION = 1
-"""Of the form in which a job is kept."""
+VERSION = 1  # of the form in which a job is kept
 _KEYS = (
     *("asked", "deaths", "due", "ended", "exchanges", "hungry", "idle", "last", "meta", "none"),
     *("owner", "refused", "rest", "states", "was", "why", "workers"),
 )
 """Those that scripts come by whatever is said; those of a site or worker are found out in them."""
 
-LeftSite = tuple[str, bytes, str]
-"""A site, how it is to be asked, and milliseconds for which it is left alone, or ``inf``."""
-
 
 class Joined(NamedTuple):
     """What a worker is told that joins a job."""
 
-    worker: int
-    """Its number, which no other one of the job has or had, as far as the server knows."""
+    worker: int  # its number, which no other one of the job has or had, as far as the server knows
     run: int
-    waiting: int
-    """How many sites wait for a worker."""
-    others: int
-    """How many workers there are beside it."""
-    born: int
-    """When the job began: another time is another job, of which this one knows nothing."""
-    token: str
-    """What tells it from one of its number, which a server gives again that was set back."""
+    waiting: int  # how many sites wait for a worker
+    others: int  # how many workers there are beside it
+    born: int  # when the job began: another time is another job, of which this one knows nothing
+    token: str  # what tells it from one of its number, which a server gives again that was set back
 
 
 class JobServer:
     """A job on a Redis. What asks the server raises CannotKeepError where it cannot be reached.
 
-    Args:
-        url: of the server, as MANDELBOT_JOB has it.
-        job: its name; all its keys begin with ``mandelbot:{NAME}:``.
-        lease: seconds after which a worker that says nothing has lost its sites.
-        reader: which version of its spider the worker has, and after how many deaths of workers it
-            has a request set aside.
-        project: that the job is of; empty: any.
-
-    Raises:
-        ImportError: redis-py is not installed.
+    All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds has lost
+    its sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
+    sets a request aside. `project`: that the job is of; empty: any.
     """
 
     def __init__(
@@ -188,12 +167,7 @@ class JobServer:
         return f"<JobServer {self.url} {self.key}>"
 
     def join(self) -> Joined:
-        """Become a worker of the job.
-
-        Raises:
-            CannotKeepError: the server cannot be reached, or the job has another form, or is
-                another project's.
-        """
+        """Become a worker of the job, if it has this form and is this project's."""
         token = os.urandom(4).hex()
         asked = [VERSION, self._lease, token, self._reader[0], self._project]
         version, *told = self._call(self._join, asked)
@@ -213,8 +187,7 @@ class JobServer:
     def exchange(self, exchange: Exchange) -> Reply:
         """Say and ask for all that an exchange has, at once or not at all.
 
-        Raises:
-            CannotKeepError: it is not known whether it was done; the same one is to be made again.
+        After a CannotKeepError it is not known whether it was done: make the same one again.
         """
         try:
             said = self._call(
@@ -235,23 +208,18 @@ class JobServer:
     def leave(self, worker: int, token: str, left: Iterable[LeftSite] = ()) -> None:
         """Be a worker no longer: what it has is others'.
 
-        Args:
-            worker: its number.
-            token: that it was given with that.
-            left: what is to be known of sites that it held, if nobody else has them by now.
+        `left`: what is to be known of sites that it held, if nobody else has them by now.
         """
         sites = [one for name, *rest in left for one in (key(name), *rest)]
         self._call(self._leave, [worker, token, *sites])
 
-    # Asked by who looks at a job.
+    # For `scrapy robots job`.
 
     def exists(self) -> bool:
-        """Return whether there is such a job."""
         with self._asking() as redis:
             return bool(redis.exists(f"{self.key}:meta"))
 
     def lengths(self) -> dict[str, tuple[int, int]]:
-        """Return how many requests of each site wait, and how many are claimed."""
         with self._asking() as redis:
             owned = {*redis.hkeys(f"{self.key}:owner")}
             waiting = {*redis.zrange(f"{self.key}:due", 0, -1)}
@@ -264,7 +232,6 @@ class JobServer:
         return lengths
 
     def workers(self) -> dict[int, tuple[float, int]]:
-        """Return how long the lease of each worker is, in seconds, and how many sites it has."""
         with self._asking() as redis:
             seconds, microseconds = redis.time()
             now = seconds + microseconds / 1e6
@@ -276,13 +243,11 @@ class JobServer:
             }
 
     def left(self) -> dict[str, bytes]:
-        """Return how each site is to be asked that has anything left of that."""
         with self._asking() as redis:
             kept = redis.hgetall(f"{self.key}:states")
         return {name(site): bytes(state) for site, state in kept.items()}
 
     def aside(self) -> dict[str, dict[str, int]]:
-        """Return by site why requests are set aside, and how many."""
         found: dict[str, dict[str, int]] = {}
         with self._asking() as redis:
             for where, why in redis.hgetall(f"{self.key}:why").items():
@@ -312,7 +277,6 @@ class JobServer:
         return sorted({name(one) for one in self._call(self._script("requeue"), [key(site)])})
 
     def close(self) -> None:
-        """Let go of the connection."""
         self._redis.close()
 
     def _of_site(self, what: str, site: bytes) -> bytes:
@@ -344,5 +308,4 @@ class JobServer:
 
 
 def _escaped(key: str) -> str:
-    """Return a key as a pattern that fits nothing else."""
     return "".join(f"\\{one}" if one in "*?[]\\^" else one for one in key)

@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.fleet.changes import UNKNOWN, Exchange, key, push
+from scrapy_mandelbot.fleet.changes import UNKNOWN, key, push
 from scrapy_mandelbot.fleet.changes import name as name_of
-from scrapy_mandelbot.fleet.holdings import (
-    FIRST,
-    HeldLines,
-    HeldSite,
-    Lost,
-    SaidAlone,
-    UnackedRoots,
-)
+from scrapy_mandelbot.fleet.holdings import Exchange, Lost, SaidAlone, UnackedRoots
 from scrapy_mandelbot.job.job_store import START, KeptRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from scrapy_mandelbot.fleet.changes import Reply, Word
+    from scrapy_mandelbot.fleet.changes import Reply
+    from scrapy_mandelbot.fleet.holdings import Word
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_store import Place
 
-MOST_WORDS = 1_000
-"""Of an exchange: other workers wait meanwhile, for a few milliseconds."""
+MOST_WORDS = 1_000  # of an exchange: other workers wait meanwhile, for a few milliseconds
 _NUMBERS = 1 << 40  # that a worker can give to requests
 _NEWEST = 1 << 60  # in the order of a line, before and behind all that the server has numbered
-MOST_RECENT = 100_000
-"""Fingerprints that are remembered, or twice as many."""
+MOST_RECENT = 100_000  # fingerprints that are remembered, or twice as many
 
 
 class Arrived(NamedTuple):
     """What an answer has brought."""
 
-    sites: dict[str, bytes]
-    """New ones, with what their last owner has left."""
-    lines: list[str]
-    """The line of each request that was claimed."""
-    said: int
-    """How many requests were pushed, dropped ones included."""
-    dry: list[str]
-    """Sites of which nothing waits any more."""
+    sites: dict[str, bytes]  # new ones, with what their last owner has left
+    lines: list[str]  # the line of each request that was claimed
+    said: int  # how many requests were pushed, dropped ones included
+    dry: list[str]  # sites of which nothing waits any more
 
 
 class SharedJob:
@@ -56,29 +45,22 @@ class SharedJob:
 
     def __init__(self, joined: Joined, now: Callable[[], float]) -> None:
         self._now = now
-        self.sites: dict[str, HeldSite] = {}
-        """Those that are this worker's."""
+        self.sites: dict[str, HeldSite] = {}  # those that are this worker's
         self._lines = HeldLines()
         self._line_of_site: dict[str, set[str]] = {}
-        self._claimed: dict[int, str] = {}
-        """Numbers of requests that are claimed, with their sites; those that wait here too."""
-        self._low: dict[str, None] = {}
-        """Sites of which more is to be claimed."""
-        self._given: dict[int, dict[int, int]] = {}
-        """By parent, how often it gave a fingerprint that stops nothing."""
-        self._recent: tuple[set[int], set[int]] = set(), set()
-        """Fingerprints that this worker has said lately."""
+        self._claimed: dict[int, str] = {}  # by number: site; those that wait here too
+        self._low: dict[str, None] = {}  # sites of which more is to be claimed
+        self._given: dict[int, dict[int, int]] = {}  # by parent: times it gave a fingerprint
+        self._recent: tuple[set[int], set[int]] = set(), set()  # fingerprints said lately
         self._words: list[UnackedRoots] = []
         self._size = 0
         self._sent: Exchange | None = None
         self._sent_words: list[UnackedRoots] = []
         self._sending: list[int] = []
-        self._claiming: list[str] = []
-        """Sites of which requests are claimed by what was sent."""
+        self._claiming: list[str] = []  # sites of which requests are claimed by what was sent
         self._count = 0
         self._moves = 0
-        self.out: set[int] = set()
-        """Numbers of requests that Redis knows to be sent."""
+        self.out: set[int] = set()  # numbers of requests that Redis knows to be sent
         self._exchanges = 0
         self._said_alone = SaidAlone(forgotten=UNKNOWN)
         self._first_number = 0
@@ -91,30 +73,23 @@ class SharedJob:
         """Be a worker by another number: at first, and when a lease was lost."""
         self.worker, self.run, self.born = joined.worker, joined.run, joined.born
         self.token = joined.token
-        self.last = 0
-        """The number of the last exchange that Redis has kept."""
+        self.last = 0  # the number of the last exchange that Redis has kept
         before, self._first_number = self._first_number, joined.worker * _NUMBERS
         moved = self._first_number - before  # others may have the old numbers
         self._words = [one.moved(moved) for one in self._words]
 
-    # What JobStore asks for.
-
     def lengths(self) -> dict[str, int]:
-        """Return how many requests of each line are here."""
         return self._lines.lengths()
 
     @property
     def uncommitted(self) -> int:
-        """How many words are not said, or not answered."""
         return len(self._words) + len(self._sent_words)
 
     @property
     def uncommitted_bytes(self) -> int:
-        """How much of memory they take, about."""
         return self._size + 300 * self.uncommitted
 
     def push(self, line: str, place: Place, body: bytes) -> int:
-        """Add a request; return its number."""
         return self._push(line, place, body, None, ("", "", 0))
 
     def push_new(
@@ -136,7 +111,6 @@ class SharedJob:
         return self._push(line, place, body, parent, (str(fingerprint), parent, times))
 
     def claim(self, line: str) -> KeptRequest | None:
-        """Take the next request of a line, of those that are here."""
         taken = self._lines.take(line)
         if taken is None:
             return None
@@ -147,7 +121,6 @@ class SharedJob:
         return KeptRequest(*taken)
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
-        """Have a request that was claimed wait again here, as the newest of its line."""
         site = site_of_line(line)
         before = self._claimed.get(number)
         if before is None:
@@ -164,7 +137,6 @@ class SharedJob:
         self._add(("put_back", *push(site, line, place, number, body)), len(body))
 
     def acknowledge(self, number: int) -> None:
-        """Forget a request that was claimed, and what was counted of its children."""
         self._given.pop(number, None)
         site = self._forget_claim(number)
         if site is not None:
@@ -181,16 +153,12 @@ class SharedJob:
         return fingerprint in self._recent[0] or fingerprint in self._recent[1]
 
     def see(self, fingerprint: int) -> None:
-        """Note a fingerprint as seen."""
         self._note_recent(fingerprint)
         self._add(("see", fingerprint))
 
     def forget_children(self, parent: int) -> None:
-        """Forget what was counted of a parent's children."""
         self._given.pop(parent, None)
         self._add(("forget", parent))
-
-    # Sites.
 
     def rest(self, name: str, state: bytes, milliseconds: str) -> None:
         """Say what the next owner of a site has to know, and for how long it is left alone.
@@ -203,7 +171,6 @@ class SharedJob:
             self._add(("rest", key(name), state, milliseconds), len(state))
 
     def give_back(self, name: str) -> None:
-        """Have a site be another's, with all that waits of it; none may be in flight."""
         site = self.sites.pop(name)
         self._low.pop(name, None)
         for line in self._line_of_site.pop(name, ()):
@@ -213,10 +180,7 @@ class SharedJob:
         self._add(("give_back", key(name)))
 
     def ask_for(self, name: str) -> None:
-        """Ask for a site, though nothing of it need wait there."""
         self._add(("ask", key(name)))
-
-    # Exchanges.
 
     def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
         """Return what is to be said next; the same again, until it is answered.
@@ -239,7 +203,6 @@ class SharedJob:
 
     @property
     def has_more_to_say(self) -> bool:
-        """Whether another exchange has something to say or to claim."""
         return bool(self._words or self._low)
 
     def only_renewing(self) -> Exchange:
@@ -252,7 +215,6 @@ class SharedJob:
         return Exchange(self.worker, self.token, number, self.last, self.run, 0, 0, "", ())
 
     def take_answer(self, answer: Reply) -> Arrived:
-        """Go by what an exchange was answered."""
         sent = self._sent
         assert sent is not None  # noqa: S101 -- an answer is to something
         if sent.words or answer.sites or answer.is_again:
@@ -295,7 +257,6 @@ class SharedJob:
         return Arrived(new, lines, said, dry)
 
     def poll_dry(self, names: Iterable[str]) -> None:
-        """Have the next exchange claim of sites of which nothing was there the last time."""
         for name in names:
             site = self.sites.get(name)
             if site is not None and not site.waiting and not site.asked:
@@ -331,8 +292,6 @@ class SharedJob:
         self._given = {START: self._given.pop(START, {})}
         self._recent = set(), set()
         return Lost(is_whole, left)
-
-    # The rest is its own.
 
     def _push(
         self,
@@ -372,3 +331,77 @@ class SharedJob:
         newer.add(fingerprint)
         if len(newer) >= MOST_RECENT:
             self._recent = set(), newer
+
+
+FIRST = 4  # requests that are claimed of a site that is new to a worker
+_FEWEST = 2
+MOST_HELD = 32  # requests that are claimed of a site at a time
+_SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
+
+
+class HeldSite:
+    """A site that is this worker's.
+
+    It claims as many requests at a time as it hands out in some seconds, so that others wait where
+    each worker can have them; and the next ones before the last ones are gone.
+    """
+
+    __slots__ = ("asked", "batch", "has_more", "name", "numbers", "said", "waiting", "when")
+
+    def __init__(self, name: str, now: float) -> None:
+        self.name = name
+        self.numbers: set[int] = set()  # claimed requests, waiting or handed out
+        self.waiting = 0  # requests that are claimed, and may be handed out
+        self.batch = FIRST
+        self.when = now  # when requests were claimed last
+        self.asked = 0  # how many are being claimed
+        self.has_more = True  # whether more wait than were claimed, as far as that is known
+        self.said: tuple[bytes, str] = b"", "0"  # what its next owner is to know
+
+    @property
+    def is_low(self) -> bool:
+        return not self.waiting or (self.has_more and self.waiting <= self.batch // 4)
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing of it waits, here or there, as far as that is known."""
+        return not self.waiting and not self.has_more and not self.asked
+
+    def ask(self, now: float) -> int:
+        """Return how many requests to claim; they are on their way from now on."""
+        passed, self.when = now - self.when, now
+        if self.has_more and passed < _SOON:
+            self.batch = min(2 * self.batch, MOST_HELD)
+        elif passed > _LATE:
+            self.batch = max(self.batch // 2, _FEWEST)
+        self.asked = max(1, self.batch - self.waiting)
+        return self.asked
+
+    def arrived(self, count: int) -> None:
+        self.has_more = count >= self.asked
+        self.asked = 0
+
+
+class HeldLines:
+    """Claimed requests by line, each in its order."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[tuple[tuple[int, int, int], int, bytes]]] = {}
+
+    def lengths(self) -> dict[str, int]:
+        return {line: len(heap) for line, heap in self._lines.items()}
+
+    def add(self, line: str, place: tuple[int, int, int], number: int, body: bytes) -> None:
+        heappush(self._lines.setdefault(line, []), (place, number, body))
+
+    def take(self, line: str) -> tuple[int, bytes] | None:
+        heap = self._lines.get(line)
+        if heap is None:
+            return None
+        _, number, body = heappop(heap)
+        if not heap:
+            del self._lines[line]
+        return number, body
+
+    def drop(self, line: str) -> None:
+        self._lines.pop(line, None)

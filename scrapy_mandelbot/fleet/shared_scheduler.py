@@ -43,11 +43,7 @@ class SharedJobScheduler(JobScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SharedJobScheduler:
-        """Build it over the job of MANDELBOT_JOB.
-
-        Raises:
-            JobError: MANDELBOT_JOB is no Redis, or that cannot be reached.
-        """
+        """Build it over the job of MANDELBOT_JOB."""
         worker = JobWorker.of(crawler)
         if worker is None:
             raise JobError("SharedJobScheduler needs a Redis as MANDELBOT_JOB")
@@ -57,11 +53,7 @@ class SharedJobScheduler(JobScheduler):
         return len(self._queue)
 
     def open(self, spider: Spider) -> None:
-        """Take the first sites.
-
-        Raises:
-            RuntimeError: Scrapy does not say when a request is settled.
-        """
+        """Take the first sites."""
         self._spider = spider
         try:
             engine.on_settled(self._crawler, self.finish_request)
@@ -76,18 +68,15 @@ class SharedJobScheduler(JobScheduler):
         self._is_open = True
 
     def close(self, reason: str) -> None:  # noqa: ARG002 -- Scrapy's interface
-        """Say what is left to be said, and have all else be other workers'."""
         if self._is_open:
             self._is_open = False
             self._worker.close()
             self._queue.close()
 
     def has_pending_requests(self) -> bool:
-        """Return whether anything is left to do for this worker."""
         return len(self._queue) > 0 or self._worker.has_something_to_say
 
     def take(self) -> Request | None:
-        """Take the next request of a site that is this worker's and may be asked now."""
         request = self._queue.pop() if self._worker.may_send else None
         if request is None:
             self._worker.hungry()

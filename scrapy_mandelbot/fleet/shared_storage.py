@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.fleet.shared_job import SharedJob
-    from scrapy_mandelbot.job.job import RunningJob
-    from scrapy_mandelbot.job.job_storage import Unacked
-    from scrapy_mandelbot.job.job_store import KeptRequest
-    from scrapy_mandelbot.job.requests import LineOrder, RequestForm
+    from scrapy_mandelbot.job.job_storage import RunningJob, Unacked
+    from scrapy_mandelbot.job.job_store import KeptRequest, LineOrder
+    from scrapy_mandelbot.job.requests import RequestForm
 
 
 class SharedStorage(JobStorage):
@@ -35,23 +34,17 @@ class SharedStorage(JobStorage):
     ) -> None:
         super().__init__(job, form, order, fingerprint, complaints)
         self._job = job
-        self._away = _BySite()
-        """Requests that are not here: in flight, or delayed."""
-        self.under_way = self._away.counts
-        """Sites, and how many of their requests are not here."""
-        self._here_alone = _BySite()
-        """Requests that cannot be written down, wherever they are."""
-        self._lost: WeakSet[Request] = WeakSet()
-        """Requests that were in flight when a lease was lost: others have them."""
-        self.touched: dict[str, None] = {}
-        """Sites of which a request came or went since they were looked at last."""
-        self.homeless: dict[str, set[str]] = {}
-        """Lines of requests that cannot be written down, by sites that are not this worker's."""
+        self._away = _BySite()  # requests that are not here: in flight, or delayed
+        self.under_way = self._away.counts  # sites, and how many of their requests are not here
+        self._here_alone = _BySite()  # requests that cannot be written down, wherever they are
+        self._lost: WeakSet[Request] = WeakSet()  # in flight when a lease was lost
+        self.touched: dict[str, None] = {}  # sites whose requests came or went since the last look
+        self.homeless: dict[str, set[str]] = {}  # by site of others: lines of requests in memory
 
     def push_new(self, name: str, request: Request) -> bool:
         """Add a request that the job may or may not have; return whether it can be written down."""
         try:
-            body = self._form.write(request)
+            body = self.form.write(request)
         except CannotWriteError as error:
             self._complaints.unwritable(request, error)
             self.push_in_memory(name, request)
@@ -69,7 +62,7 @@ class SharedStorage(JobStorage):
             return
         self._is_back(request)
         try:
-            body = self._form.write(request)
+            body = self.form.write(request)
         except CannotWriteError:
             self.push_in_memory(name, request)
             self._find_home(name, 1)
@@ -86,7 +79,6 @@ class SharedStorage(JobStorage):
                 self.grow(name)
 
     def put_at_hand(self, name: str, request: Request) -> None:
-        """Add a request that was handed out, and is to be the next of its line."""
         if site_of_line(name) not in self._job.sites:  # it was lost while the request was delayed
             self.push(name, request)
             return
@@ -95,13 +87,11 @@ class SharedStorage(JobStorage):
         super().put_at_hand(name, request)
 
     def put_back(self, name: str, requests: list[Request]) -> None:
-        """Put requests that were taken back where they were, in front of the others."""
         for request in requests:
             self._is_back(request)
         super().put_back(name, requests)
 
     def pop(self, name: str) -> Request | None:
-        """Take the next request of a line, which ends with its last one."""
         if name not in self.lengths:
             return None
         request = super().pop(name)
@@ -110,21 +100,16 @@ class SharedStorage(JobStorage):
         return request
 
     def settled(self, request: Request) -> bool:
-        """Note that nothing is left to do for a request; return whether it was one of the job's."""
         is_settled = super().settled(request)
         if is_settled:
             self._is_back(request)
         return is_settled
 
-    # Told of sites.
-
     def arrived(self, lines: list[str]) -> None:
-        """Note the line of each request that was claimed."""
         for line in lines:
             self.grow(line)
 
     def taken(self, site: str) -> list[str]:
-        """Note that a site is this worker's; return lines of it that have requests in memory."""
         self.touched[site] = None
         lines = sorted(self.homeless.pop(site, ()))
         for line in lines:
@@ -133,7 +118,6 @@ class SharedStorage(JobStorage):
         return lines
 
     def holds_in_memory(self, site: str) -> bool:
-        """Return whether it has requests of the site that no other worker could have."""
         return site in self._here_alone.counts
 
     def given_back(self, lines: list[str], delayed: list[Request]) -> None:
@@ -179,27 +163,19 @@ class SharedStorage(JobStorage):
         for line in self._in_memory:
             self.homeless.setdefault(site_of_line(line), set()).add(line)
 
-    # Of JobStorage's.
-
     def set_aside(self, name: str, kept: KeptRequest) -> None:
-        """Have a request no longer count that cannot be made again here."""
         self.touched[site_of_line(name)] = None
         super().set_aside(name, kept)
 
     def push_in_memory(self, name: str, request: Request) -> None:
-        """Have a request wait that cannot be written down; it is not counted."""
         super().push_in_memory(name, request)
         self._here_alone.add(name, request)
 
     def let_go(self, request: Request, one: Unacked) -> None:
-        """Have nothing wait for a request any more."""
         super().let_go(request, one)
         self._here_alone.discard(request)
 
-    # The rest is its own.
-
     def _find_home(self, name: str, count: int) -> None:
-        """Have requests in memory take part, where their site is this worker's."""
         site = site_of_line(name)
         if site in self._job.sites:
             self.grow(name, count)
@@ -216,13 +192,10 @@ class _BySite:
     """Requests with their lines, counted by site."""
 
     def __init__(self) -> None:
-        self._places: dict[Request, tuple[str, str]] = {}
-        """Lines and sites."""
-        self.counts: dict[str, int] = {}
-        """How many requests each site has, of those that have any."""
+        self._places: dict[Request, tuple[str, str]] = {}  # lines and sites
+        self.counts: dict[str, int] = {}  # how many requests each site has, of those that have any
 
     def add(self, line: str, request: Request) -> str:
-        """Have a request in this line, wherever it was; return the site."""
         self.discard(request)
         site = site_of_line(line)
         self._places[request] = line, site
@@ -230,7 +203,6 @@ class _BySite:
         return site
 
     def discard(self, request: Request) -> str | None:
-        """Take out a request; return its site, None: it was not there."""
         if request not in self._places:
             return None
         _, site = self._places.pop(request)
@@ -240,6 +212,5 @@ class _BySite:
         return site
 
     def line_of(self, request: Request) -> str | None:
-        """Return the line of a request; None: it is not there."""
         place = self._places.get(request)
         return None if place is None else place[0]

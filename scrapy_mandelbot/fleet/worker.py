@@ -16,12 +16,11 @@ from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server import JobServer, Link
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-from scrapy_mandelbot.job.commits import AT_ONCE, MOST_BYTES, MOST_OPERATIONS
 from scrapy_mandelbot.job.feeds import Feeds
-from scrapy_mandelbot.job.job import JobError, RunningJob
-from scrapy_mandelbot.job.job_storage import LOST
+from scrapy_mandelbot.job.job import AT_ONCE, JobError, is_too_much
+from scrapy_mandelbot.job.job_storage import RunningJob
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.requests import LineOrder, RequestForm, project_of, version_of
+from scrapy_mandelbot.job.requests import project_of, version_of
 from scrapy_mandelbot.job.site_states import CHANGES
 
 if TYPE_CHECKING:
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.fleet.changes import Exchange, Reply
+    from scrapy_mandelbot.fleet.changes import Reply
+    from scrapy_mandelbot.fleet.holdings import Exchange
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_storage import Unacked
     from scrapy_mandelbot.queue.site_queue import SiteQueue
@@ -50,7 +50,6 @@ _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
 
 def shares_job(crawler: Crawler) -> bool:
-    """Return whether the crawl is a worker of a job on Redis."""
     crawl = Crawl.of(crawler)
     return crawl.config.shares_job and crawl.asks_for_more
 
@@ -95,11 +94,7 @@ class JobWorker(RunningJob):
 
     @classmethod
     def of(cls, crawler: Crawler) -> JobWorker | None:
-        """Return the crawler's one, made when first asked for; None: it shares no job.
-
-        Raises:
-            JobError: the job cannot be reached.
-        """
+        """Return the crawler's one, made when first needed; None: it shares no job."""
         worker: JobWorker | None = vars(crawler).get(_ATTRIBUTE)
         if worker is None:
             if not shares_job(crawler):
@@ -114,23 +109,18 @@ class JobWorker(RunningJob):
         return worker
 
     def begin(self, spider: Spider) -> SharedStorage:
-        """Return where the requests are kept that this worker holds."""
-        self._form = form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
-        order = LineOrder.of(self._crawler.settings)
-        fingerprint = self._crawler.request_fingerprinter.fingerprint
-        self.storage = SharedStorage(self.job, form, order, fingerprint, self)
+        self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         self._crawl.events.hear(self._site_changed, *CHANGES)
         return self.storage
 
     def serve(self, queue: SiteQueue) -> None:
-        """Have requests come to a queue, from now on."""
         self._own = OwnSites(self._crawler, self._crawl, self.job, self.storage, queue)
         self._is_serving = True
         self._set_timer(0.0)
 
-    # Told by the middleware.
+    # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
         """Note who gives a request; return True: whether it is new, Redis finds out."""
@@ -140,7 +130,7 @@ class JobWorker(RunningJob):
     def begins(self, request: Request | None) -> None:
         """Have Redis know that a request is sent before its callback runs, where it answers."""
         one = None if request is None else self.storage.unacked.get(request)
-        if one is None or one.number in {None, LOST} or one.number in self.job.out:
+        if one is None or not one.has_row or one.number in self.job.out:
             return
         if self.clock.now() < self._asks_not_before or not self.may_send:
             return
@@ -152,7 +142,7 @@ class JobWorker(RunningJob):
         else:
             self.job.out |= numbers
 
-    # Told by the scheduler.
+    # Called by the scheduler.
 
     @property
     def may_send(self) -> bool:
@@ -161,11 +151,9 @@ class JobWorker(RunningJob):
 
     @property
     def has_something_to_say(self) -> bool:
-        """Whether anything was done that Redis does not know."""
         return bool(self.job.uncommitted or self.storage.homeless)
 
     def pushed(self) -> None:
-        """Note that a request is to be kept."""
         self._is_idle = self._has_ended = False
         self._changes += 1
         if self._error is not None:
@@ -192,7 +180,6 @@ class JobWorker(RunningJob):
             self._set_timer(0.0 if self.job.has_more_to_say else self._poll)
 
     def close(self) -> None:
-        """Say what is left, and have all else be others'."""
         self._stop()
         self._own.say_all()
         self.tell_what_is_left()
@@ -202,11 +189,8 @@ class JobWorker(RunningJob):
         self._leave()
 
     def let_go(self) -> None:
-        """Have all be others', as the crawl does not begin."""
         self._stop()
         self._leave()
-
-    # Exchanges.
 
     def _ask(self) -> None:
         """Say what was done, and ask for more; the answer comes to :meth:`_answered`."""
@@ -270,14 +254,13 @@ class JobWorker(RunningJob):
             engine.wake(self._crawler)
 
     def _go_by(self, answer: Reply) -> bool:
-        """Take what an answer has brought; return whether that is anything."""
         job, own = self.job, self._own
         own.server_time = answer.now - self.clock.now()
         self._next_due = answer.next_due
         arrived = job.take_answer(answer)
         self._count(arrived.said, answer)
         for line, why, body in answer.aside:
-            shown = self._form.shown(body, f"A request of {line}")
+            shown = self.storage.form.shown(body, f"A request of {line}")
             self._tell(events.JOB_SET_ASIDE, request=shown, reason=why)
         self.storage.arrived(arrived.lines)
         has_brought = own.take(arrived.sites, arrived.lines)
@@ -289,7 +272,6 @@ class JobWorker(RunningJob):
         return has_brought
 
     def _next_in(self, *, brought: bool) -> float:
-        """Return in how many seconds the next exchange is made."""
         if self.job.has_more_to_say and (brought or self.job.uncommitted):
             return 0.0
         longest = self._lease / _RENEWALS
@@ -307,9 +289,7 @@ class JobWorker(RunningJob):
         self._set_timer(_TRY_AGAIN)
 
     def _look_how_much_waits(self) -> None:
-        job = self.job
-        is_much = job.uncommitted > MOST_OPERATIONS or job.uncommitted_bytes > MOST_BYTES
-        if is_much and self._broken is None:
+        if self._broken is None and is_too_much(self.job.uncommitted, self.job.uncommitted_bytes):
             self._broken = self._error
             self._tell(events.JOB_GIVEN_UP, error=self._error)
             engine.close_spider(self._crawler, "job_not_saved")
@@ -349,8 +329,6 @@ class JobWorker(RunningJob):
         self.job.join(joined)
         self._tell_joined(joined)
         self._set_timer(0.0)
-
-    # The end.
 
     def _spider_idle(self) -> None:
         """Wait for work while others have some; end when none has."""
@@ -401,10 +379,7 @@ class JobWorker(RunningJob):
         super().unreadable(line, number, error)
         self.job.refuse(number, f"it cannot be read: {error!r:.200}")
 
-    # The rest is for the above.
-
     def save_soon(self) -> None:
-        """Have an exchange made now."""
         self._set_timer(0.0)
 
     def _site_changed(self, values: Mapping[str, Any]) -> None:
@@ -440,7 +415,6 @@ class JobWorker(RunningJob):
         )
 
     def _set_timer(self, seconds: float) -> None:
-        """Have an exchange made after so many seconds, or when one is due before."""
         if self._is_closed or not self._is_serving:
             return
         if self._error is not None:

@@ -44,10 +44,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WHOLE = JsonItemExporter, XmlItemExporter
-"""Those that write something at the end."""
-_END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")
-"""What they write there."""
+_WHOLE = JsonItemExporter, XmlItemExporter  # those that write something at the end
+_END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")  # what they write there
 _PIECE, _PIECES = 65_536, 4  # bytes of a spool that are copied at once, and how often in a turn
 _KNOWN = (
     *_WHOLE,
@@ -59,8 +57,7 @@ _KNOWN = (
 """Those that write one item after the other, so that they can go on in a file."""
 
 
-IN_JOB = "feed"
-"""What the names begin with under which a job has how each file of items was at its last commit."""
+IN_JOB = "feed"  # begin of the names of states: how a file of items was at a commit
 FORMER = "feeds", "feeds.items"
 """Where former versions had that of all files: how long each was, and how many items it had."""
 
@@ -68,17 +65,12 @@ FORMER = "feeds", "feeds.items"
 class FeedFile(NamedTuple):
     """How a file of items was at a commit, and how many it had."""
 
-    length: int | None
-    """Octets, its end not counted; None: it was of no feed of that run, and is not to be cut."""
+    length: int | None  # octets without its end; None: of no feed of that run, not to be cut
     items: int
 
 
 def read_kept(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
-    """Return by path how files were, given what a job has under such names.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
+    """Return by path how files were at a commit; a ValueError: the states cannot be read."""
     lengths, counts = (json.loads(states.get(one, b"{}")) for one in FORMER)
     files = {path: FeedFile(length, counts.get(path, 0)) for path, length in lengths.items()}
     for name in states.keys() - {*FORMER}:
@@ -89,12 +81,9 @@ def read_kept(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
 class Feeds:
     """The feeds of a crawl.
 
-    Args:
-        crawler: whose feeds they are.
-        folder: JOBDIR, where a next run finds what this one has left; None: there is none.
-        kept: how files were at the last commit of a former run.
-        is_synced: whether they are on the disk, and not only handed to the system, at a commit.
-        goes_on: whether the last run of the job did not finish it.
+    In `folder`, JOBDIR, a next run finds what this one has left. `kept`: how files were at the last
+    commit of a previous run. `is_synced`: at a commit they are on the disk, and not only handed to
+    the system. `goes_on`: the last run of the job did not finish it.
     """
 
     def __init__(
@@ -111,15 +100,11 @@ class Feeds:
         self._is_synced = is_synced
         self._folder = folder
         self._goes_on = goes_on
-        self.has_finished = False
-        """Whether the job is done, so that what is stored from now on is all."""
-        self._files = dict(kept or {})
-        """By path, as they were when they were looked at last."""
-        self._changed: dict[str, bytes | None] = {}
-        """What the job does not know of that."""
+        self.has_finished = False  # the job is done: what is stored from now on is all
+        self._files = dict(kept or {})  # by path, as they were when they were looked at last
+        self._changed: dict[str, bytes | None] = {}  # what the job does not know of that
         self._exporter: Any = None
-        self._ready: list[FeedSlot] = []
-        """Those that were looked at."""
+        self._ready: list[FeedSlot] = []  # those that were looked at
 
     def begin(self) -> None:
         """Have each file be gone on with, and note how long it is before anything is written."""
@@ -142,20 +127,13 @@ class Feeds:
                 self._put(path, was._replace(length=None))
 
     def flush(self) -> dict[str, bytes | None]:
-        """Have all items written; return what the job is to keep of the files that have changed.
-
-        By name, as :func:`read_kept` takes it; None: nothing.
-
-        Raises:
-            OSError: a file cannot be written.
-        """
+        """Write all items; return the states of files that have changed, by name; None: no more."""
         for slot in self._slots():
             self._flush(slot)
         changed, self._changed = self._changed, {}
         return changed
 
     def is_stored(self, path: Path) -> None:
-        """Forget a batch."""
         self._put(str(path.absolute()), None)
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
@@ -282,7 +260,6 @@ class Spool:
         self._feeds = feeds
 
     def open(self, spider: Any) -> IO[bytes]:  # noqa: ARG002 -- Scrapy's interface
-        """Return the file in which its items are."""
         return self.path.open("ab")
 
     def store(self, file: IO[bytes]) -> Deferred[None]:
@@ -410,16 +387,10 @@ def _going_on(form: Any, flush: Callable[[], None], *, is_known: bool) -> Any:
 
 
 def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -> None:
-    """Cut each file to where it was at the last commit: one that a run has closed, its end.
+    """Cut each file to where it was at the last commit; what is cut goes to the folder.
 
-    Args:
-        files: how each was, by path.
-        folder: where what is cut is put.
-        has_died: whether the last run was not closed. Else who has written to a file of lines since
-            has done so for good.
-
-    Raises:
-        OSError: a file cannot be cut.
+    Where the last run was closed, only its end is cut: who has written to a file of lines since has
+    done so for good.
     """
     for path, (length, _) in files.items():
         file = Path(path)

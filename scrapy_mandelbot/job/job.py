@@ -1,13 +1,13 @@
-"""The job of a crawl: its file, who gave which request, and what is told of it."""
+"""The job of a crawl in a file: when it is committed, and what is done where that fails."""
 
 from __future__ import annotations
 
 import logging
+import pickle
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.exceptions import CloseSpider
@@ -15,17 +15,15 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job import feeds
-from scrapy_mandelbot.job.commits import Commits, Deliveries, SpiderState
-from scrapy_mandelbot.job.feeds import Feeds
+from scrapy_mandelbot.clock import Soonest
+from scrapy_mandelbot.job import feeds, salvage
+from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
-from scrapy_mandelbot.job.job_storage import JobStorage, Unacked
+from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
 from scrapy_mandelbot.job.job_store import START, CannotKeepError
-from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.site_states import KeptSites
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
-from scrapy_mandelbot.job.takeover import FILE, open_job, set_aside, take_over
+from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.robots.shown import counted
 from scrapy_mandelbot.store.sqlite_file import network_disk
 
@@ -36,98 +34,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_mandelbot.clock import Clock
+    from scrapy_mandelbot.job.job_storage import Unacked
+
+    Seconds = Callable[[], float]
+
 logger = logging.getLogger(__name__)
 
-_NAMED = 10  # requests that cannot be written down
-_SET_ASIDE = "job_set_aside"
-"""The reason with which a run ends that has done all but what is set aside."""
-
-
-class RunningJob:
-    """Knows who gave which request, and tells of what cannot be kept."""
-
-    storage: JobStorage
-    """Where its requests are kept, once the spider is there."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._crawl = Crawl.of(crawler)
-        self.clock = self._crawl.clock
-        self._tell = self._crawl.events.tell
-        self.start = Unacked(START)
-        """Stands for start() as the one who gives requests."""
-        self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
-        self.given_by = self._given.get
-        """Returns what has given a new request; None: nobody knows."""
-        self._broken: CannotKeepError | None = None
-        """Why the spider was closed."""
-        self._named = self._unread = 0
-
-    # Told by the middleware.
-
-    def called(self, request: Request | None) -> Unacked | None:
-        """Return what stands for a request whose callback is called; None: it is none of ours."""
-        one = None if request is None else self.storage.unacked.get(request)
-        if one is not None:
-            one.has_called = True
-        return one
-
-    # Told by the scheduler.
-
-    def begins(self, request: Request | None) -> None:
-        """Have kept for good that the callback of a request is about to run."""
-
-    def settled(self, request: Request) -> None:
-        """Note that nothing is left to do for a request. Never raises."""
-        try:
-            if self.storage.settled(request):
-                self.save_soon()
-        except Exception as error:
-            logger.exception("Error while a request was settled: %s", request)
-            self.failed(CannotKeepError(repr(error)))
-
-    def save_soon(self) -> None:
-        """Have kept for good that a request is settled."""
-        raise NotImplementedError
-
-    # Told by the storage: what cannot be kept as it should.
-
-    def unwritable(self, request: Request, error: Exception) -> None:
-        """Name a request that is in memory only, as it cannot be written down."""
-        self._named += 1
-        if self._named <= _NAMED:
-            self._tell(events.JOB_IN_MEMORY, request=request, error=error)
-        else:
-            self._crawl.events.count(events.JOB_IN_MEMORY)
-
-    def unreadable(self, line: str, number: int, error: Exception) -> None:  # noqa: ARG002 -- the contract's
-        """Tell of a request that was kept, and cannot be made again."""
-        self._unread += 1
-        if self._unread == 1:
-            self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
-        else:
-            self._crawl.events.count(events.JOB_REQUEST_UNREADABLE)
-
-    def begin_feeds(self, own: Feeds) -> None:
-        """Note where the feeds begin, and name those that a crash can harm."""
-        own.begin()
-        for uri, why in own.not_kept():
-            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
-
-    def tell_what_is_left(self) -> None:
-        """Tell how many requests could not be kept, and how many not be read."""
-        left = sum(one.number is None for one in self.storage.unacked.values())
-        if left:
-            self._tell(events.JOB_LEFT_IN_MEMORY, waiting=left)
-        if self._unread > 1:
-            logger.warning("%d requests of the job could not be made again", self._unread)
-
-    def failed(self, error: CannotKeepError) -> None:
-        """Close the spider, as the job cannot be read, or something went wrong that must not."""
-        if self._broken is None:
-            self._broken = error
-            self._tell(events.JOB_UNREADABLE, error=error)
-            engine.close_spider(self._crawler, "job_unreadable")
+_SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
 
 
 LOCK = "job.lock"
@@ -140,7 +54,6 @@ class JobError(Exception):
 
 
 def keeps_job(settings: BaseSettings) -> bool:
-    """Return whether the scheduler is one that keeps a job of ours."""
     return bool(getattr(load_object(settings["SCHEDULER"]), "keeps_job", False))
 
 
@@ -169,11 +82,7 @@ class Job(RunningJob):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Job | None:
-        """Return the crawler's job, opened when first asked for; None: it has none of ours.
-
-        Raises:
-            JobError: another run holds it, or it cannot be read or written.
-        """
+        """Return the crawler's job, opened when first needed; None: it has none of ours."""
         job: Job | None = vars(crawler).get(_ATTRIBUTE)
         if job is None:
             folder = job_dir(crawler.settings)
@@ -184,15 +93,7 @@ class Job(RunningJob):
         return job
 
     def begin(self, spider: Spider) -> JobStorage:
-        """Return where the requests of the job are kept, when the spider is there.
-
-        Raises:
-            JobError: what the last run has left cannot be taken up.
-        """
-        form = RequestForm(spider, pickles=self._crawl.config.job_pickles)
-        order = LineOrder.of(self._crawler.settings)
-        fingerprint = self._crawler.request_fingerprinter.fingerprint
-        self.storage = JobStorage(self.store, form, order, fingerprint, self)
+        self.storage = JobStorage.of(self._crawler, spider, self.store, self)
         self._state = SpiderState(spider, self.store, self.clock.now, time.thread_time)
         try:
             files = feeds.read_kept(self.store.get_states(feeds.IN_JOB))
@@ -203,7 +104,7 @@ class Job(RunningJob):
             ) from error
         has_run = self.store.has_run or bool(files)
         goes_on = has_run and not self.store.get_state(_FINISHED)
-        self._feeds = Feeds(
+        self._feeds = feeds.Feeds(
             self._crawler, self.folder, files, is_synced=self._is_synced, goes_on=goes_on
         )
         self.store.put_state(CLEAN, None)
@@ -220,15 +121,12 @@ class Job(RunningJob):
             body = b""
             with suppress(CannotKeepError):
                 body = self.store.read(number)
-            self._tell(events.JOB_SET_ASIDE, request=form.shown(body, otherwise), reason=why)
+            self._tell(
+                events.JOB_SET_ASIDE, request=self.storage.form.shown(body, otherwise), reason=why
+            )
         return self.storage
 
     def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
-        """Have what Scrapy's own scheduler has left in JOBDIR in the job.
-
-        Raises:
-            JobError: it cannot be taken over; it is left as it is.
-        """
         self.storage.is_taking_over = True
         try:
             take_over(self.folder, self.store, spider, push)
@@ -236,7 +134,7 @@ class Job(RunningJob):
             raise JobError(f"{self.folder} cannot be taken over: {error}") from error
         self.storage.is_taking_over = False
 
-    # Told by the middleware.
+    # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
         """Note who gives a request; return whether it is new, and was not given before a crash."""
@@ -254,16 +152,14 @@ class Job(RunningJob):
         return False
 
     def begins(self, request: Request | None) -> None:
-        """Have the job know that a request is in flight before its callback runs."""
         one = None if request is None else self.storage.unacked.get(request)
         if one is None or one.number is None or one.number in self.deliveries.in_flight:
             return
         self.commits.at_once()
 
-    # Told by the scheduler.
+    # Called by the scheduler.
 
     def hand_out_last(self) -> list[str]:
-        """Have some of those wait that were in flight at a death; return their lines."""
         return [
             line
             for number, line in self.deliveries.take()
@@ -271,12 +167,10 @@ class Job(RunningJob):
         ]
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:
-        """Set a request aside that was kept, and cannot be made again."""
         super().unreadable(line, number, error)
         self.deliveries.set_aside(number, f"it cannot be read: {error!r:.200}")
 
     def close(self, reason: str) -> None:
-        """Commit what is left, and let go of the file."""
         self.commits.close()
         self.tell_what_is_left()
         is_done = reason in {"finished", _SET_ASIDE} and not self.store.lengths()
@@ -292,7 +186,7 @@ class Job(RunningJob):
             self._tell(events.JOB_LOST, error=error)
         self.store.close()
         if isinstance(error or self._broken, CorruptError):
-            set_aside(self.folder)
+            salvage.set_aside(self.folder)
         self._lock.release()
 
     def let_go(self) -> None:
@@ -301,10 +195,9 @@ class Job(RunningJob):
         self.store.close()
         self._lock.release()
 
-    # Asked and told of commits.
+    # Called by the commits.
 
     def prepare(self) -> None:
-        """Have in the commit what it is to hold beside requests."""
         for name, value in self._feeds.flush().items():
             self.store.put_state(name, value)
         self._state.save()
@@ -313,18 +206,14 @@ class Job(RunningJob):
         self.deliveries.keep(self.storage.in_flight())
 
     def not_saved(self, error: Exception | None) -> None:
-        """Tell that the job goes on in memory; None: that what was there is saved."""
         self._tell(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
 
     def gave_up(self, error: Exception) -> None:
-        """Close the spider, as it cannot be saved."""
         if isinstance(error, CorruptError):
             self.failed(error)
         else:
             self._tell(events.JOB_GIVEN_UP, error=error)
             engine.close_spider(self._crawler, "job_not_saved")
-
-    # Told by those who keep something in it beside requests.
 
     def kept(self, prefix: str) -> dict[str, bytes]:
         """Return what former runs have put under names that begin so, by name.
@@ -338,17 +227,12 @@ class Job(RunningJob):
             return {}
 
     def put(self, name: str, value: bytes | None) -> None:
-        """Have the next commit keep something under a name; None: nothing."""
         self.store.put_state(name, value)
 
     def before_commits(self, call: Callable[[], None]) -> None:
-        """Have something called before each commit; it must not raise."""
         self._before_commits.append(call)
 
-    # The rest is the job's own.
-
     def save_soon(self) -> None:
-        """Have a commit made at the end of this turn of the loop."""
         self.commits.settled()
         if self.deliveries.waiting and not self.storage.unacked:
             engine.wake(self._crawler)
@@ -378,10 +262,149 @@ def _open(folder: Path, lock: JobLock, *, is_synced: bool) -> SqliteJob:
     except OSError as error:
         raise JobError(f"JOBDIR cannot be written: {error}") from error
     try:
-        return open_job(folder, is_synced=is_synced)
+        return salvage.open_job(folder, is_synced=is_synced)
     except CorruptError as error:
         lock.release()
         raise JobError(f"{error}. A run that is started now begins from nothing.") from error
     except (CannotKeepError, OSError) as error:
         lock.release()
-        raise JobError(f"{folder / FILE} cannot be opened: {error}") from error
+        raise JobError(f"{folder / salvage.FILE} cannot be opened: {error}") from error
+
+
+_STATE = "spider.state"
+_SHARE = 20
+"""How many times as long as a pickling took must pass before the next: 8 ms for 200,000 entries."""
+
+
+class SpiderState:
+    """What Scrapy's extension of that name keeps at a clean end, kept at commits.
+
+    `busy` returns seconds of processor time: a machine that stands still makes no state large.
+    """
+
+    def __init__(self, spider: Spider, store: SqliteJob, now: Seconds, busy: Seconds) -> None:
+        self._spider: Any = spider
+        self._store = store
+        self._now = now
+        self._busy = busy
+        self._kept: bytes | None = None
+        self._not_before = 0.0
+        self._is_complained_of = False
+
+    def restore(self) -> None:
+        """Give the spider the state of a run that died; Scrapy has given it that of one before."""
+        kept = self._store.get_state(_STATE)
+        if kept is None:
+            return
+        try:
+            self._spider.state = pickle.loads(kept)  # noqa: S301 -- of our own file, as Scrapy does
+        except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
+            logger.warning("spider.state of the last run cannot be read: %r", error)
+
+    def save(self, *, is_last: bool = False) -> None:
+        """Have the state in the next commit, where it has changed and is not too costly."""
+        state = getattr(self._spider, "state", None)
+        if (not state and self._kept is None) or (self._now() < self._not_before and not is_last):
+            return
+        began = self._busy()
+        try:
+            pickled = pickle.dumps(state, protocol=4)
+        except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
+            if not self._is_complained_of:
+                self._is_complained_of = True
+                logger.warning("spider.state is not kept over a crash: %r", error)
+            return
+        self._not_before = self._now() + _SHARE * (self._busy() - began)
+        if pickled != self._kept:
+            self._kept = pickled
+            self._store.put_state(_STATE, pickled)
+
+
+AT_ONCE = 1_000  # requests until a commit waits for no turn: start() may give none
+MOST_OPERATIONS = 100_000
+MOST_BYTES = 67_108_864
+"""What is held in memory while nothing can be written; beyond that it is given up."""
+_LATER = 1.0  # seconds, where nothing was settled
+_GROUP = 0.1  # seconds, where each commit waits for the disk
+_TRY_AGAIN = 10.0  # seconds
+
+
+def is_too_much(operations: int, size: int) -> bool:
+    """Return whether more waits for a commit than is held while nothing can be written."""
+    return operations > MOST_OPERATIONS or size > MOST_BYTES
+
+
+class Commits:
+    """Commits a job: at the end of the turn of the loop in which something was settled.
+
+    So pages that are settled together are committed together, and a kill finds nothing uncommitted
+    but what is under way. Where a commit waits for the disk (`is_synced`), many pages share one.
+    """
+
+    def __init__(self, store: SqliteJob, clock: Clock, job: Job, *, is_synced: bool) -> None:
+        self._store = store
+        self._clock = clock
+        self._job = job
+        self._soon = _GROUP if is_synced else 0.0
+        self._timer = Soonest(clock, self.now)
+        self._changes = 0
+        self._error: Exception | None = None
+        self._has_given_up = False
+        self._is_closed = False
+
+    def settled(self) -> None:
+        """Have a commit made at the end of this turn of the loop, or a little later."""
+        self._set_timer(self._soon)
+
+    def changed(self) -> None:
+        """Have a commit made before long: something is to be kept, though nothing was settled."""
+        self._changes += 1
+        if self._error is not None:
+            if is_too_much(self._store.uncommitted, self._store.uncommitted_bytes):
+                self._give_up(self._error)
+        elif self._changes >= AT_ONCE:
+            self.now()
+        elif not self._timer.is_set:
+            self._set_timer(_LATER)
+
+    def now(self) -> Exception | None:
+        self._timer.cancel()
+        self._changes = 0
+        try:
+            self._job.prepare()
+            self._store.commit()
+        except (CannotKeepError, OSError, ValueError) as error:  # the last: a feed that is closed
+            return self._note(error)
+        if self._error is not None:
+            self._error = None
+            self._job.not_saved(None)
+        return None
+
+    def at_once(self) -> None:
+        """Commit, unless that has failed: then it is tried again from time to time."""
+        if self._error is None:
+            self.now()
+
+    def close(self) -> None:
+        """Make no commit any more but by :meth:`now`."""
+        self._is_closed = True
+        self._timer.cancel()
+
+    def _note(self, error: Exception) -> Exception:
+        was_well, self._error = self._error is None, error
+        if isinstance(error, CorruptError):
+            self._give_up(error)
+        elif was_well:
+            self._job.not_saved(error)
+        self._set_timer(_TRY_AGAIN)
+        return error
+
+    def _give_up(self, error: Exception) -> None:
+        if not self._has_given_up:
+            self._has_given_up = True
+            self._job.gave_up(error)
+
+    def _set_timer(self, seconds: float) -> None:
+        if self._is_closed or (self._error is not None and seconds != _TRY_AGAIN):
+            return
+        self._timer.within(seconds)

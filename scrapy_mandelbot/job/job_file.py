@@ -46,12 +46,7 @@ class JobLock:
         self._file: IO[str] | None = None
 
     def take(self) -> None:
-        """Take the lock.
-
-        Raises:
-            HeldError: another run has it; the message says which.
-            OSError: the file cannot be written.
-        """
+        """Take the lock; a HeldError says which run has it."""
         file = self._path.open("a+", encoding="utf-8")
         try:
             _try_lock(file)
@@ -68,13 +63,11 @@ class JobLock:
         file.flush()
 
     def release(self) -> None:
-        """Let another run have it."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def is_held(self) -> bool:
-        """Return whether some run has it now."""
         try:
             with self._path.open("r+", encoding="utf-8") as file:
                 _try_lock(file)
@@ -86,7 +79,6 @@ class JobLock:
 
 
 def _holder(text: str) -> str:
-    """Return in words who holds a lock, given what was written into its file."""
     try:
         about = json.loads(text)
         since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(float(about["since"])))
@@ -96,8 +88,7 @@ def _holder(text: str) -> str:
 
 
 _LAST_CHARACTER = "\U0010ffff"
-APPLICATION = 0x4D414A42
-"""What tells the file from others of SQLite: "MAJB"."""
+APPLICATION = 0x4D414A42  # what tells the file from others of SQLite: "MAJB"
 
 UPGRADES = (
     f"""
@@ -142,13 +133,7 @@ class CorruptError(CannotKeepError):
 def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
     """Open the file in the newest version of its format.
 
-    Args:
-        path: of the file, which need not exist.
-        is_synced: whether a commit is on the disk when it returns, and outlasts a power cut.
-
-    Raises:
-        CorruptError: it is broken, or none of ours.
-        CannotKeepError: it cannot be opened.
+    `is_synced`: a commit is on the disk when it returns, and outlasts a power cut.
     """
     with as_ours():
         return open_file(
@@ -162,12 +147,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open the file to read it, while a run may have it.
-
-    Raises:
-        CorruptError: it is broken, or none of ours.
-        CannotKeepError: it cannot be opened.
-    """
+    """Open the file to read it, while a run may have it."""
     with as_ours():
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY, isolation_level=None, uri=True
@@ -187,14 +167,12 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 def read_states(
     database: sqlite3.Connection, prefix: str, last: str = _LAST_CHARACTER
 ) -> dict[str, bytes]:
-    """Return what is kept under names that begin so, by name; nothing that was damaged."""
     query = "SELECT name, value, checksum FROM state WHERE name BETWEEN ? AND ?"
     rows = database.execute(query, (prefix, prefix + last))
     return {name: value for name, value, crc in rows if is_as_written(value, crc, name_seed(name))}
 
 
 def read_state(database: sqlite3.Connection, name: str) -> bytes | None:
-    """Return what is kept under a name; None: nothing, or it was damaged."""
     return read_states(database, name, "").get(name)
 
 
@@ -221,7 +199,6 @@ def _version(database: sqlite3.Connection, path: Path) -> int:
 
 @contextmanager
 def as_ours() -> Iterator[None]:
-    """Have errors of SQLite be ours: those that may pass, and those that will not."""
     try:
         yield
     except sqlite3.Error as error:
@@ -229,5 +206,4 @@ def as_ours() -> Iterator[None]:
 
 
 def our_error(error: sqlite3.Error) -> CannotKeepError:
-    """Return what is raised for an error of SQLite."""
     return (CannotKeepError if may_pass(error) else CorruptError)(str(error))

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.job.job import RunningJob
-    from scrapy_mandelbot.job.job_storage import JobStorage
+    from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +34,6 @@ class JobDupeFilter(RFPDupeFilter):
         self._job = job
 
     def request_seen(self, request: Request) -> bool:
-        """Return whether a request like it was seen; True never where that cannot be found out."""
         try:
             return self._job.storage.has_seen(request)
         except CannotKeepError as error:
@@ -67,11 +65,7 @@ class JobScheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> JobScheduler:
-        """Build it over the job in JOBDIR.
-
-        Raises:
-            JobError: there is no JOBDIR, another run holds it, or it cannot be read or written.
-        """
+        """Build it over the job in JOBDIR."""
         job = Job.of(crawler)
         if job is None:
             raise JobError("JobScheduler needs JOBDIR, and to be the SCHEDULER")
@@ -81,12 +75,7 @@ class JobScheduler(BaseScheduler):
         return len(self._queue) + len(self._job.deliveries)
 
     def open(self, spider: Spider) -> None:
-        """Take up what a former run has left.
-
-        Raises:
-            JobError: it cannot be taken up.
-            RuntimeError: Scrapy does not say when a request is settled.
-        """
+        """Take up what a previous run has left."""
         self._spider = spider
         try:
             engine.on_settled(self._crawler, self.finish_request)
@@ -101,18 +90,15 @@ class JobScheduler(BaseScheduler):
         self._is_open = True
 
     def close(self, reason: str) -> None:
-        """Commit what is left, and let go of the file."""
         if self._is_open:
             self._is_open = False
             self._queue.close()
             self._job.close(reason)
 
     def has_pending_requests(self) -> bool:
-        """Return whether anything is left to do."""
         return len(self) > 0
 
     def enqueue_request(self, request: Request) -> bool:
-        """Keep a request, or take back one that is sent back; return whether it was new."""
         try:
             one = self._unacked.get(request)
             if not request.dont_filter and self.df.request_seen(request):
@@ -129,7 +115,6 @@ class JobScheduler(BaseScheduler):
         return True
 
     def next_request(self) -> Request | None:
-        """Return the next request of a site that may be asked now, or None."""
         try:
             request = self.take()
             if request is not None:
@@ -147,11 +132,9 @@ class JobScheduler(BaseScheduler):
         return request
 
     def finish_request(self, request: Request) -> None:
-        """Note that nothing is left to do for a request."""
         self._running.settled(request)
 
     def take(self) -> Request | None:
-        """Return the next request that may be sent now, or None."""
         request = self._queue.pop()
         is_none_left = request is None and not self._storage.is_tired
         if is_none_left and self._job.deliveries.waiting and not self._unacked:
@@ -163,7 +146,6 @@ class JobScheduler(BaseScheduler):
         return request
 
     def keep(self, request: Request) -> None:
-        """Keep a request that is new, or was sent back."""
         self._queue.push(request)
         self._job.commits.changed()
         one = self._unacked.get(request)

@@ -5,38 +5,42 @@ What it holds of a request that waits is its number in a line.
 
 from __future__ import annotations
 
+import logging
+from array import array
+from bisect import bisect_left
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
-from scrapy_mandelbot.job.job_store import START, CannotKeepError, ChildrenLeft
-from scrapy_mandelbot.job.requests import CannotWriteError, fingerprint_number
+from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.job_store import START, CannotKeepError, LineOrder
+from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
 from scrapy_mandelbot.queue.storage import RequestStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from scrapy import Request
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.job.job import RunningJob
+    from scrapy_mandelbot.job.feeds import Feeds
     from scrapy_mandelbot.job.job_store import JobStore, KeptRequest, Place
-    from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 
+logger = logging.getLogger(__name__)
 
-READ_AT_ONCE = 500
-"""Requests that are claimed and cannot be made again before the loop has a turn."""
-LOST = -1
-"""Stands for the number of a request whose lease was lost: it comes back, to whoever has it now."""
+Storage = TypeVar("Storage", bound="JobStorage")
+
+READ_AT_ONCE = 500  # requests that are claimed and cannot be made again before the loop has a turn
+LOST = -1  # number of a request whose lease was lost: its new owner has it
 
 
 class Unacked:
     """A request that was claimed, or that cannot be written down and is in memory only.
 
     A row is acknowledged when its request is settled and so are all in memory that came of it: were
-    the process to die before, only the callback of the row could give them again.
-
-    Args:
-        number: of its row; None: it is in memory only.
-        rows: those in hand that wait for it, where it is in memory only.
+    the process to die before, only the callback of the row could give them again. One in memory has
+    no number, and names the rows that wait for it.
     """
 
     __slots__ = (
@@ -53,22 +57,24 @@ class Unacked:
     def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
         self.number = number
         self.rows = rows
-        self.waits = 1
-        """For how many it waits: itself, and those in memory that came of it."""
+        self.waits = 1  # for how many it waits: itself, and those in memory that came of it
         self.fingerprints: list[int] = []
         """Of those in memory that came of it: seen for good when the row is acknowledged."""
-        self.has_come_back = False
-        """Whether it was sent back, so that the end that the engine tells next is none."""
-        self.is_out = False
-        """Whether it is in flight: the engine has it, and has not sent it back."""
-        self.has_called = False
-        """Whether its callback has run in this run."""
+        self.has_come_back = False  # sent back: the end that the engine tells next is none
+        self.is_out = False  # whether it is in flight: the engine has it, and has not sent it back
+        self.has_called = False  # whether its callback has run in this run
         self._left: ChildrenLeft | None = None
 
-    def gave_before(self, fingerprint: int, find: Callable[[int], ChildrenLeft]) -> bool:
+    @property
+    def has_row(self) -> bool:
+        return self.number not in {None, LOST}
+
+    def gave_before(
+        self, fingerprint: int, find: Callable[[int], Iterable[tuple[int, int]]]
+    ) -> bool:
         """Return whether a former run was given the request, and count it off."""
         if self._left is None:
-            self._left = ChildrenLeft() if self.number is None else find(self.number)
+            self._left = ChildrenLeft(() if self.number is None else find(self.number))
         return self._left.take(fingerprint)
 
     def forget_children(self) -> None:
@@ -89,7 +95,7 @@ class JobStorage(RequestStorage):
     ) -> None:
         super().__init__()
         self._store = store
-        self._form = form
+        self.form = form
         self._place = order.place
         self._fingerprint = fingerprint
         self._complaints = complaints
@@ -101,32 +107,32 @@ class JobStorage(RequestStorage):
         self._sent_from_memory: set[Request] = set()
         self._seen_in_memory: set[int] = set()
         self._asked_of: tuple[Request | None, int] = None, 0
-        self.unacked: dict[Request, Unacked] = {}
-        """Those that are not settled, or in memory only."""
+        self.unacked: dict[Request, Unacked] = {}  # those that are not settled, or in memory only
         self._in_vain = 0
-        self.is_taking_over = False
-        """Whether the fingerprints of what is pushed are known already."""
+        self.is_taking_over = False  # whether the fingerprints of what is pushed are known already
+
+    @classmethod
+    def of(  # noqa: PYI019 -- Python 3.10 has no Self
+        cls: type[Storage], crawler: Crawler, spider: Spider, store: Any, complaints: RunningJob
+    ) -> Storage:
+        form = RequestForm(spider, pickles=Crawl.of(crawler).config.job_pickles)
+        order = LineOrder.of(crawler.settings)
+        fingerprint = crawler.request_fingerprinter.fingerprint
+        return cls(store, form, order, fingerprint, complaints)
 
     def has_seen(self, request: Request) -> bool:
-        """Return whether a request like it was seen.
-
-        Raises:
-            CannotKeepError: it cannot be found out.
-        """
         number = self.number_of(request)
         return number in self._seen_in_memory or self._store.has_seen(number)
 
     def number_of(self, request: Request) -> int:
-        """Return the fingerprint of a request as a number."""
         if self._asked_of[0] is not request:
             self._asked_of = request, fingerprint_number(self._fingerprint(request))
         return self._asked_of[1]
 
     def push(self, name: str, request: Request) -> None:
-        """Add a request to a line, or take back one that was handed out."""
         one = self.unacked.get(request)
         try:
-            body = self._form.write(request)
+            body = self.form.write(request)
         except CannotWriteError as error:
             if one is None:
                 self._complaints.unwritable(request, error)
@@ -151,7 +157,6 @@ class JobStorage(RequestStorage):
         super().put_at_hand(name, request)
 
     def pop(self, name: str) -> Request | None:
-        """Take the next request of a line, which ends with its last one."""
         request: Request | None
         if name in self.at_hand:
             request = self.take_at_hand(name)
@@ -171,9 +176,8 @@ class JobStorage(RequestStorage):
         return request
 
     def bring_back(self, name: str, number: int, body: bytes) -> bool:
-        """Have a request that was claimed be the next of its line; return whether it can be."""
         try:
-            request = self._form.read(body)
+            request = self.form.read(body)
         except Exception as error:  # noqa: BLE001 -- as in claiming
             self._complaints.unreadable(name, number, error)
             return False
@@ -182,11 +186,9 @@ class JobStorage(RequestStorage):
         return True
 
     def drop(self, request: Request) -> None:
-        """Forget a request that was taken, and will not be sent."""
         self.settled(request)
 
     def in_flight(self) -> set[int]:
-        """Return the numbers of the requests that the engine has."""
         return {
             one.number for one in self.unacked.values() if one.is_out and one.number is not None
         }
@@ -201,8 +203,6 @@ class JobStorage(RequestStorage):
             return False
         self.let_go(request, one)
         return True
-
-    # For those that build on it.
 
     def let_go(self, request: Request, one: Unacked) -> None:
         """Have nothing wait for a request any more."""
@@ -231,16 +231,13 @@ class JobStorage(RequestStorage):
                 row.fingerprints.append(number)
 
     def set_aside(self, name: str, kept: KeptRequest) -> None:  # noqa: ARG002 -- others need it
-        """Have a request no longer count that was claimed, and cannot be made again."""
         self.shrink(name)
-
-    # The rest is its own.
 
     def _end_wait(self, row: Unacked) -> None:
         row.waits -= 1
-        if row.waits or row.number in {None, LOST}:
+        if row.waits or not row.has_row:
             return
-        assert row.number is not None  # noqa: S101 -- see above
+        assert row.number is not None  # noqa: S101 -- it has a row
         self._store.acknowledge(row.number)
         for number in row.fingerprints:
             self._seen_in_memory.discard(number)
@@ -298,7 +295,7 @@ class JobStorage(RequestStorage):
             if kept is None:
                 return None
             try:
-                request = self._form.read(kept.body)
+                request = self.form.read(kept.body)
             except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
                 self._complaints.unreadable(name, kept.number, error)
                 self.set_aside(name, kept)
@@ -308,3 +305,116 @@ class JobStorage(RequestStorage):
             self.unacked[request] = Unacked(kept.number)
             return request
         return None
+
+
+class ChildrenLeft:
+    """Fingerprints, each with how many times it is still to be passed over: 10 bytes for one.
+
+    `counted` has them in order, each once.
+    """
+
+    __slots__ = ("_fingerprints", "_left", "_times")
+
+    def __init__(self, counted: Iterable[tuple[int, int]] = ()) -> None:
+        self._fingerprints = array("q")
+        self._times = array("H")
+        self._left = 0
+        for fingerprint, times in counted:
+            self._fingerprints.append(fingerprint)
+            self._times.append(max(0, min(times, 0xFFFF)))
+            self._left += self._times[-1]
+
+    def __len__(self) -> int:
+        return self._left
+
+    def take(self, fingerprint: int) -> bool:
+        """Return whether a request was given before, and count it off."""
+        if not self._left:
+            return False
+        at = bisect_left(self._fingerprints, fingerprint)
+        if at == len(self._fingerprints) or self._fingerprints[at] != fingerprint:
+            return False
+        if not self._times[at]:
+            return False
+        self._times[at] -= 1
+        self._left -= 1
+        return True
+
+
+_NAMED = 10  # requests that cannot be written down
+
+
+class RunningJob:
+    """Knows who gave which request, and tells of what cannot be kept."""
+
+    storage: JobStorage  # where its requests are kept, once the spider is there
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        self.clock = self._crawl.clock
+        self._tell = self._crawl.events.tell
+        self.start = Unacked(START)  # stands for start() as the one who gives requests
+        self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
+        self.given_by = self._given.get  # returns what has given a new request; None: nobody knows
+        self._broken: CannotKeepError | None = None  # why the spider was closed
+        self._named = self._unread = 0
+
+    # Called by the middleware.
+
+    def called(self, request: Request | None) -> Unacked | None:
+        one = None if request is None else self.storage.unacked.get(request)
+        if one is not None:
+            one.has_called = True
+        return one
+
+    # Called by the scheduler.
+
+    def begins(self, request: Request | None) -> None:
+        """Have kept for good that the callback of a request is about to run."""
+
+    def settled(self, request: Request) -> None:
+        try:
+            if self.storage.settled(request):
+                self.save_soon()
+        except Exception as error:
+            logger.exception("Error while a request was settled: %s", request)
+            self.failed(CannotKeepError(repr(error)))
+
+    def save_soon(self) -> None:
+        raise NotImplementedError
+
+    # Called by the storage: what cannot be kept as it should.
+
+    def unwritable(self, request: Request, error: Exception) -> None:
+        self._named += 1
+        if self._named <= _NAMED:
+            self._tell(events.JOB_IN_MEMORY, request=request, error=error)
+        else:
+            self._crawl.events.count(events.JOB_IN_MEMORY)
+
+    def unreadable(self, line: str, number: int, error: Exception) -> None:  # noqa: ARG002 -- the contract's
+        self._unread += 1
+        if self._unread == 1:
+            self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
+        else:
+            self._crawl.events.count(events.JOB_REQUEST_UNREADABLE)
+
+    def begin_feeds(self, own: Feeds) -> None:
+        own.begin()
+        for uri, why in own.not_kept():
+            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
+
+    def tell_what_is_left(self) -> None:
+        left = sum(one.number is None for one in self.storage.unacked.values())
+        if left:
+            self._tell(events.JOB_LEFT_IN_MEMORY, waiting=left)
+        if self._unread > 1:
+            logger.warning("%d requests of the job could not be made again", self._unread)
+
+    def failed(self, error: CannotKeepError) -> None:
+        """Close the spider, as the job cannot be read, or something went wrong that must not."""
+        if self._broken is None:
+            self._broken = error
+            self._tell(events.JOB_UNREADABLE, error=error)
+            engine.close_spider(self._crawler, "job_unreadable")

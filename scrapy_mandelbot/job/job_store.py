@@ -7,51 +7,17 @@ since the last commit is kept together or not at all.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import scrapy.squeues
+from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.misc import load_object
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from scrapy import Request
+    from scrapy.settings import BaseSettings
 
-
-class ChildrenLeft:
-    """Fingerprints, each with how many times it is still to be passed over: 10 bytes for one.
-
-    Args:
-        counted: fingerprints in order, each once, and how many times it was given.
-    """
-
-    __slots__ = ("_fingerprints", "_left", "_times")
-
-    def __init__(self, counted: Iterable[tuple[int, int]] = ()) -> None:
-        self._fingerprints = array("q")
-        self._times = array("H")
-        self._left = 0
-        for fingerprint, times in counted:
-            self._fingerprints.append(fingerprint)
-            self._times.append(max(0, min(times, 0xFFFF)))
-            self._left += self._times[-1]
-
-    def __len__(self) -> int:
-        return self._left
-
-    def take(self, fingerprint: int) -> bool:
-        """Return whether a request was given before, and count it off."""
-        if not self._left:
-            return False
-        at = bisect_left(self._fingerprints, fingerprint)
-        if at == len(self._fingerprints) or self._fingerprints[at] != fingerprint:
-            return False
-        if not self._times[at]:
-            return False
-        self._times[at] -= 1
-        self._left -= 1
-        return True
-
-
-START = 0
-"""Stands for ``start()`` where the number of a parent is asked for; no request has it."""
+START = 0  # stands for ``start()`` where the number of a parent is asked for; no request has it
 
 
 class CannotKeepError(Exception):
@@ -61,12 +27,9 @@ class CannotKeepError(Exception):
 class Place(NamedTuple):
     """Where in its line a request stands: the least is claimed first."""
 
-    priority: int
-    """The lower, the sooner, as in Scrapy's queues: its priority, negated."""
-    band: int
-    """Within a priority the lower one first: start requests stand behind the others."""
-    is_last_first: bool
-    """Whether those that are pushed later are claimed sooner."""
+    priority: int  # the lower, the sooner, as in Scrapy's queues: its priority, negated
+    band: int  # within a priority the lower one first: start requests stand behind the others
+    is_last_first: bool  # whether those that are pushed later are claimed sooner
 
 
 class KeptRequest(NamedTuple):
@@ -116,3 +79,48 @@ class JobStore(Protocol):
 
     def forget_children(self, parent: int) -> None:
         """Forget what was counted of a parent's children."""
+
+
+QUEUES: dict[type, bool] = {
+    queue: "Lifo" in name
+    for name, queue in vars(scrapy.squeues).items()
+    if name.startswith(("Pickle", "Marshal"))
+}
+"""Scrapy's disk queues, and whether what comes last is asked for first."""
+
+
+def are_scrapys_queues(settings: BaseSettings) -> bool:
+    """Return whether the settings choose Scrapy's own dupe filter and disk queues.
+
+    They may be loaded: what they are is asked when the reactor is there.
+    """
+    names = ("SCHEDULER_DISK_QUEUE", "SCHEDULER_START_DISK_QUEUE")
+    queues = [load_object(settings[name]) for name in names if settings[name]]
+    return load_object(settings["DUPEFILTER_CLASS"]) is RFPDupeFilter and all(
+        queue in QUEUES for queue in queues
+    )
+
+
+class LineOrder:
+    """In which order a line is asked for, as the settings choose Scrapy's queues.
+
+    From its end, as SCHEDULER_DISK_QUEUE has it, and start requests as SCHEDULER_START_DISK_QUEUE
+    does; None: they have no line of their own.
+    """
+
+    def __init__(self, *, is_last_first: bool, start_is_last_first: bool | None) -> None:
+        self._is_last_first = is_last_first
+        self._start_is_last_first = start_is_last_first
+
+    @classmethod
+    def of(cls, settings: BaseSettings) -> LineOrder:
+        start = settings["SCHEDULER_START_DISK_QUEUE"]
+        return cls(
+            is_last_first=QUEUES[load_object(settings["SCHEDULER_DISK_QUEUE"])],
+            start_is_last_first=QUEUES[load_object(start)] if start else None,
+        )
+
+    def place(self, request: Request) -> Place:
+        if self._start_is_last_first is not None and request.meta.get("is_start_request"):
+            return Place(-request.priority, 1, self._start_is_last_first)
+        return Place(-request.priority, 0, self._is_last_first)

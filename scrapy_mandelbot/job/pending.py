@@ -24,8 +24,7 @@ _NEXT = (
     "SELECT priority, band, position, number FROM requests WHERE line = ?"
     " AND (priority, band, position) > (?, ?, ?) ORDER BY priority, band, position"
 )
-MOST_HIDDEN = 64
-"""Claimed rows that a claim steps over; when there are more they are moved out of its way."""
+MOST_HIDDEN = 64  # claimed rows that a claim steps over; more are moved out of its way
 
 
 class LineIndex:
@@ -36,46 +35,36 @@ class LineIndex:
     def __init__(self, number: int, name: str, in_file: int = 0) -> None:
         self.number = number
         self.name = name
-        self.in_file = in_file
-        """How many rows in the file may be claimed."""
-        self.rows = in_file
-        """How many it has in all, those that are claimed too."""
-        self.waiting = in_file
-        """How many may be claimed."""
-        self.hidden: set[int] = set()
-        """Numbers of rows in the file that stand here, and may not be claimed."""
+        self.in_file = in_file  # how many rows in the file may be claimed
+        self.rows = in_file  # how many it has in all, those that are claimed too
+        self.waiting = in_file  # how many may be claimed
+        self.hidden: set[int] = set()  # rows in the file that stand here, and may not be claimed
         self._fresh: list[tuple[tuple[int, int, int], int]] = []
         """A heap of rows that are not written: place and number."""
-        self._passed: tuple[int, int, int] | None = None
-        """Up to where rows in the file are claimed, as long as it is not written; None: look."""
+        self._passed: tuple[int, int, int] | None = None  # rows up to here are claimed; None: look
 
     def __repr__(self) -> str:
         return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
 
     def add(self, row: RequestRow) -> None:
-        """Have a row wait that is not written."""
         heappush(self._fresh, (row[2:5], row.number))
         self.rows += 1
         self.waiting += 1
 
     def written(self) -> None:
-        """Note that what was not written is."""
         self._fresh.clear()
         self._passed = None
 
     def first_fresh(self) -> tuple[tuple[int, int, int], int] | None:
-        """Return place and number of the next row that is not written, and leave it."""
         return self._fresh[0] if self._fresh else None
 
     def take_fresh(self) -> None:
-        """Take the next row that is not written."""
         heappop(self._fresh)
         self.waiting -= 1
 
     def first_in_file(
         self, database: sqlite3.Connection
     ) -> tuple[tuple[int, int, int], int] | None:
-        """Return place and number of the next row in the file, and leave it."""
         if not self.in_file:
             return None
         if self._passed is None:
@@ -93,7 +82,6 @@ class LineIndex:
         return None
 
     def take_in_file(self, number: int) -> None:
-        """Take the next row in the file."""
         self.hidden.add(number)
         self.in_file -= 1
         self.waiting -= 1
@@ -114,22 +102,17 @@ class RequestRow(NamedTuple):
 class Pending:
     """Rows, marks and state that wait for a commit."""
 
-    rows: dict[int, RequestRow] = field(default_factory=dict)
-    """To be written, by number: new ones, and those that were put back."""
-    gone: set[int] = field(default_factory=set)
-    """Numbers of rows that are to be deleted, before others are written."""
-    aside: set[int] = field(default_factory=set)
-    """Numbers of rows that are claimed for long, and are to stand aside."""
-    lines: dict[int, str] = field(default_factory=dict)
-    """New ones."""
+    rows: dict[int, RequestRow] = field(default_factory=dict)  # to be written: new, or put back
+    gone: set[int] = field(default_factory=set)  # to be deleted before others are written
+    aside: set[int] = field(default_factory=set)  # claimed for long: they stand aside
+    lines: dict[int, str] = field(default_factory=dict)  # new ones
     lines_gone: set[int] = field(default_factory=set)
     children: dict[int, dict[int, int]] = field(default_factory=dict)
     """By parent, how many times it gave a fingerprint."""
     parents_gone: set[int] = field(default_factory=set)
     """Whose children are to be forgotten, before others are written."""
     state: dict[str, bytes | None] = field(default_factory=dict)
-    size: int = 0
-    """Bytes of the bodies of rows, as they were added, and of state."""
+    size: int = 0  # bytes of the bodies of rows, as they were added, and of state
 
     def __len__(self) -> int:
         return (
@@ -144,17 +127,14 @@ class Pending:
         )
 
     def count_child(self, parent: int, fingerprint: int) -> None:
-        """Have a child of a parent counted."""
         children = self.children.setdefault(parent, {})
         children[fingerprint] = children.get(fingerprint, 0) + 1
 
     def put_state(self, name: str, value: bytes | None) -> None:
-        """Have a value kept under a name; None: none."""
         self.size += len(value or b"") - len(self.state.get(name) or b"")
         self.state[name] = value
 
     def write(self, database: sqlite3.Connection) -> None:
-        """Write all of it, within the transaction that is open."""
         many = database.executemany
         if self.lines:
             many("INSERT INTO lines VALUES (?, ?)", self.lines.items())

@@ -10,19 +10,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import scrapy.squeues
 from scrapy import Request
-from scrapy.dupefilters import RFPDupeFilter
-from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
-
-from scrapy_mandelbot.job.job_store import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Spider
-    from scrapy.settings import BaseSettings
 
 _CLASSES = "scrapy.http.request.form.FormRequest", "scrapy.http.request.json_request.JsonRequest"
 _DEFAULTS: dict[str, object] = {
@@ -56,7 +50,6 @@ def version_of(spider: Spider) -> str:
 
 
 def project_of(spider: Spider) -> str:
-    """Return the package, or the module outside of one, that a spider is of."""
     return type(spider).__module__.partition(".")[0]
 
 
@@ -82,44 +75,6 @@ class _PlainUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not plain")
 
 
-class _StandIn:
-    """Stands for an object of a class that is not wanted."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        """Take what the class takes."""
-
-    def __setstate__(self, state: object) -> None:
-        """Have no state."""
-
-    def __setitem__(self, name: object, value: object) -> None:
-        """Hold nothing."""
-
-    append = extend = add = update = __init__
-
-
-class _HarmlessUnpickler(pickle.Unpickler):
-    """Reads all, and calls nothing of what it names."""
-
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ARG002 -- pickle's
-        return _StandIn
-
-
-def outline(body: bytes) -> dict[str, Any] | None:
-    """Return what others may know of a request, and run none of its code; None: it is none."""
-    try:
-        data = _HarmlessUnpickler(io.BytesIO(body)).load()
-        depth, url = data.get("meta", {}).get("depth", 0), data["url"]
-    except Exception:  # noqa: BLE001 -- whatever is in there
-        return None
-    return {
-        "url": str(url),
-        "method": str(data.get("method", "GET")),
-        "priority": data.get("priority", 0),
-        "callback": data.get("callback"),
-        "depth": depth if isinstance(depth, int) else 0,
-    }
-
-
 class RequestForm:
     """Writes down requests whose callbacks are methods of a spider, and reads them.
 
@@ -136,8 +91,7 @@ class RequestForm:
     def write(self, request: Request) -> bytes:
         """Return a request as it is kept.
 
-        Raises:
-            CannotWriteError: a callback is no method of the spider, or something in it has no form.
+        A CannotWriteError: a callback is no method of the spider, or something in it has no form.
         """
         try:
             data = self._to_dict(request)
@@ -152,8 +106,7 @@ class RequestForm:
     def read(self, body: bytes) -> Request:
         """Return a request, given what :meth:`write` has returned.
 
-        Raises:
-            Exception: any; the spider may have changed, and the classes of what is in its meta.
+        It may raise anything: the spider may have changed, and the classes of what is in its meta.
         """
         if not body:
             raise ValueError("its row in the file is damaged")
@@ -212,50 +165,3 @@ def fingerprint_number(fingerprint: bytes) -> int:
     """
     digest = blake2b(fingerprint, digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
-
-
-QUEUES: dict[type, bool] = {
-    queue: "Lifo" in name
-    for name, queue in vars(scrapy.squeues).items()
-    if name.startswith(("Pickle", "Marshal"))
-}
-"""Scrapy's disk queues, and whether what comes last is asked for first."""
-
-
-def are_scrapys_queues(settings: BaseSettings) -> bool:
-    """Return whether the settings choose Scrapy's own dupe filter and disk queues.
-
-    They may be loaded: what they are is asked when the reactor is there.
-    """
-    names = ("SCHEDULER_DISK_QUEUE", "SCHEDULER_START_DISK_QUEUE")
-    queues = [load_object(settings[name]) for name in names if settings[name]]
-    return load_object(settings["DUPEFILTER_CLASS"]) is RFPDupeFilter and all(
-        queue in QUEUES for queue in queues
-    )
-
-
-class LineOrder:
-    """In which order a line is asked for, as the settings choose Scrapy's queues.
-
-    From its end, as SCHEDULER_DISK_QUEUE has it, and start requests as SCHEDULER_START_DISK_QUEUE
-    does; None: they have no line of their own.
-    """
-
-    def __init__(self, *, is_last_first: bool, start_is_last_first: bool | None) -> None:
-        self._is_last_first = is_last_first
-        self._start_is_last_first = start_is_last_first
-
-    @classmethod
-    def of(cls, settings: BaseSettings) -> LineOrder:
-        """Return the order that the settings choose."""
-        start = settings["SCHEDULER_START_DISK_QUEUE"]
-        return cls(
-            is_last_first=QUEUES[load_object(settings["SCHEDULER_DISK_QUEUE"])],
-            start_is_last_first=QUEUES[load_object(start)] if start else None,
-        )
-
-    def place(self, request: Request) -> Place:
-        """Return the place of a request in its line."""
-        if self._start_is_last_first is not None and request.meta.get("is_start_request"):
-            return Place(-request.priority, 1, self._start_is_last_first)
-        return Place(-request.priority, 0, self._is_last_first)

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl, KeptJob
     from scrapy_mandelbot.sites.site import Site
 
-ENDLESS = "inf"
-"""Said of a site that is given up: no worker has it before the next run."""
+ENDLESS = "inf"  # said of a site that is given up: no worker has it before the next run
 _MOST = 50  # pauses of a site, which chooses the paths of its sections
 
 
@@ -31,8 +30,7 @@ class SiteHandover(NamedTuple):
     """What an owner leaves of a site."""
 
     state: bytes
-    milliseconds: str
-    """For which it is left alone from now on, or ``ENDLESS``."""
+    milliseconds: str  # for which it is left alone from now on, or ``ENDLESS``
 
 
 NOTHING_LEFT = SiteHandover(b"", "0")
@@ -62,12 +60,10 @@ def left_of(site: Site, now: float, server_time: float, least: float) -> SiteHan
 
 
 def pauses_of(site: Site) -> list[LeftPause]:
-    """Return the pauses of a site that are not over, and of sections so many."""
     return list(islice(site.left(), _MOST))
 
 
 def written(pauses: list[LeftPause], server_time: float = 0.0) -> bytes:
-    """Return pauses as they are kept, by a server's clock; of none, nothing."""
     moved = [pause._replace(until=pause.until + server_time) for pause in pauses]
     return json.dumps(moved).encode() if moved else b""
 
@@ -84,14 +80,11 @@ def read_left(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
 
 
 def site_of_line(name: str) -> str:
-    """Return the site of a line of the queue."""
     return name.partition(" ")[0]
 
 
-_TOLD_AT = "sites told at"
-"""In the job's state: the time by which that was written last, in seconds since the epoch."""
-IN_JOB = "site/"
-"""What the names begin with under which a job has them."""
+_TOLD_AT = "sites told at"  # state: when it was written last, in seconds since the epoch
+IN_JOB = "site/"  # what the names begin with under which a job has them
 CHANGES = {
     events.PAUSED,
     events.OVERHEARD,

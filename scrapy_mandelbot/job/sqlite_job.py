@@ -11,7 +11,6 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.job.fingerprints import Fingerprints
 from scrapy_mandelbot.job.job_file import (
     CorruptError,
     as_ours,
@@ -21,33 +20,29 @@ from scrapy_mandelbot.job.job_file import (
     read_state,
     read_states,
 )
-from scrapy_mandelbot.job.job_store import ChildrenLeft, KeptRequest
+from scrapy_mandelbot.job.job_store import KeptRequest
 from scrapy_mandelbot.job.pending import MOST_HIDDEN, LineIndex, Pending, RequestRow
 from scrapy_mandelbot.store.sqlite_file import transaction
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_mandelbot.job.job_store import Place
 
-CLEAN = "clean"
-"""In the job's state: that a run was closed."""
+CLEAN = "clean"  # in the job's state: that a run was closed
 _COUNT = "count"  # in the table of state: the last number that was given to a request or a position
+MOST_FRESH = 250_000  # in the log and in memory, when a merge begins: about 20 MB
+MERGED, DELETED = 2_000, 20_000  # of a merge, what a commit inserts, and later deletes
+PART_EVERY = 500  # new fingerprints between parts of a merge: it ends before the next
 _LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite's numbers have
 
 
 class SqliteJob:
     """A :class:`~scrapy_mandelbot.job.job_store.JobStore` in a file.
 
-    What it reads raises CannotKeepError where the file cannot be read.
-
-    Args:
-        path: of the file, which need not exist.
-        is_synced: whether what is committed outlasts a power cut, and not only the process.
-
-    Raises:
-        CorruptError: it is broken, or none of a job.
-        CannotKeepError: it cannot be opened.
+    What it reads raises CannotKeepError where the file cannot be read. `is_synced`: what is
+    committed outlasts a power cut, and not only the process.
     """
 
     def __init__(self, path: Path, *, is_synced: bool = False) -> None:
@@ -55,13 +50,11 @@ class SqliteJob:
         self._pending = Pending()
         self.lines: dict[str, LineIndex] = {}
         self._claimed: dict[int, LineIndex] = {}
-        self._unwritten: dict[int, LineIndex] = {}
-        """By number, the lines of the rows that are pending."""
+        self._unwritten: dict[int, LineIndex] = {}  # by number: lines of pending rows
         self._out: dict[int, LineIndex] = {}
         """By number, the lines of rows in the file that may not be claimed: they are claimed, or
         are not any more as the file has them."""
-        self._parents: set[int] = set()
-        """Those of which children are counted, in this run."""
+        self._parents: set[int] = set()  # those of which children are counted, in this run
         self.database = connect(path, is_synced=is_synced)
         try:
             with as_ours():
@@ -74,26 +67,21 @@ class SqliteJob:
         return f"<SqliteJob {self.path}, {self.uncommitted} operations uncommitted>"
 
     def lengths(self) -> dict[str, int]:
-        """Return how many requests wait in each line, of those that have any."""
         return {line.name: line.waiting for line in self.lines.values() if line.waiting}
 
     @property
     def has_run(self) -> bool:
-        """Whether a former run has had any request."""
         return bool(self._last_of_former_run)
 
     @property
     def uncommitted(self) -> int:
-        """How many operations the next commit will keep."""
         return len(self._pending) + self._seen.uncommitted
 
     @property
     def uncommitted_bytes(self) -> int:
-        """How much of memory they take, about."""
         return self._pending.size + 100 * self.uncommitted
 
     def push(self, line: str, place: Place, body: bytes) -> int:
-        """Add a request; return its number."""
         self._count += 1
         self._wait(self._count, line, place, body)
         return self._count
@@ -106,19 +94,16 @@ class SqliteJob:
         fingerprint: int,
         parent: int | None,  # noqa: ARG002 -- the contract's
     ) -> int:
-        """Add a request and note its fingerprint as seen, which it was not; return its number."""
         self._seen.add(fingerprint)
         return self.push(line, place, body)
 
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
-        """Add a request that no fingerprint stops when its parent gives it again, and count it."""
         self._pending.count_child(parent, fingerprint)
         return self.push(line, place, body)
 
     def claim(self, line: str) -> KeptRequest | None:
-        """Take the next request of a line."""
         its = self.lines.get(line)
         if its is None or not its.waiting:
             return None
@@ -150,7 +135,6 @@ class SqliteJob:
         return body if is_as_written(body, checksum, number) else b""
 
     def line_of(self, number: int) -> str | None:
-        """Return the line of a row in the file; None: there is no such row."""
         query = (
             "SELECT name FROM requests JOIN lines ON lines.line = requests.line WHERE number = ?"
         )
@@ -171,63 +155,51 @@ class SqliteJob:
         return line
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
-        """Have a request that was claimed wait again, as the newest of its line."""
         was_in = self._leave(number)
         self._count += 1
         self._wait(number, line, place, body)
         self._end_if_empty(was_in)
 
     def acknowledge(self, number: int) -> None:
-        """Forget a request that was claimed, and what was counted of its children."""
         line = self._leave(number)
         if not line.rows:
             self._end_if_empty(line)
         self.forget_children(number)
 
     def has_seen(self, fingerprint: int) -> bool:
-        """Return whether the fingerprint was seen."""
         try:  # it is asked for each link: a context manager would cost as much as the answer
             return fingerprint in self._seen
         except sqlite3.Error as error:
             raise our_error(error) from error
 
     def see(self, fingerprint: int) -> None:
-        """Note a fingerprint as seen; it was not."""
         self._seen.add(fingerprint)
 
     def see_all(self, fingerprints: list[int]) -> None:
-        """Note many fingerprints as seen, in a commit of their own.
-
-        Raises:
-            CannotKeepError: none of them is kept.
-        """
         with as_ours(), transaction(self.database):
             self._seen.write_all(fingerprints)
 
-    def children_left(self, parent: int) -> ChildrenLeft:
-        """Return the children that a former run has counted of a parent."""
+    def children_left(self, parent: int) -> Iterator[tuple[int, int]]:
+        """Yield fingerprints of children that a previous run counted, in order, and how often."""
         if parent > self._last_of_former_run or parent in self._pending.parents_gone:
-            return ChildrenLeft()
+            return
         query = "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY fingerprint"
         with as_ours():
-            return ChildrenLeft(self.database.execute(query, (parent,)))
+            yield from self.database.execute(query, (parent,))
 
     def forget_children(self, parent: int) -> None:
-        """Forget what was counted of a parent's children."""
         self._pending.children.pop(parent, None)
         if parent in self._parents or parent <= self._last_of_former_run:
             self._parents.discard(parent)
             self._pending.parents_gone.add(parent)
 
     def get_state(self, name: str) -> bytes | None:
-        """Return what was kept under a name."""
         if name in self._pending.state:
             return self._pending.state[name]
         with as_ours():
             return read_state(self.database, name)
 
     def get_states(self, prefix: str) -> dict[str, bytes]:
-        """Return all that was kept under names that begin so, by name."""
         with as_ours():
             kept = read_states(self.database, prefix)
         for name, value in self._pending.state.items():
@@ -240,15 +212,10 @@ class SqliteJob:
         return kept
 
     def put_state(self, name: str, value: bytes | None) -> None:
-        """Keep something under a name in place of what was; None: nothing."""
         self._pending.put_state(name, value)
 
     def commit(self) -> None:
-        """Write all that was done since the last time, in one transaction.
-
-        Raises:
-            CannotKeepError: it is not written; the next commit tries again.
-        """
+        """Write all that was done; what cannot be written, the next commit tries again."""
         if not self.uncommitted:
             return
         if self._pending.rows:
@@ -323,7 +290,6 @@ class SqliteJob:
             self._pending.lines_gone.add(line.number)
 
     def _written(self) -> None:
-        """Note that what was pending is in the file."""
         pending, self._pending = self._pending, Pending()
         for number in pending.gone:
             self._out.pop(number).hidden.discard(number)
@@ -339,3 +305,90 @@ class SqliteJob:
                 line.in_file += 1
         self._unwritten.clear()
         self._parents.update(pending.children)
+
+
+class Fingerprints:
+    """All that were seen, those included that are not committed yet.
+
+    In one table each new fingerprint, being random, dirties a page of its own: 200 KiB written for
+    a page with 20 links among a million. So the newest are in a log, in the order in which they
+    came, and in memory; when they are many they are put in order and merged into the table, slice
+    by slice. Its methods raise what SQLite raises; then they are to be called again.
+    """
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        rows = database.execute("SELECT fingerprint FROM fresh")
+        self._fresh = {fingerprint for (fingerprint,) in rows}
+        self._new: list[int] = []  # not committed
+        self._merging: set[int] = set()
+        self._to_merge: list[int] = []  # what is left of those, the greatest first
+        self._since_part = 0
+        self._has_older = database.execute("SELECT 1 FROM seen LIMIT 1").fetchone() is not None
+        first, last = database.execute("SELECT min(number), max(number) FROM fresh").fetchone()
+        self._log_begins: int = first or 1
+        self._log_ends: int = last or 0
+        self._merge_ends = 0  # the number in the log of the last one that is being merged
+
+    def __contains__(self, fingerprint: int) -> bool:
+        if fingerprint in self._fresh or fingerprint in self._merging:
+            return True
+        if not self._has_older:
+            return False
+        query = "SELECT 1 FROM seen WHERE fingerprint = ?"
+        return self._database.execute(query, (fingerprint,)).fetchone() is not None
+
+    @property
+    def uncommitted(self) -> int:
+        return len(self._new)
+
+    def add(self, fingerprint: int) -> None:
+        self._fresh.add(fingerprint)
+        self._new.append(fingerprint)
+
+    def write_all(self, fingerprints: list[int]) -> None:
+        """Write many, within the transaction that is open, which is theirs alone."""
+        rows = ((one,) for one in sorted(fingerprints))
+        self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
+        self._has_older = True
+
+    def write(self) -> None:
+        """Write what is new, within the transaction that is open, and a part of a merge."""
+        if self._new:
+            rows = enumerate(self._new, start=self._log_ends + 1)
+            self._database.executemany("INSERT INTO fresh VALUES (?, ?)", rows)
+        if self._is_part_due and self._to_merge:
+            rows_in_order = [(one,) for one in reversed(self._to_merge[-MERGED:])]
+            self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows_in_order)
+        elif self._is_part_due:
+            delete = "DELETE FROM fresh WHERE number <= ?"
+            self._database.execute(delete, (self._deleted_next,))
+
+    def committed(self) -> None:
+        self._log_ends += len(self._new)
+        if self._is_part_due:
+            self._since_part = 0
+            if self._to_merge:
+                del self._to_merge[-MERGED:]
+                self._has_older = True
+            else:
+                self._log_begins = self._deleted_next + 1
+                self._merging = set()
+        self._since_part += len(self._new)
+        self._new = []
+        if not self._is_merging and len(self._fresh) >= MOST_FRESH:
+            self._merging, self._fresh = self._fresh, set()
+            self._to_merge = sorted(self._merging, reverse=True)
+            self._merge_ends = self._log_ends
+
+    @property
+    def _is_merging(self) -> bool:
+        return self._log_begins <= self._merge_ends
+
+    @property
+    def _is_part_due(self) -> bool:
+        return self._is_merging and self._since_part >= PART_EVERY
+
+    @property
+    def _deleted_next(self) -> int:
+        return min(self._merge_ends, self._log_begins + DELETED - 1)

@@ -1,4 +1,4 @@
-"""Takes over, once, what Scrapy's own scheduler has left in a JOBDIR, or a damaged file of ours."""
+"""Takes over, once, what Scrapy's own scheduler has left in a JOBDIR."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import marshal
 import mmap
 import pickle
 import re
-import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -16,23 +15,18 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from zlib import crc32
 
 from scrapy.utils.request import request_from_dict
 
-from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, is_as_written
-from scrapy_mandelbot.job.requests import fingerprint_number, outline
-from scrapy_mandelbot.job.site_states import site_of_line
-from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
-from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.job.requests import fingerprint_number
 from scrapy_mandelbot.robots.shown import counted, shown
-from scrapy_mandelbot.store.sqlite_file import readable_rows, rows_from_both_ends, transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request, Spider
+
+    from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 QUEUE, SEEN = "requests.queue", "requests.seen"
 _QUEUE_NAME = re.compile(r"-?\d+s?")  # a priority; those of start requests end in an s
@@ -45,19 +39,12 @@ _HEX_LINE = re.compile(rb"[0-9a-f]{2,}\r?\n")
 class ScrapyJobDir:
     """What was found beside the requests."""
 
-    was_closed: bool = True
-    """Whether the run that left it wrote all of it: if not, what was in flight is nowhere."""
-    unreadable: list[str] = field(default_factory=list)
-    """What could not be read: files, or parts of them."""
+    was_closed: bool = True  # else what was in flight is nowhere
+    unreadable: list[str] = field(default_factory=list)  # files, or parts of them
 
 
 def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
-    """Yield each request as Scrapy has written it, those of a queue in the order of their pushes.
-
-    Args:
-        folder: of the queues.
-        left: told what is found beside them.
-    """
+    """Yield each request as Scrapy wrote it, those of a queue in the order of their pushes."""
     if not folder.exists():
         return
     if not (folder / "active.json").exists():
@@ -77,11 +64,7 @@ def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
 
 
 def read_request(octets: bytes) -> dict[str, Any]:
-    """Return a request in the form of ``Request.to_dict()``.
-
-    Raises:
-        Exception: any, as whatever it holds is made.
-    """
+    """Return a request as ``Request.to_dict()`` does; whatever it holds is made, and may raise."""
     try:
         read = pickle.loads(octets)  # noqa: S301 -- the project's own files, as Scrapy reads them
     except pickle.UnpicklingError:
@@ -180,19 +163,9 @@ _NAMED = 10
 def take_over(
     folder: Path, store: SqliteJob, spider: Spider, push: Callable[[Request], None]
 ) -> None:
-    """Have the job hold what Scrapy's files hold, and put those aside.
+    """Push what Scrapy's files in JOBDIR hold into the job, and put those aside.
 
     A run that is killed within goes on with it the next time, and takes nothing twice.
-
-    Args:
-        folder: JOBDIR.
-        store: the job.
-        spider: whose methods the callbacks are.
-        push: adds a request to the job.
-
-    Raises:
-        CannotKeepError: the job cannot be written.
-        OSError: Scrapy's files cannot be read, or put aside.
     """
     if not (folder / QUEUE).exists() and not (folder / SEEN).exists():
         return
@@ -252,172 +225,3 @@ def _aside(path: Path) -> Path:
     if aside.exists():
         aside = Path(f"{aside}-{time.time():.0f}")
     return aside
-
-
-FILE = "job.sqlite"
-_BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
-_PARTS = "", "-wal", "-shm"
-_QUICKLY = 128 * 1024 * 1024
-"""Bytes of a file that is looked through when it is opened: that takes 0.3 s."""
-_LINES = "SELECT line, name FROM lines WHERE line >= ? ORDER BY line"
-_REQUESTS = "SELECT * FROM requests WHERE number >= ? ORDER BY number"
-_INDEX = (
-    "SELECT number FROM requests INDEXED BY requests_in_order"
-    " ORDER BY line {0}, priority {0}, band {0}, position {0}"
-)
-_STATES = "SELECT name, value, checksum FROM state ORDER BY name {0}"
-_NUMBERS = {  # tables of numbers: how they are read, and written
-    "SELECT * FROM seen WHERE fingerprint >= ? ORDER BY fingerprint": "seen VALUES (?)",
-    "SELECT * FROM fresh WHERE number >= ? ORDER BY number": "fresh VALUES (?, ?)",
-    "SELECT * FROM children WHERE parent >= ? ORDER BY parent": "children VALUES (?, ?, ?)",
-}
-
-
-def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
-    """Open the job of a folder; in place of a damaged file, one that has what can be read of it.
-
-    Raises:
-        CorruptError: nothing can be read of it. It is set aside, and the next run begins anew.
-        CannotKeepError: it cannot be opened.
-        OSError: what can be read of it cannot be written.
-    """
-    path = folder / FILE
-    try:
-        left = sorted(folder.glob(f"{_BROKEN}*[0-9]"))
-        if left and not path.exists() and not _salvage(left[-1], path):
-            names = ", ".join(map(str, left))
-            logger.warning("The job begins from nothing, as its file was broken: %s", names)
-        is_known = path.exists() and path.stat().st_size <= _QUICKLY
-        job = SqliteJob(path, is_synced=is_synced)
-        if is_known:
-            _look_through(job)
-    except CorruptError as error:
-        aside = set_aside(folder)
-        if not _salvage(aside, path):
-            raise CorruptError(f"{path} is broken ({error}) and is set aside as {aside}") from error
-        job = SqliteJob(path, is_synced=is_synced)
-    return job
-
-
-def set_aside(folder: Path) -> Path:
-    """Put a broken file where no run takes it for its own; return where."""
-    aside = folder / f"{_BROKEN}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
-    _move(folder / FILE, aside)
-    logger.error("%s is broken, and is set aside as %s", folder / FILE, aside)
-    return aside
-
-
-def _move(path: Path, to: Path) -> None:
-    for part in _PARTS:
-        if Path(f"{path}{part}").exists():
-            Path(f"{path}{part}").rename(f"{to}{part}")
-
-
-def _remove(path: Path) -> None:
-    for part in _PARTS:
-        Path(f"{path}{part}").unlink(missing_ok=True)
-
-
-def _look_through(job: SqliteJob) -> None:
-    try:
-        with as_ours():
-            ((found,),) = job.database.execute("PRAGMA integrity_check(1)")
-    except CorruptError as error:
-        found = str(error)
-    if found != "ok":
-        job.close()
-        raise CorruptError(found)
-
-
-def _salvage(damaged: Path, path: Path) -> bool:
-    """Make a new file of what can be read of a damaged one; return whether that is anything.
-
-    A run that is killed within begins with it again.
-    """
-    new, copy = path.with_name("job.salvage"), path.with_name("job.damaged")
-    _remove(new)
-    _remove(copy)
-    with as_ours(), closing(connect(new, is_synced=False)) as into:
-        into.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        salvage = _Salvage(into)
-        for part in ("", "-wal"):
-            if Path(f"{damaged}{part}").exists():
-                shutil.copyfile(f"{damaged}{part}", f"{copy}{part}")
-        _renew_first_page(copy, new)
-        with closing(sqlite3.connect(copy, isolation_level=None)) as source, transaction(into):
-            source.text_factory = bytes
-            salvage.copy(source)
-            has_any = salvage.end()
-        _remove(copy)
-    if not has_any:
-        _remove(new)
-        return False
-    new.rename(path)
-    _move(damaged, damaged.with_name(damaged.name.replace(_BROKEN, _READ)))
-    logger.error(
-        "What can be read of the broken file is kept: %d requests that wait, and %d fingerprints."
-        " Lost are at least %d requests",
-        len(salvage.kept),
-        salvage.seen,
-        len(salvage.known - salvage.kept),
-    )
-    return True
-
-
-def _renew_first_page(path: Path, new: Path) -> None:
-    """Give a file the first page of a new one: the tables begin at the same pages in each."""
-    with path.open("r+b") as file, new.open("rb") as other:
-        page = bytearray(other.read(PAGE))
-        page[28:32] = (path.stat().st_size // PAGE).to_bytes(4, "big")
-        file.write(page)
-
-
-class _Salvage:
-    """Copies what can be read."""
-
-    def __init__(self, into: sqlite3.Connection) -> None:
-        self._into = into
-        self._lines: dict[str, int] = {}
-        self.kept: set[int] = set()
-        """Numbers of the requests that are copied."""
-        self.known: set[int] = set()
-        """Of those that there were, as far as that can be told."""
-        self.seen = 0
-
-    def copy(self, source: sqlite3.Connection) -> None:
-        """Copy what a file has that was not there yet."""
-        self.known.update(number for (number,) in rows_from_both_ends(source, _INDEX))
-        names = dict(readable_rows(source, _LINES))
-        for row in readable_rows(source, _REQUESTS):
-            self.known.add(row[0])
-            self._copy_request(row, names)
-        for query, table in _NUMBERS.items():
-            rows = (row for row in readable_rows(source, query) if {*map(type, row)} == {int})
-            self._into.executemany(f"INSERT OR IGNORE INTO {table}", rows)
-        for name, value, checksum in rows_from_both_ends(source, _STATES):
-            if isinstance(name, bytes) and is_as_written(value, checksum, crc32(name)):
-                state = name.decode("utf-8", "backslashreplace"), value, crc32(value, crc32(name))
-                self._into.execute("INSERT OR IGNORE INTO state VALUES (?, ?, ?)", state)
-
-    def end(self) -> bool:
-        """Write what the requests are of; return whether there is anything."""
-        names = ((number, name) for name, number in self._lines.items())
-        self._into.executemany("INSERT INTO lines VALUES (?, ?)", names)
-        self._into.execute("DELETE FROM state WHERE name = ?", (CLEAN,))
-        counts = "SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM fresh)"
-        (self.seen,) = self._into.execute(counts).fetchone()
-        return bool(self.kept or self.seen)
-
-    def _copy_request(self, row: tuple[Any, ...], names: Mapping[int, bytes]) -> None:
-        number, line, *place, body, checksum = row
-        about = outline(body) if is_as_written(body, checksum, number) else None
-        if about is None or number in self.kept or {*map(type, (line, *place))} != {int}:
-            return
-        site = site_of(urlsplit(about["url"]))
-        name = bytes(names.get(abs(line)) or b"").decode("utf-8", "backslashreplace")
-        if site_of_line(name) != site:  # its name is damaged, or the number of the line
-            name = site
-        of_line = self._lines.setdefault(name, len(self._lines) + 1)
-        values = number, of_line, *place, body, crc32(body, number)
-        self._into.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-        self.kept.add(number)

@@ -22,11 +22,10 @@ from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.utils.asyncio import call_later
 
 from scrapy_mandelbot import engine, events, signals
-from scrapy_mandelbot.events import PAGES_FOREIGN, SITE_LEFT_OUT, SITES_TOO_MANY
 from scrapy_mandelbot.robots.origins import host_of, site_of
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, robots_request
-from scrapy_mandelbot.sitemap_crawl.kept_progress import digest
+from scrapy_mandelbot.sitemap_crawl.progress import digest
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -37,13 +36,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.sitemap_crawl.entry_files import (
-        EntryFile,
-        SitemapReading,
-        SitemapSelection,
-    )
-    from scrapy_mandelbot.sitemap_crawl.kept_progress import Abroad, SiteProgress
-    from scrapy_mandelbot.sitemap_crawl.progress import Progress
+    from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
+    from scrapy_mandelbot.sitemap_crawl.progress import Abroad, Progress, SiteProgress
+    from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection
     from scrapy_mandelbot.telling import Event, Events
 
 _MOST_ONCE = 1_000  # lines that are said once each
@@ -71,14 +66,12 @@ class SitemapWarnings:
             self._events.tell(events.SITEMAP_PROBLEMS_UNTOLD, site=site)
 
     def tell_once(self, event: Event, **values: Any) -> None:
-        """Tell operators something that they need read once."""
         told = (event.text, *values.values())
         if told not in self._told and len(self._told) < _MOST_ONCE:
             self._told.add(told)
             self._events.tell(event, **values)
 
     def tell_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
-        """Tell what was read of a sitemap, how much of it is wanted, and what is wrong with it."""
         reader = reading.reader
         self._events.tell(
             events.SITEMAP_READ,
@@ -93,14 +86,12 @@ class SitemapWarnings:
             self.tell(events.SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
 
     def tell_failed(self, cited: Cited, reason: object) -> None:
-        """Tell that a sitemap could not be had."""
         self.tell(events.SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)
 
 
 _DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
 _MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have
-_MOST_ABROAD = 100
-"""Sitemaps on other hosts that one robots.txt cites, and hosts that its indexes name."""
+_MOST_ABROAD = 100  # sitemaps on other hosts in a robots.txt; hosts in its indexes
 _MOST_MISSES = 5  # of those running that are no sitemaps
 
 
@@ -112,7 +103,6 @@ class Citations:
         self._complaints = complaints
 
     def is_wanted(self, progress: SiteProgress, cited: Cited) -> bool:
-        """Note a sitemap that is cited; return whether it is to be asked for."""
         if digest(cited.url) in progress.known or len(cited.url) >= LONGEST_URL:
             return False
         site = cited.site
@@ -133,13 +123,21 @@ class Citations:
         return False
 
     def is_still_wanted(self, progress: SiteProgress, cited: Cited) -> bool:
-        """Return whether a sitemap that was wanted is, after what has come of others."""
         return not _is_abroad(cited) or progress.abroad.misses < _MOST_MISSES
 
     def has_come(self, progress: SiteProgress, cited: Cited, *, is_sitemap: bool) -> None:
-        """Note what has come of a sitemap that was asked for."""
         if _is_abroad(cited):
             progress.abroad.misses = 0 if is_sitemap else progress.abroad.misses + 1
+
+    def may_lead_to(self, progress: SiteProgress, cited: Cited, site: str) -> bool:
+        """Return whether pages of another site are crawled, if its robots.txt cites the sitemap."""
+        if not (self._config.obey and self._config.may_send(cited.site, site)):
+            return False
+        if site not in progress.strangers and len(progress.strangers) >= MOST_STRANGERS:
+            self._complaints.tell_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
+            return False
+        progress.strangers.add(site)
+        return True
 
 
 def _limit_abroad(abroad: Abroad, cited: Cited) -> str | None:
@@ -161,7 +159,6 @@ def _is_abroad(cited: Cited) -> bool:
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL that was made absolute."""
     return host_of(site_of(urlsplit(url)))
 
 
@@ -244,9 +241,8 @@ class CrossSubmits:
         crawler.signals.connect(self.ask_more, signal=signals.site_paused)
 
     def pass_on(self, cited: Cited, site: str, listed: SitePages) -> None:
-        """Take what a sitemap lists of a site that is not the one which cites it."""
         if not self._config.may_send(cited.site, site):
-            self._events.count(PAGES_FOREIGN, pages=listed.pages)
+            self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
         if self._fetcher.known(site) is not None:
             if cited.root not in self._fetcher.sitemaps(site):
@@ -257,7 +253,7 @@ class CrossSubmits:
         elif self.is_in_doubt(site) or self._may_be_asked(cited, site):
             files = self._progress[site].in_doubt
         else:
-            self._events.count(PAGES_FOREIGN, pages=listed.pages)
+            self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
         passed = Cited(cited.root, cited.site, cited.root)  # all that it lists, in one file
         file = next((file for file in files if file.cited == passed), None)
@@ -282,16 +278,11 @@ class CrossSubmits:
             self._crawler.engine.crawl(robots_request(self._crawler.spider, site))  # type: ignore[arg-type]  # it is there
 
     def is_in_doubt(self, site: str) -> bool:
-        """Return whether a site is being asked for its robots.txt, for pages that others list."""
         progress = self._progress.get(site)
         return progress is not None and bool(progress.in_doubt)
 
     def decide(self, site: str) -> bool:
-        """Have the pages of a site crawled or left out, as its robots.txt is known, or never will.
-
-        Returns:
-            Whether any are crawled.
-        """
+        """Crawl a site's pages or leave them out, as its robots.txt says; return if any are."""
         progress = self._progress[site]
         files, progress.in_doubt, progress.robots_asked = progress.in_doubt, [], False
         self._asked.discard(site)
@@ -314,12 +305,10 @@ class CrossSubmits:
             self.decide(site)
 
     def used_up(self, file: EntryFile) -> None:
-        """Note that nothing of a sitemap's file is wanted any more."""
         self._progress.remove(file)
         call_later(0, self._go_on, file.cited.site)  # it may have waited for that
 
     def is_full(self, site: str) -> bool:
-        """Return whether other sites have so much left of a site's sitemaps that it has to wait."""
         progress, waiting = self._progress[site], 0
         for other in list(progress.elsewhere):
             of_other = self._progress[other]
@@ -332,24 +321,22 @@ class CrossSubmits:
         return waiting > _MOST_BYTES
 
     def _may_be_asked(self, cited: Cited, site: str) -> bool:
-        """Return whether a site is asked for its robots.txt, as a sitemap lists it."""
         strangers = self._progress[cited.site].strangers
         if site in strangers or not self._may_go_to(site):
             return False
         if len(strangers) >= MOST_STRANGERS:
             self._progress.reopen(cited.root)
-            self._complaints.tell_once(SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
+            self._complaints.tell_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
             return False
         strangers.add(site)
         self._to_ask.append(site)
         return True
 
     def _may_go_to(self, site: str) -> bool:
-        """Return whether the spider's domains have the site."""
         spider: Any = self._crawler.spider
         return self._offsite is None or self._offsite.should_follow(Request(site), spider)
 
     def _leave_out(self, cited: Cited, site: str, pages: int, *, is_known: bool = True) -> None:
         why = "does not cite it" if is_known else "cannot be had"
-        self._complaints.tell_once(SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
-        self._events.count(PAGES_FOREIGN, pages=pages)
+        self._complaints.tell_once(events.SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
+        self._events.count(events.PAGES_FOREIGN, pages=pages)

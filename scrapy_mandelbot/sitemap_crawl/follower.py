@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from itertools import islice
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -12,9 +12,8 @@ from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.job import job_dir
 
-from scrapy_mandelbot import engine, signals
-from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import PAGE_FED, PAGE_FORBIDDEN, SITEMAPS_LEFT_TO_SPIDER
+from scrapy_mandelbot import engine, events, signals
+from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.rules.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import (
     Citations,
@@ -24,25 +23,23 @@ from scrapy_mandelbot.sitemap_crawl.citations import (
 )
 from scrapy_mandelbot.sitemap_crawl.entry_files import (
     Cited,
-    SitemapReading,
-    SitemapSelection,
+    UnfollowedRequests,
     cited_of,
     doubted_site,
     install,
-    others_turn,
     sitemap_request,
 )
 from scrapy_mandelbot.sitemap_crawl.progress import (
     MOST_WAITING,
     Progress,
-    UnfollowedRequests,
+    forget_progress,
     progress_folder,
 )
-from scrapy_mandelbot.sitemap_crawl.shared_follower import SharedFollower
+from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection, others_turn
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
@@ -50,12 +47,11 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
-    from scrapy_mandelbot.sitemap_crawl.kept_progress import SiteProgress
+    from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
-_FEW, _ENOUGH = 50, 100
-"""Requests of a site in the queue: at fewer it is fed, up to as many."""
+_FEW, _ENOUGH = 50, 100  # requests of a site in the queue: at fewer it is fed, up to as many
 _MOST = 10_000  # requests in the scheduler, beyond which it is not fed
-_SLICE = 200  # entries that are fed or filtered without letting anyone else have a turn
+_SLICE = 200  # entries that are fed without letting anyone else have a turn
 
 
 class SitemapFollower:
@@ -77,16 +73,14 @@ class SitemapFollower:
         self._complaints = SitemapWarnings(self._events)
         self._citations = Citations(crawl.config, self._complaints)
         self._limits = DownloadLimits(crawler, crawl.now)
-        self._hungry: set[str] = set()
-        """Sites that were not fed, as the scheduler held enough of others."""
-        self._asleep: set[str] = set()
-        """Sites that were asked for their robots.txt, and that the spider has not gone to."""
+        self._hungry: set[str] = set()  # not fed, as the scheduler held enough
+        self._asleep: set[str] = set()  # robots.txt fetched, but not crawled yet
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapFollower:
         """Build the extension; it begins when the spider is there."""
-        follower = cls(crawler)
+        follower = (SharedFollower if Crawl.of(crawler).config.shares_job else cls)(crawler)
         crawler.signals.connect(follower.spider_opened, signal=scrapy.signals.spider_opened)
         return follower
 
@@ -96,24 +90,26 @@ class SitemapFollower:
             return
         is_left_to_spider = isinstance(spider, SitemapSpider)
         if self._is_asked_to and is_left_to_spider:
-            self._events.tell(SITEMAPS_LEFT_TO_SPIDER)
+            self._events.tell(events.SITEMAPS_LEFT_TO_SPIDER)
         folder = job_dir(self._crawler.settings)
         if not self._is_asked_to or is_left_to_spider:
             if folder is not None:
-                UnfollowedRequests(self._crawl, spider, folder)
+                UnfollowedRequests(self._crawl, spider, partial(forget_progress, folder))
             return
         self._selection = SitemapSelection(spider)
         since = self._crawl.config.sitemap_since
         if isinstance(since, str):
             since = self._crawl.store.get_run(spider.name)
         self._since = since
-        if self._crawl.config.shares_job:
-            self._shared = SharedFollower(self._crawler, self._selection, since)
-            return
+        self._begin(spider, folder)
+
+    def _begin(self, spider: Spider, folder: str | None) -> None:
+        job = None
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
             folder = self._temporary.name
-        job = self._crawl.job if self._temporary is None else None
+        else:
+            job = self._crawl.job
         self._progress = Progress(progress_folder(folder), job, self._crawl.now)
         if job is not None:
             job.before_commits(self._before_commit)
@@ -131,8 +127,6 @@ class SitemapFollower:
             self._crawler.signals.connect(handler, signal=signal)
         self._hungry.update(self._progress.unfinished())
 
-    # What is heard.
-
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
         if self._cross_submits.is_in_doubt(site):  # it is only asked what it says of others
             self._asleep.add(site)
@@ -146,15 +140,18 @@ class SitemapFollower:
         self._go_on(site)
 
     def _reached_downloader(self, request: Request) -> None:
-        if cited_of(request) is not None:
-            most = self._crawl.config.sitemap_max_bytes
-            self._limits.begin(request, most, float("inf"), 2 * most)
+        self._limit(request)
         site = site_of_request(request)
         self._wake_up(site)
         if self._progress.get(site) is not None:
             self._go_on(site)
         elif self._hungry:
             self._feed_hungry()
+
+    def _limit(self, request: Request) -> None:
+        if cited_of(request) is not None:
+            most = self._crawl.config.sitemap_max_bytes
+            self._limits.begin(request, most, float("inf"), 2 * most)
 
     def _wake_up(self, site: str) -> None:
         """Read the sitemaps of a site that was only asked for its robots.txt: it is crawled now."""
@@ -194,8 +191,6 @@ class SitemapFollower:
         else:
             self._temporary.cleanup()
 
-    # What is done: ask for one, read it, feed the crawl.
-
     def _go_on(self, site: str) -> None:
         """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
         progress, budget = self._progress[site], _SLICE
@@ -219,7 +214,6 @@ class SitemapFollower:
     def _next_entries(
         self, progress: SiteProgress, file: EntryFile, most: int
     ) -> list[tuple[dict[str, Any], int]]:
-        """Return so many entries, or as many as there are; a file that is used up goes."""
         entries = file.next_entries(most)
         if not entries and file.is_complete:
             progress.files.remove(file)
@@ -227,7 +221,6 @@ class SitemapFollower:
         return entries
 
     def _ask_next(self, site: str, progress: SiteProgress) -> bool:
-        """Ask for the next sitemap, if there is one and none is asked for; return if there was."""
         if progress.asked is not None or self._cross_submits.is_full(site):
             return False
         index = progress.next_file
@@ -255,7 +248,6 @@ class SitemapFollower:
         return True
 
     def _room(self, site: str) -> int:
-        """Return how many requests of the site the crawl has room for."""
         held = engine.scheduler_length(self._crawler)
         if held >= _MOST:
             self._hungry.add(site)
@@ -281,23 +273,18 @@ class SitemapFollower:
                 if site_of_request(request) != site:  # it is with that site's, if it counts
                     continue
                 if self._crawl.forbids(request):
-                    self._events.count(PAGE_FORBIDDEN)
+                    self._events.count(events.PAGE_FORBIDDEN)
                     continue
-                self._events.count(PAGE_FED)
+                self._events.count(events.PAGE_FED)
                 self._crawler.engine.crawl(request)
                 count += 1
             file.offset = end
         return count
 
-    # What comes of it.
-
     async def _read(self, response: Response) -> None:
         """Put the entries of a sitemap on disk, letting others have their turns meanwhile."""
-        request: Request = response.request  # type: ignore[assignment]  # it has one here
-        self._limits.end(request)
-        cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
+        cited, reading = self._reading(response)
         progress = self._progress[cited.site]
-        reading = SitemapReading(response, self._crawl.config, self._since)
         file, count = None, 0
         try:
             for some in self._wanted(reading, cited):
@@ -313,32 +300,27 @@ class SitemapFollower:
         finally:
             if file is not None:
                 file.is_complete = True
-            self._progress.cannot_wait()
-            progress.has_come(cited)
-            is_sitemap = reading.reader.kind != "unknown"
-            self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
-            self._complaints.tell_read(cited, reading, count)
+            self._has_read(cited, reading, count)
             self._go_on(cited.site)
 
-    def _wanted(self, reading: SitemapReading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
-        """Yield, turn by turn, the entries that the spider wants; all exceptions are the spider's.
+    def _reading(self, response: Response) -> tuple[Cited, SitemapReading]:
+        request: Request = response.request  # type: ignore[assignment]  # it has one here
+        self._limits.end(request)
+        cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
+        return cited, SitemapReading(response, self._crawl.config, self._selection, self._since)
 
-        Its filter may ask for one entry after the other before it lets one through: what it asks
-        for has been read by then.
-        """
-        if not self._selection.has_filter:
-            yield from reading.turns()
-            return
-        everything = self._progress.new_file(cited, is_index=False)
-        try:
-            for some in reading.turns():
-                everything.write(some)
-                yield []
-            chosen = self._selection.chosen(everything.entries())
-            while some := list(islice(chosen, _SLICE)):
-                yield some
-        finally:
-            everything.remove()
+    def _wanted(self, reading: SitemapReading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
+        return reading.wanted(lambda: self._progress.new_file(cited, is_index=False))
+
+    def _has_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
+        self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
+        self._complaints.tell_read(cited, reading, wanted)
+
+    def _has_come(self, cited: Cited, *, is_sitemap: bool) -> None:
+        progress = self._progress[cited.site]
+        self._progress.cannot_wait()
+        progress.has_come(cited)
+        self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
 
     def _put_away(self, file: EntryFile, entries: list[dict[str, Any]]) -> None:
         if file.is_index:
@@ -351,15 +333,11 @@ class SitemapFollower:
             self._cross_submits.pass_on(cited, site, listed)
 
     def _missed(self, failure: Failure) -> None:
-        """Go on without a sitemap that could not be had."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy's
         self._limits.end(request)
         cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
-        progress = self._progress[cited.site]
-        self._progress.cannot_wait()
-        self._citations.has_come(progress, cited, is_sitemap=False)
+        self._has_come(cited, is_sitemap=False)
         self._complaints.tell_failed(cited, failure.value)
-        progress.has_come(cited)
         self._go_on(cited.site)
 
     def _heard(self, answer: Response | Failure) -> None:
@@ -369,3 +347,79 @@ class SitemapFollower:
         if self._cross_submits.decide(site):
             self._wake_up(site)
         self._go_on(site)
+
+
+_SITES = 10_000  # sites of which a worker knows what they cite, so that it can be held to limits
+
+
+class SharedFollower(SitemapFollower):
+    """Follows sitemaps in a crawl whose job is many workers': nothing of them stays with one.
+
+    A sitemap's request goes to whoever has its site, which may be another worker by then, and comes
+    again where that one dies. So its callback gives all that it lists at once, as a spider's would:
+    the job keeps it, and the sitemap's own request with it until then. Whether a page of another
+    site counts is seen where that site's robots.txt is known: by the worker that has it.
+    """
+
+    def _begin(self, spider: Spider, folder: str | None) -> None:  # noqa: ARG002 -- see above
+        self._spider = spider
+        self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
+        self._progress = Progress(progress_folder(self._temporary.name))
+        install(spider, read=self._give, missed=self._missed, heard=lambda _: None)
+        for handler, signal in (
+            (self._discovered, signals.sitemaps_discovered),
+            (self._limit, scrapy.signals.request_reached_downloader),
+            (self._closed, scrapy.signals.spider_closed),
+        ):
+            self._crawler.signals.connect(handler, signal=signal)
+
+    def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
+        """Request what a site cites: once in the job, however many workers have had the site."""
+        progress = self._progress[site]
+        for url in urls:
+            cited = Cited(url, site, root=url)
+            if self._citations.is_wanted(progress, cited):
+                self._crawler.engine.crawl(sitemap_request(self._spider, cited, once=True))
+        self._progress.forget_oldest(_SITES)
+
+    def _go_on(self, site: str) -> None:
+        """Nothing waits here."""
+
+    async def _give(self, response: Response) -> AsyncIterator[Request]:
+        """Give what a sitemap lists, letting others have their turns meanwhile."""
+        cited, reading = self._reading(response)
+        progress, wanted = self._progress[cited.site], 0
+        try:
+            for some in self._wanted(reading, cited):
+                wanted += len(some)
+                listed = self._sitemap if reading.is_index else self._pages
+                for entry in some:
+                    for request in listed(progress, cited, entry):
+                        yield request
+                await others_turn()
+        finally:
+            self._has_read(cited, reading, wanted)
+
+    def _sitemap(
+        self, progress: SiteProgress, cited: Cited, entry: dict[str, Any]
+    ) -> Iterator[Request]:
+        url = entry["loc"]
+        listed = Cited(url, cited.site, cited.root or url, cited.depth + 1)
+        if self._selection.follows(url) and self._citations.is_wanted(progress, listed):
+            yield sitemap_request(self._spider, listed, once=True)
+
+    def _pages(
+        self, progress: SiteProgress, cited: Cited, entry: dict[str, Any]
+    ) -> Iterator[Request]:
+        for request in self._selection.requests(entry):
+            site = site_of_request(request)
+            if site != cited.site:
+                if not self._citations.may_lead_to(progress, cited, site):
+                    self._events.count(events.PAGES_FOREIGN, pages=1)
+                    continue
+                request.meta[LISTED_IN] = cited.root
+            elif self._crawl.forbids(request):
+                self._events.count(events.PAGE_FORBIDDEN)
+                continue
+            self._events.count(events.PAGE_FED)
+            yield request

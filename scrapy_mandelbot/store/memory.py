@@ -24,8 +24,7 @@ class Recent(Generic[Value]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._values: OrderedDict[str, tuple[Value, int]] = OrderedDict()
-        self.size = 0
-        """The sum of the sizes, at most the limit."""
+        self.size = 0  # the sum of the sizes, at most the limit
 
     def __len__(self) -> int:
         return len(self._values)
@@ -34,7 +33,6 @@ class Recent(Generic[Value]):
         return f"<Recent: {len(self)} values, size {self.size} of {self._limit}>"
 
     def items(self) -> Iterator[tuple[str, Value]]:
-        """Iterate over keys and values, what was used last at the end."""
         for key, (value, _) in self._values.items():
             yield key, value
 
@@ -56,13 +54,11 @@ class Recent(Generic[Value]):
             self.size -= dropped
 
     def discard(self, key: str) -> None:
-        """Forget the key, if it is there."""
         entry = self._values.pop(key, None)
         if entry is not None:
             self.size -= entry[1]
 
     def clear(self) -> None:
-        """Forget all."""
         self._values.clear()
         self.size = 0
 
@@ -88,59 +84,47 @@ class MemoryStore:
         return len(self._copies)
 
     def get_copy(self, site: str) -> Copy | None:
-        """Return the site's copy, however old."""
         packed = self._copies.get(site)
         return None if packed is None else packed._replace(body=unpack(packed.body))
 
     def put_copy(self, site: str, copy: Copy) -> None:
-        """Keep the site's copy in place of an older one."""
         body = pack(copy.body)
         validators = copy.etag, copy.last_modified
         packed = Copy(body, copy.status, copy.fetched_at, copy.url, *validators)
         self._copies.put(site, packed, len(body) + _OVERHEAD)
 
     def copies(self) -> Iterator[tuple[str, Copy]]:
-        """Iterate over all sites and their copies, however old, in the order of the sites."""
         for site, packed in sorted(self._copies.items(), key=itemgetter(0)):
             yield site, packed._replace(body=unpack(packed.body))
 
     def drop_copy(self, site: str) -> None:
-        """Forget the site's copy, if there is one."""
         self._copies.discard(site)
 
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
-        """Return the pauses of all sites that end after a moment."""
         return {site: pause for site, pause in self._pauses.items() if pause.until > after}
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
-        """Keep the site's pause in place of an older one; None: it is over."""
         if pause is None:
             self._pauses.pop(site, None)
         else:
             self._pauses[site] = pause
 
     def get_turns(self, after: float) -> dict[str, float]:
-        """Return when sites with a pace may next be asked, of those that may not before then."""
         return {site: due for site, due in self._turns.items() if due > after}
 
     def put_turn(self, site: str, due: float) -> None:
-        """Keep when a site with a pace may next be asked, in seconds since the epoch."""
         self._turns.put(site, due, 1)
 
     def get_run(self, spider: str) -> float | None:
-        """Return when the spider's last run that finished began, in seconds since the epoch."""
         return self._runs.get(spider)
 
     def put_run(self, spider: str, began_at: float) -> None:
-        """Keep when a run of the spider began that has finished."""
         self._runs[spider] = began_at
 
     def packed_copies(self) -> Iterator[tuple[str, Copy]]:
-        """Iterate over the copies, their bodies as they are kept."""
         return self._copies.items()
 
     def close(self) -> None:
-        """Forget all."""
         self._copies.clear()
         self._pauses.clear()
         self._turns.clear()

@@ -24,7 +24,6 @@ _WORTHWHILE = 750  # bytes; below, what deflating saves is not worth its time
 
 
 def pack(body: bytes) -> bytes:
-    """Return the body in the form in which it is kept."""
     if len(body) >= _WORTHWHILE:
         deflated = zlib.compress(body)
         if len(deflated) < len(body):
@@ -33,11 +32,7 @@ def pack(body: bytes) -> bytes:
 
 
 def unpack(packed: bytes) -> bytes:
-    """Return the body.
-
-    Raises:
-        ValueError: the bytes are damaged, too many, or nothing that this version knows.
-    """
+    """Return the body; a ValueError: it is damaged, too long, or in an unknown form."""
     if packed[:1] == _DEFLATED:
         inflating = zlib.decompressobj()
         try:
@@ -57,8 +52,7 @@ logger = logging.getLogger(__name__)
 Row = tuple[Any, ...]
 Entry = TypeVar("Entry")
 
-NO_ROW_OF_OURS = (TypeError, ValueError, OverflowError)
-"""What reading a row raises that holds anything else than what a store writes."""
+NO_ROW_OF_OURS = (TypeError, ValueError, OverflowError)  # what reading another's row raises
 
 COPY_OF = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies WHERE site = ?"
 """What :func:`as_copy` takes a row of."""
@@ -88,13 +82,11 @@ def as_copy(row: Row) -> Copy:
 
 
 def as_pause(row: Row) -> tuple[str, KeptPause]:
-    """Return the site and the pause that a row holds: until when, why, failed probes."""
     site, until, reason, failed_probes = row
     return _text(site), KeptPause(_moment(until), _text(reason), int(failed_probes))
 
 
 def as_turn(row: Row) -> tuple[str, float]:
-    """Return the site that a row holds, and when it may next be asked."""
     site, due = row
     return _text(site), _moment(due)
 

@@ -18,34 +18,16 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.store import rows as stored
+from scrapy_mandelbot.store import sqlite_live as live
 from scrapy_mandelbot.store.contract import Lease, LiveStore
-from scrapy_mandelbot.store.rows import (
-    COPY_OF,
-    NO_ROW_OF_OURS,
-    as_copy,
-    as_pause,
-    as_turn,
-    read_rows,
-)
 from scrapy_mandelbot.store.sqlite_file import may_pass, transaction
-from scrapy_mandelbot.store.sqlite_live import (
-    ChangeFeed,
-    FetchClaim,
-    LeaseRequest,
-    forget_ended,
-    forget_old,
-    held_by,
-    lease_name,
-    mend_clock,
-)
-from scrapy_mandelbot.store.sqlite_unsaved import Unsaved, as_text, connect, is_locked
+from scrapy_mandelbot.store.sqlite_schema import as_text, connect, is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
-    from scrapy_mandelbot.store.rows import Row
-    from scrapy_mandelbot.store.sqlite_live import Timer
 
 logger = logging.getLogger(__name__)
 
@@ -61,21 +43,16 @@ _FORGET_AFTER = 30.0  # seconds, for leases and news that are over
 class SqliteStore(LiveStore):
     """Copies, pauses, turns, leases and the last runs in a file.
 
-    The file is opened when it is first asked for, and tried again later where it was locked.
-
-    Args:
-        path: of the file, which need not exist, nor its folder.
-        later: calls a function after some seconds. Without it only :meth:`save` and
-            :meth:`close` write, questions are answered at once, and nothing is heard of.
-        forget_before: copies and turns that are older than this moment are deleted, in seconds
-            since the epoch.
-        now: returns seconds since the epoch.
+    The file is opened when it is first needed, and tried again later where it was locked. `later`
+    calls a function after some seconds. Without it only :meth:`save` and :meth:`close` write,
+    questions are answered at once, and changes of others are not seen. Copies and turns from before
+    the moment `forget_before` are deleted.
     """
 
     def __init__(
         self,
         path: str | Path,
-        later: Callable[[float, Callable[[], None]], Timer] | None = None,
+        later: Callable[[float, Callable[[], None]], live.Timer] | None = None,
         forget_before: float = 0.0,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -83,19 +60,15 @@ class SqliteStore(LiveStore):
         self._later = later
         self._forget_before = forget_before
         self._now = now
-        self._token = os.urandom(8).hex()
-        """Who this crawl is, to the others."""
-        self._unsaved = Unsaved()
-        self._save_timer: Timer | None = None
-        self._saves_at = inf
-        """When that timer is due."""
-        self._questions: list[LeaseRequest | FetchClaim] = []
-        """What is asked of the file, and not answered."""
-        self._ask_timer: Timer | None = None
-        self._held: set[str] = set()
-        """Names of the leases that this crawl was given and has not given back."""
-        self._news: ChangeFeed | None = None
-        self.look_timer: Timer | None = None
+        self._token = os.urandom(8).hex()  # who this crawl is, to the others
+        self._unsaved = live.Unsaved()
+        self._save_timer: live.Timer | None = None
+        self._saves_at = inf  # when that timer is due
+        self._questions: list[live.LeaseRequest | live.FetchClaim] = []  # not answered yet
+        self._ask_timer: live.Timer | None = None
+        self._held: set[str] = set()  # names of leases that this crawl has
+        self._news: live.ChangeFeed | None = None
+        self.look_timer: live.Timer | None = None
         self._forgets_at = -inf
         self._locked_since = inf
         self._alone_until = -inf  # when the file is asked again, where it could not be asked
@@ -107,8 +80,6 @@ class SqliteStore(LiveStore):
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._unsaved.memory)} unsaved>"
 
-    # Copies.
-
     def get_copy(self, site: str) -> Copy | None:
         """Return the site's copy, however old: another process may have saved it."""
         copy = self._unsaved.memory.get_copy(site)
@@ -118,22 +89,20 @@ class SqliteStore(LiveStore):
             database = self._open()
             if database is None:
                 return None
-            row = database.execute(COPY_OF, (as_text(site),)).fetchone()
-            return None if row is None else as_copy(row)
+            row = database.execute(stored.COPY_OF, (as_text(site),)).fetchone()
+            return None if row is None else stored.as_copy(row)
         except sqlite3.Error as error:
             self._is_readable = False  # until the next time that it is saved: waiting costs
             self._complain(error)
-        except NO_ROW_OF_OURS as error:
+        except stored.NO_ROW_OF_OURS as error:
             logger.debug("The copy of %s in %s cannot be read: %s", site, self._path, error)
         return None
 
     def put_copy(self, site: str, copy: Copy) -> None:
-        """Keep the site's copy in place of an older one; it is saved about a second later."""
         self._unsaved.memory.put_copy(site, copy)
         self._save_within(_SAVE_AFTER)
 
     def copies(self) -> Iterator[tuple[str, Copy]]:
-        """Iterate over all sites and their copies, in the order of the sites."""
         unsaved = {as_text(site): copy for site, copy in self._unsaved.memory.copies()}
         saved = {site for (site,) in self._rows("SELECT site FROM copies") if isinstance(site, str)}
         for site in sorted({*saved, *unsaved}):
@@ -142,7 +111,6 @@ class SqliteStore(LiveStore):
                 yield site, copy
 
     def drop_copy(self, site: str) -> None:
-        """Forget the site's copy, in the file at once."""
         self._unsaved.memory.drop_copy(site)
         self._rows("DELETE FROM copies WHERE site = ?", as_text(site))
 
@@ -153,8 +121,7 @@ class SqliteStore(LiveStore):
         lease_for: float,
         then: Callable[[Copy | None, float], None],
     ) -> None:
-        """Look for a site's copy; where there is no fresh one, ask to be who fetches it."""
-        question = FetchClaim(as_text(site), fresh_since, lease_for, then)
+        question = live.FetchClaim(as_text(site), fresh_since, lease_for, then)
         # The lease first: whoever gives it back has written the copy by then.
         left = 0.0 if lease_for else self._left_of(question.name)
         copy = self.get_copy(site)
@@ -165,18 +132,15 @@ class SqliteStore(LiveStore):
         else:
             self._ask(question)
 
-    # Pauses and turns.
-
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
-        """Return the pauses that end after a moment, those that other processes have saved too."""
         try:
             if (database := self._open()) is not None:
-                mend_clock(database, self._now())
+                live.mend_clock(database, self._now())
         except sqlite3.Error as error:
             self._complain(error)
         query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
         pauses: dict[str, KeptPause | None] = dict(
-            read_rows(self._rows(query, after), as_pause, self._path)
+            stored.read_rows(self._rows(query, after), stored.as_pause, self._path)
         )
         pauses.update(self._unsaved.pauses)
         return {
@@ -186,23 +150,19 @@ class SqliteStore(LiveStore):
         }
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
-        """Keep the site's pause, or that it is over; it is saved at once, or nearly so."""
         self._unsaved.pauses[as_text(site)] = pause
         self._save_within(_SAVE_SOON)
 
     def get_turns(self, after: float) -> dict[str, float]:
-        """Return when sites with a pace may next be asked, of those that may not before then."""
         rows = self._rows("SELECT site, due FROM turns WHERE due > ?", after)
-        turns = dict(read_rows(rows, as_turn, self._path))
+        turns = dict(stored.read_rows(rows, stored.as_turn, self._path))
         return turns | self._unsaved.memory.get_turns(after)
 
     def put_turn(self, site: str, due: float) -> None:
-        """Keep when a site with a pace may next be asked; saved at once, or nearly so."""
         self._unsaved.memory.put_turn(as_text(site), due)
         self._save_within(_SAVE_SOON)
 
     def tell_waiting(self, site: str) -> None:
-        """Have other crawls know that this one waits for turns of a site with a pace."""
         self._unsaved.waits.add(as_text(site))
         self._save_within(_SAVE_SOON)
 
@@ -214,28 +174,22 @@ class SqliteStore(LiveStore):
         then: Callable[[float], None],
         longest_wait: float = inf,
     ) -> None:
-        """Ask for a lease, or to have it for longer."""
-        self._ask(LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
+        self._ask(live.LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
-        """Give a lease back, if this crawl has it, or keep it for some seconds more."""
-        name = lease_name(lease, as_text(key))
+        name = live.lease_name(lease, as_text(key))
         if name in self._held:
             self._held.discard(name)
             self._unsaved.releases[name] = keep_for
             self._save_within(_SAVE_SOON)
 
     def listen(self, listener: Listener) -> None:
-        """Have what other crawls write from now on be heard of, a quarter of a second later."""
         if self._later is None:
             return
-        self._news = ChangeFeed(listener, self._token, self._read_all)
+        self._news = live.ChangeFeed(listener, self._token, self._read_all)
         self.look()
 
-    # Runs.
-
     def get_run(self, spider: str) -> float | None:
-        """Return when the spider's last run that finished began, in seconds since the epoch."""
         name = as_text(spider)
         if name in self._unsaved.runs:
             return self._unsaved.runs[name]
@@ -244,16 +198,13 @@ class SqliteStore(LiveStore):
             return None
         try:
             return float(rows[0][0])
-        except NO_ROW_OF_OURS as error:
+        except stored.NO_ROW_OF_OURS as error:
             logger.debug("The last run of %s in %s cannot be read: %s", spider, self._path, error)
             return None
 
     def put_run(self, spider: str, began_at: float) -> None:
-        """Keep when a run of the spider began that has finished; saved about a second later."""
         self._unsaved.runs[as_text(spider)] = began_at
         self._save_within(_SAVE_AFTER)
-
-    # The file.
 
     def save(self) -> None:
         """Write what is not yet in the file, all at once. What cannot be written stays."""
@@ -268,7 +219,6 @@ class SqliteStore(LiveStore):
             self._answer_alone()
 
     def close(self) -> None:
-        """Save what is not saved, and close the file."""
         self._is_closed = True
         for timer in filter(None, (self._save_timer, self._ask_timer, self.look_timer)):
             timer.cancel()
@@ -280,11 +230,7 @@ class SqliteStore(LiveStore):
         self._let_go()
 
     def _exchange(self, database: sqlite3.Connection) -> None:
-        """Write what is put, ask what is asked, and have the answers heard of.
-
-        Raises:
-            sqlite3.Error: nothing was written, nor asked.
-        """
+        """Write what is put, ask what is asked, and have the answers heard of."""
         now = self._now()
         with transaction(database):
             if self._forget_before:
@@ -292,8 +238,8 @@ class SqliteStore(LiveStore):
                 database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
                 database.execute("DELETE FROM turns WHERE due < ?", before)
             if now >= self._forgets_at:
-                forget_ended(database, now)
-                forget_old(database, now)
+                live.Leases(database, self._token, now).forget_ended()
+                live.forget_old(database, now)
             self._unsaved.write(database, self._token, now)
             answers = [one.ask(database, self._token, now) for one in self._questions]
         if now >= self._forgets_at:
@@ -325,17 +271,16 @@ class SqliteStore(LiveStore):
     def _answer_alone(self) -> None:
         questions, self._questions = self._questions, []
         for question in questions:
-            copy = self.get_copy(question.site) if isinstance(question, FetchClaim) else None
+            copy = self.get_copy(question.site) if isinstance(question, live.FetchClaim) else None
             question.answer(*question.unheard(copy))
 
-    def _ask(self, question: LeaseRequest | FetchClaim) -> None:
+    def _ask(self, question: live.LeaseRequest | live.FetchClaim) -> None:
         if self._is_closed:
             return
         self._questions.append(question)
         self._ask_file()
 
     def _ask_file(self) -> None:
-        """Have the questions answered now, or soon where the file is locked."""
         if self._now() < self._alone_until:
             self._answer_alone()
         else:
@@ -349,7 +294,6 @@ class SqliteStore(LiveStore):
             self._ask_file()
 
     def _save_within(self, seconds: float) -> None:
-        """Have it saved by then at the latest."""
         at = self._now() + seconds
         if self._later is None or not self._is_usable:
             return
@@ -386,13 +330,14 @@ class SqliteStore(LiveStore):
     def _left_of(self, name: str) -> float:
         try:
             database = self._open() if self._is_readable else None
-            return 0.0 if database is None else held_by(database, name, self._now())[1]
+            return (
+                0.0 if database is None else live.Leases(database, "", self._now()).held_by(name)[1]
+            )
         except sqlite3.Error as error:
             self._complain(error)
             return 0.0
 
-    def _rows(self, query: str, *values: object) -> list[Row]:
-        """Return what a query finds in the file; nothing, where it cannot be asked."""
+    def _rows(self, query: str, *values: object) -> list[stored.Row]:
         try:
             database = self._open()
             return [] if database is None else database.execute(query, values).fetchall()
@@ -401,11 +346,7 @@ class SqliteStore(LiveStore):
             return []
 
     def _open(self) -> sqlite3.Connection | None:
-        """Return the open file, or None where it is beyond use.
-
-        Raises:
-            sqlite3.Error: it cannot be opened now.
-        """
+        """Return the open file, or None where it is beyond use."""
         if self.database is None and self._is_usable:
             self.database = connect(self._path)
         return self.database

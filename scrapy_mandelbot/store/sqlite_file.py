@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,16 +37,10 @@ def open_file(  # noqa: PLR0913 -- all that files differ in
 ) -> sqlite3.Connection:
     """Open a file in the newest version of its format.
 
-    Args:
-        path: of the file, which need not exist.
-        upgrades: what takes it from each version to the next; the first is version 0: empty.
-        version: returns its version, or raises where the file is none of ours.
-        busy: seconds that the crawl may stand still while another process writes.
-        is_synced: whether a commit is on the disk when it returns, and outlasts a power cut.
-        page_size: of a new file, in bytes.
-
-    Raises:
-        sqlite3.Error: it cannot be opened.
+    `upgrades` take it from each version to the next; the first is version 0: empty. `version`
+    returns its version, or raises where the file is none of ours. `busy`: seconds that the crawl
+    may stand still while another process writes. `is_synced`: a commit is on the disk when it
+    returns, and outlasts a power cut.
     """
     # One thread uses it at a time, though `scrapy shell` may set it up in another.
     database = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=False)
@@ -106,60 +100,3 @@ def may_pass(error: sqlite3.Error) -> bool:
     """Return whether time may mend what is wrong: the file is locked, full, read-only."""
     is_lasting = any(fault in str(error) for fault in _LASTING_FAULTS)
     return isinstance(error, sqlite3.OperationalError) and not is_lasting
-
-
-_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
-
-
-def readable_rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a broken file, and step over those that cannot be read.
-
-    Args:
-        database: the file.
-        query: one of rows from a key on, a whole number, in the order of these keys.
-    """
-    at: int | None = _LEAST
-    while at is not None:
-        try:
-            for row in database.execute(query, (at,)):
-                if isinstance(row[0], int):
-                    yield row
-                    at = min(max(at, row[0] + 1), _GREATEST)
-        except sqlite3.DatabaseError:  # noqa: PERF203 -- each goes on behind what is broken
-            at = _next_readable(database, query, at)
-        else:
-            return
-
-
-def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int | None:
-    """Return the least key above one from which a query cannot be read, from which it can."""
-
-    def can(key: int) -> bool:
-        with suppress(sqlite3.DatabaseError):
-            database.execute(query, (key,)).fetchone()
-            return True
-        return False
-
-    step = 1
-    while broken + step <= _GREATEST and not can(broken + step):
-        step *= 2
-    if broken + step > _GREATEST:
-        return None
-    low, high = broken + step // 2, broken + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if can(middle) else (middle, high)
-    return high
-
-
-def rows_from_both_ends(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a broken file from the begin and, where that breaks off, from the end.
-
-    Args:
-        database: the file.
-        query: with ``{0}`` for the direction.
-    """
-    for direction in ("ASC", "DESC"):
-        with suppress(sqlite3.DatabaseError):
-            yield from database.execute(query.format(direction))
-            return

@@ -1,7 +1,6 @@
-"""Leases in a store's file: what one crawl of a machine may do at a time, of all that share it.
+"""What crawls that share a store's file write for each other: leases, news, and what news is of.
 
-A lease ends by the machine's clock where nobody gives it back. All of this is done within one
-transaction of the store, which no other process's comes between.
+All of this is written within one transaction of the store, which no other process's comes between.
 """
 
 from __future__ import annotations
@@ -9,9 +8,11 @@ from __future__ import annotations
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from scrapy_mandelbot.store.contract import Lease
+from scrapy_mandelbot.store.contract import ANOTHER_PACE, Lease
+from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.rows import COPY_OF, NO_ROW_OF_OURS, as_copy, as_pause, as_turn
 from scrapy_mandelbot.store.sqlite_file import transaction
+from scrapy_mandelbot.store.sqlite_schema import as_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -19,18 +20,17 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
 
-PAUSE, TURN, WAITS = "pause", "turn", "waits"
+PAUSE = "pause"
+TURN = "turn"
+WAITS = "waits"
 _ONE_CLOCK = 1.0  # seconds; clocks of two processes that differ by less are taken for one
-KEPT_FOR = 60.0
-"""Seconds for which news is kept; who has not looked for longer reads all there is."""
-READ_AT_ONCE = 500
-"""As many as are heard of in one turn of the loop."""
+KEPT_FOR = 60.0  # seconds for which news is kept; who has not looked for longer reads all there is
+READ_AT_ONCE = 500  # as many as are heard of in one turn of the loop
 
 
 def tell(
     database: sqlite3.Connection, teller: str, now: float, kind: str, sites: Iterable[str]
 ) -> None:
-    """Have others know that there is something to read of some sites."""
     database.executemany(
         "INSERT INTO news (told_at, teller, kind, site) VALUES (?, ?, ?, ?)",
         [(now, teller, kind, site) for site in sites],
@@ -82,17 +82,11 @@ class ChangeFeed:
         self._listener = listener
         self._reader = reader
         self._read_all = read_all
-        self._last = -inf
-        """Number of the last news that was read."""
-        self._version: int | None = None
-        """Of the file, as SQLite counts what others have written; None: there is more to read."""
+        self._last = -inf  # number of the last news that was read
+        self._version: int | None = None  # SQLite's count of others' writes; None: read on
 
     def read(self, database: sqlite3.Connection) -> None:
-        """Have the listener hear of what is new.
-
-        Raises:
-            sqlite3.Error: the file cannot be read now.
-        """
+        """Pass what is new to the listener."""
         (version,) = database.execute("PRAGMA data_version").fetchone()
         if version == self._version:
             return
@@ -142,7 +136,6 @@ _DUE = {
 
 
 def lease_name(lease: Lease, site: str) -> str:
-    """Return under which name a lease is kept."""
     return f"{lease.value}:{site}"
 
 
@@ -157,7 +150,6 @@ class LeaseRequest(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The lease's."""
         return lease_name(self.lease, self.key)
 
     def ask(self, database: sqlite3.Connection, owner: str, now: float) -> tuple[float]:
@@ -166,7 +158,7 @@ class LeaseRequest(NamedTuple):
         left = 0.0 if row is None else _seconds_until(row[0], now)
         if left > self.longest_wait:
             left = 0.0
-        return (left or _take(database, self.name, owner, now, self.lease_for),)
+        return (left or Leases(database, owner, now).take(self.name, self.lease_for),)
 
     def unheard(self, _copy: Copy | None) -> tuple[float]:
         """Return what is answered where the file cannot be asked."""
@@ -183,7 +175,6 @@ class FetchClaim(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The lease's."""
         return lease_name(Lease.FETCH, self.site)
 
     def ask(
@@ -200,48 +191,49 @@ class FetchClaim(NamedTuple):
             else:
                 if copy.fetched_at > self.fresh_since:
                     return copy, 0.0
-        return copy, _take(database, self.name, owner, now, self.lease_for)
+        return copy, Leases(database, owner, now).take(self.name, self.lease_for)
 
     def unheard(self, copy: Copy | None) -> tuple[Copy | None, float]:
         """Return what is answered where the file cannot be asked."""
         return copy, 0.0
 
 
-def release(
-    database: sqlite3.Connection, name: str, owner: str, now: float, keep_for: float
-) -> None:
-    """Give a lease back that the owner has, or have it end after some seconds."""
-    if keep_for > 0:
-        query = "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?"
-        database.execute(query, (now, now + keep_for, name, owner))
-    else:
-        database.execute("DELETE FROM leases WHERE name = ? AND owner = ?", (name, owner))
+class Leases:
+    """The leases of a file, within a transaction; a lease ends by the machine's clock at last."""
 
+    def __init__(self, database: sqlite3.Connection, owner: str, now: float) -> None:
+        self._database = database
+        self._owner = owner
+        self._now = now
 
-def forget_ended(database: sqlite3.Connection, now: float) -> None:
-    """Delete the leases that nobody has given back in time."""
-    database.execute("DELETE FROM leases WHERE until < ?", (now,))
+    def take(self, name: str, lease_for: float) -> float:
+        """Take a lease; return for how many seconds another has it instead."""
+        whose, left = self.held_by(name)
+        if left > 0 and whose != self._owner:
+            return left
+        values = name, self._owner, self._now, self._now + lease_for
+        self._database.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", values)
+        return 0.0
 
+    def held_by(self, name: str) -> tuple[Any, float]:
+        """Return the owner of a lease, and for how many seconds yet."""
+        query = "SELECT owner, taken_at, until FROM leases WHERE name = ?"
+        row = self._database.execute(query, (name,)).fetchone()
+        if row is None or _seconds_until(row[1], self._now) > _ANOTHER_CLOCK:
+            return None, 0.0
+        return row[0], _seconds_until(row[2], self._now)
 
-def _take(
-    database: sqlite3.Connection, name: str, owner: str, now: float, lease_for: float
-) -> float:
-    """Have the owner have a lease; return for how many seconds another has it instead."""
-    whose, left = held_by(database, name, now)
-    if left > 0 and whose != owner:
-        return left
-    query = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)"
-    database.execute(query, (name, owner, now, now + lease_for))
-    return 0.0
+    def release(self, name: str, keep_for: float) -> None:
+        """Give a lease back that the owner has, or end it after some seconds."""
+        if keep_for > 0:
+            query = "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?"
+            self._database.execute(query, (self._now, self._now + keep_for, name, self._owner))
+        else:
+            query = "DELETE FROM leases WHERE name = ? AND owner = ?"
+            self._database.execute(query, (name, self._owner))
 
-
-def held_by(database: sqlite3.Connection, name: str, now: float) -> tuple[Any, float]:
-    """Return who has a lease, and for how many seconds yet."""
-    query = "SELECT owner, taken_at, until FROM leases WHERE name = ?"
-    row = database.execute(query, (name,)).fetchone()
-    if row is None or _seconds_until(row[1], now) > _ANOTHER_CLOCK:
-        return None, 0.0
-    return row[0], _seconds_until(row[2], now)
+    def forget_ended(self) -> None:
+        self._database.execute("DELETE FROM leases WHERE until < ?", (self._now,))
 
 
 def _seconds_until(moment: Any, now: float) -> float:
@@ -251,3 +243,91 @@ def _seconds_until(moment: Any, now: float) -> float:
     except NO_ROW_OF_OURS:
         return 0.0
     return max(0.0, left) if isfinite(left) else 0.0
+
+
+class Unsaved:
+    """Held in memory until it is written, all in one transaction."""
+
+    def __init__(self) -> None:
+        self.memory = MemoryStore()  # copies and turns
+        self.pauses: dict[str, KeptPause | None] = {}  # none: it is over
+        self.runs: dict[str, float] = {}
+        self.waits: set[str] = set()  # sites whose turns this crawl waits for
+        self.releases: dict[str, float] = {}  # by name of the lease: seconds for which it is kept
+
+    def __bool__(self) -> bool:
+        return bool(
+            len(self.memory)
+            or self.pauses
+            or self.runs
+            or self.waits
+            or self.releases
+            or self.memory.get_turns(-inf)
+        )
+
+    def write(self, database: sqlite3.Connection, owner: str, now: float) -> None:
+        """Write all of it; within a transaction."""
+        self._write_copies(database)
+        self._write_pauses(database)
+        turns = self.memory.get_turns(-inf)
+        # Another process may have asked since, and written when it did.
+        database.executemany(
+            "INSERT INTO turns VALUES (?, ?) ON CONFLICT (site) DO UPDATE"
+            " SET due = excluded.due WHERE turns.due < excluded.due"
+            " OR turns.due > excluded.due + ?",
+            [(site, due, ANOTHER_PACE) for site, due in turns.items()],
+        )
+        database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items())
+        for kind, sites in (PAUSE, self.pauses), (TURN, turns), (WAITS, self.waits):
+            if sites:
+                tell(database, owner, now, kind, sites)
+        # Last, though at once: whoever has a lease next goes by what was written.
+        leases = Leases(database, owner, now)
+        for name, keep_for in self.releases.items():
+            leases.release(name, keep_for)
+
+    def clear(self) -> None:
+        self.memory.close()
+        self.pauses.clear()
+        self.runs.clear()
+        self.waits.clear()
+        self.releases.clear()
+
+    def _write_copies(self, database: sqlite3.Connection) -> None:
+        rows = [
+            (
+                as_text(site),
+                one.body,
+                one.status,
+                one.fetched_at,
+                as_text(one.url),
+                one.etag and as_text(one.etag),
+                one.last_modified and as_text(one.last_modified),
+            )
+            for site, one in self.memory.packed_copies()
+        ]
+        # What another process has saved meanwhile may be a little newer. What is newer by over a
+        # minute was dated by a wrong clock.
+        database.executemany(
+            "INSERT INTO copies VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site) DO UPDATE"
+            " SET body = excluded.body, status = excluded.status,"
+            " fetched_at = excluded.fetched_at, url = excluded.url,"
+            " etag = excluded.etag, last_modified = excluded.last_modified"
+            " WHERE copies.fetched_at <= excluded.fetched_at"
+            " OR copies.fetched_at > excluded.fetched_at + 60",
+            rows,
+        )
+
+    def _write_pauses(self, database: sqlite3.Connection) -> None:
+        if not self.pauses:
+            return
+        database.executemany(
+            "INSERT OR REPLACE INTO pauses VALUES (?, ?, ?, ?)",
+            [
+                (site, one.until, as_text(one.reason), one.failed_probes)
+                for site, one in self.pauses.items()
+                if one is not None
+            ],
+        )
+        over = [(site,) for site, one in self.pauses.items() if one is None]
+        database.executemany("DELETE FROM pauses WHERE site = ?", over)

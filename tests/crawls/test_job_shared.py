@@ -473,7 +473,7 @@ async def test_sitemaps_are_followed_by_all_workers_together(webs, settings):
 @ensureDeferred
 async def test_sitemaps_lead_a_worker_to_so_many_other_sites(webs, settings, monkeypatch):
     """Whoever makes a sitemap chooses whom it names: pages of further sites are left out."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.shared_follower.MOST_STRANGERS", 1)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 1)
     one, other, third = shops(webs)
     third.pages["/robots.txt"] = other.pages["/robots.txt"]
     settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True}

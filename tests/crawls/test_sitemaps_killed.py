@@ -23,7 +23,7 @@ def web(webs, monkeypatch):
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._FEW", 5)
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._ENOUGH", 10)
     # What a run in good order keeps by time alone: a kill may be sooner.
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.kept_progress._EVERY", 10**6)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.progress._EVERY", 10**6)
     web = shop(webs, 200, "/index.xml")
     web.pages["/index.xml"] = index(f"{web.url}/a.xml", f"{web.url}/b.xml")
     web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(150)))
@@ -99,8 +99,8 @@ async def test_a_sitemap_whose_entries_are_gone_is_asked_for_again(web, folder, 
 @ensureDeferred
 async def test_a_commit_while_entries_are_fed_passes_none_over(web, folder, monkeypatch):
     """An entry counts as fed when its request is in the job, and no sooner."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.kept_progress._EVERY", 0)
-    monkeypatch.setattr("scrapy_mandelbot.job.commits.AT_ONCE", 1)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.progress._EVERY", 0)
+    monkeypatch.setattr("scrapy_mandelbot.job.job.AT_ONCE", 1)
     spiders, commit = [], SqliteJob.commit
 
     class Opened(Noting):

@@ -10,22 +10,14 @@ from scrapy_mandelbot.fleet import holdings
 from scrapy_mandelbot.fleet.changes import (
     UNKNOWN,
     Claimed,
-    Exchange,
     key,
     name,
     push,
     read_answer,
     read_request,
 )
-from scrapy_mandelbot.fleet.holdings import (
-    FIRST,
-    KEPT_FOR,
-    MOST_HELD,
-    HeldLines,
-    HeldSite,
-    SaidAlone,
-    UnackedRoots,
-)
+from scrapy_mandelbot.fleet.holdings import KEPT_FOR, Exchange, SaidAlone, UnackedRoots
+from scrapy_mandelbot.fleet.shared_job import FIRST, MOST_HELD, HeldLines, HeldSite
 from scrapy_mandelbot.job.job_store import START, Place
 
 SITE = "https://example.com"

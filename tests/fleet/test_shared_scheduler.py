@@ -181,7 +181,7 @@ def test_too_much_that_cannot_be_said_ends_the_crawl(crawler, scheduler, clock, 
     """As with a full disk: the spider closes as job_not_saved, once."""
     closed = []
     monkeypatch.setattr(worker.engine, "close_spider", lambda _, reason: closed.append(reason))
-    monkeypatch.setattr(worker, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr("scrapy_mandelbot.job.job.MOST_OPERATIONS", 10)
     job = JobWorker.of(crawler)
     server = job.server
 

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_mandelbot.job import commits as commits_module
-from scrapy_mandelbot.job.commits import AT_ONCE, Commits, SpiderState, read_aside
+from scrapy_mandelbot.job import job as job_module
+from scrapy_mandelbot.job.deliveries import read_aside
+from scrapy_mandelbot.job.job import AT_ONCE, Commits, SpiderState
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_store import CannotKeepError
 
@@ -112,8 +113,8 @@ def test_a_commit_that_fails_is_told_once_and_tried_again(commits, told, clock):
 @pytest.mark.parametrize("much", ["uncommitted", "uncommitted_bytes"])
 def test_it_is_given_up_where_too_much_is_in_memory(commits, told, monkeypatch, much):
     """Once; also where the file is broken, at once."""
-    monkeypatch.setattr(commits_module, "MOST_OPERATIONS", 10)
-    monkeypatch.setattr(commits_module, "MOST_BYTES", 10)
+    monkeypatch.setattr(job_module, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr(job_module, "MOST_BYTES", 10)
     told.error = CannotKeepError("full")
     commits.now()
     setattr(told, much, 10)

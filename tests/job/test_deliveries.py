@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scrapy_mandelbot.job.commits import ASIDE, DEATHS, FEW, Deliveries, read_aside
+from scrapy_mandelbot.job.deliveries import ASIDE, DEATHS, FEW, Deliveries, read_aside
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 from memory_job import MemoryJob
 
-from scrapy_mandelbot.job import fingerprints
+from scrapy_mandelbot.job import sqlite_job
 from scrapy_mandelbot.job.job_file import (
     UPGRADES,
     CorruptError,
@@ -20,6 +20,7 @@ from scrapy_mandelbot.job.job_file import (
     JobLock,
     connect_to_read,
 )
+from scrapy_mandelbot.job.job_storage import ChildrenLeft
 from scrapy_mandelbot.job.job_store import CannotKeepError, Place
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
@@ -100,7 +101,7 @@ def test_children_are_left_until_they_are_forgotten(path):
     job.close()
 
     job = SqliteJob(path)
-    left = job.children_left(parent)
+    left = ChildrenLeft(job.children_left(parent))
     assert [left.take(7), left.take(7), left.take(7), left.take(-3), left.take(1)] == [
         True,
         True,
@@ -108,15 +109,15 @@ def test_children_are_left_until_they_are_forgotten(path):
         True,
         False,
     ]
-    assert len(job.children_left(0)) == 4
+    assert len(ChildrenLeft(job.children_left(0))) == 4
     assert job.claim(LINE).number == parent
     job.acknowledge(parent)
     job.forget_children(0)
     job.commit()
     job.close()
     job = SqliteJob(path)
-    assert not len(job.children_left(parent))
-    assert not len(job.children_left(0))
+    assert not len(ChildrenLeft(job.children_left(parent)))
+    assert not len(ChildrenLeft(job.children_left(0)))
     job.close()
 
 
@@ -169,10 +170,10 @@ def test_lines_without_requests_leave_nothing(path):
 
 @pytest.fixture
 def merges_often(monkeypatch):
-    monkeypatch.setattr(fingerprints, "MOST_FRESH", 100)
-    monkeypatch.setattr(fingerprints, "MERGED", 7)
-    monkeypatch.setattr(fingerprints, "DELETED", 30)
-    monkeypatch.setattr(fingerprints, "PART_EVERY", 3)
+    monkeypatch.setattr(sqlite_job, "MOST_FRESH", 100)
+    monkeypatch.setattr(sqlite_job, "MERGED", 7)
+    monkeypatch.setattr(sqlite_job, "DELETED", 30)
+    monkeypatch.setattr(sqlite_job, "PART_EVERY", 3)
 
 
 @pytest.mark.usefixtures("merges_often")

@@ -18,9 +18,9 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job import job_scheduler
 from scrapy_mandelbot.job.job import Job
 from scrapy_mandelbot.job.job_storage import READ_AT_ONCE
-from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.job_store import LineOrder, Place
 from scrapy_mandelbot.job.middleware import JobMiddleware
-from scrapy_mandelbot.job.requests import CannotWriteError, LineOrder, RequestForm
+from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm
 
 PAGE = "https://example.com/page"
 

@@ -16,7 +16,7 @@ from scrapy.utils.request import RequestFingerprinter
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job import job as job_module
-from scrapy_mandelbot.job.commits import FEW, bring_back
+from scrapy_mandelbot.job.deliveries import FEW, bring_back
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.sqlite_job import SqliteJob

@@ -15,7 +15,8 @@ from scrapy.squeues import (
 )
 
 from scrapy_mandelbot.job.job_storage import JobStorage
-from scrapy_mandelbot.job.requests import LineOrder, RequestForm
+from scrapy_mandelbot.job.job_store import LineOrder
+from scrapy_mandelbot.job.requests import RequestForm
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.queue.storage import Storage
 

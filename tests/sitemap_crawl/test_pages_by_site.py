@@ -6,7 +6,7 @@ import pytest
 import scrapy
 
 from scrapy_mandelbot.sitemap_crawl.citations import pages_by_site
-from scrapy_mandelbot.sitemap_crawl.entry_files import SitemapSelection
+from scrapy_mandelbot.sitemap_crawl.selection import SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 SITE = "https://example.com"

@@ -11,6 +11,13 @@ SITE, OTHER = "https://example.com", "https://other.example"
 MAP = Cited(f"{SITE}/a.xml", SITE, f"{SITE}/a.xml")
 
 
+def take(file, most):
+    """Take so many entries from the front, or as many as there are."""
+    entries = file.next_entries(most)
+    file.offset = entries[-1][1] if entries else file.offset
+    return [entry for entry, _ in entries]
+
+
 @pytest.fixture
 def progress(tmp_path) -> Progress:
     return Progress(tmp_path / "progress")
@@ -31,7 +38,7 @@ def test_what_waits_for_a_sites_word_goes_on(progress, tmp_path):
     again = Progress(tmp_path / "progress")
     assert again.unfinished() == [OTHER], "it has something to wait for"
     assert (again[SITE], again[OTHER]) == (progress[SITE], progress[OTHER])
-    assert again[OTHER].in_doubt[0].take(9) == [{"loc": f"{OTHER}/"}]
+    assert take(again[OTHER].in_doubt[0], 9) == [{"loc": f"{OTHER}/"}]
 
 
 def test_what_several_sites_cite_is_begun_once(progress, tmp_path):
@@ -69,7 +76,7 @@ def test_how_much_of_a_file_is_left(progress):
     file = progress.new_file(MAP, is_index=False)
     file.write([{"loc": "a"}, {"loc": "b"}])
     assert file.bytes_left == 2 * len('{"loc": "a"}\n')
-    file.take(1)
+    take(file, 1)
     assert file.bytes_left == len('{"loc": "a"}\n')
-    file.take(9)
+    take(file, 9)
     assert file.bytes_left == 0

@@ -10,7 +10,7 @@ import pytest
 import scrapy
 
 from scrapy_mandelbot import SitemapReader
-from scrapy_mandelbot.sitemap_crawl.entry_files import SitemapSelection, entry_data
+from scrapy_mandelbot.sitemap_crawl.selection import SitemapSelection, entry_data
 
 PAGE = "https://example.com/page"
 ENTRY = {"loc": PAGE, "alternate": ["https://example.com/de/page"]}

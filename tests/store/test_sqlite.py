@@ -16,7 +16,7 @@ import pytest
 from scrapy_mandelbot.store.contract import Copy, KeptPause
 from scrapy_mandelbot.store.rows import LONGEST_BODY, unpack
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.store.sqlite_unsaved import UPGRADES
+from scrapy_mandelbot.store.sqlite_schema import UPGRADES
 
 SITE = "https://example.com"
 COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
@@ -181,7 +181,7 @@ def test_a_file_of_an_older_version_is_upgraded(path, stores, monkeypatch):
     store.put_copy(SITE, COPY)
     store.close()
     monkeypatch.setattr(
-        "scrapy_mandelbot.store.sqlite_unsaved.UPGRADES",
+        "scrapy_mandelbot.store.sqlite_schema.UPGRADES",
         (*UPGRADES, "CREATE TABLE gates (site TEXT)"),
     )
     assert stores(path).get_copy(SITE) == COPY

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_mandelbot.store.sqlite_file import may_pass, network_disk, readable_rows
+from scrapy_mandelbot.job.salvage import readable_rows
+from scrapy_mandelbot.store.sqlite_file import may_pass, network_disk
 
 MOUNTS = """\
 22 27 0:21 / /proc rw,relatime - proc proc rw

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.store.sqlite_unsaved import UPGRADES
+from scrapy_mandelbot.store.sqlite_schema import UPGRADES
 
 SITE, OTHER = "https://example.com", "https://other.example"
 

@@ -14,16 +14,11 @@ from scrapy_mandelbot.robots.shown import without_credentials
 
 _ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-PATIENCE = 2.0
-"""Seconds for which an answer of the server is waited for, in a thread of its own."""
+PATIENCE = 2.0  # seconds for which an answer of the server is waited for, in a thread of its own
 
 
 def checked(url: str) -> str:
-    """Return the URL as the package ``redis`` takes it.
-
-    Raises:
-        ValueError: it is none. The text names no password.
-    """
+    """Return the URL as ``redis`` takes it; a ValueError that names no password: it is none."""
     scheme, separator, rest = url.partition("://")
     url = _ALIASES.get(scheme, scheme) + separator + rest
     try:
@@ -67,11 +62,7 @@ def _of_tls(url: str) -> dict[str, Any]:
 
 
 def _check_options(url: str, options: dict[str, Any]) -> None:
-    """Have a mistake be told at the start, not at each connection.
-
-    Raises:
-        ValueError: an option is none of the package, or names a file that cannot be read.
-    """
+    """Raise a ValueError at the start for an option that would fail at each connection."""
     for name in _FILES:
         if name in options:
             try:

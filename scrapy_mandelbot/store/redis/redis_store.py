@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_NAME = 1_000
-"""Bytes of a site's name; a longer one is no host's, and stays in this run."""
+LONGEST_NAME = 1_000  # bytes of a site's name; a longer one is no host's, and stays in this run
 _ONE_CLOCK = 0.1  # seconds; clocks that differ by less are taken for one
 _COMPLAINS_AFTER = 60.0  # seconds; what comes and goes is told of no more often
 _LISTED_AT_A_TIME = 100  # copies
@@ -44,15 +43,9 @@ _YEAR = 31_536_000.0  # seconds
 class RedisStore(LiveStore):
     """What is known of sites, shared by all workers that name one database of a server.
 
-    Args:
-        url: of the server and its database, as ``redis://host:6379/0``.
-        loop: returns what has a function called in the loop that runs now, from any thread.
-            Without it each question waits for its answer, as commands need it.
-        keep_for: seconds since it was fetched for which a copy can serve anybody.
-        now: returns seconds since the epoch, by the worker's clock.
-
-    Raises:
-        ValueError: the URL is none of a server.
+    `loop` returns a callable that runs a function in the current loop, from any thread. Without it
+    each question waits for its answer, as commands need it. A copy can serve anybody for `keep_for`
+    seconds since it was fetched. A `url` that is none of a server raises ValueError.
     """
 
     def __init__(
@@ -67,12 +60,9 @@ class RedisStore(LiveStore):
         self._in_loop: Callable[[Callable[[], None]], object] | None = None
         self._keep_for = keep_for
         self._now = now
-        self._token = os.urandom(8).hex().encode()
-        """Who this worker is, to the others."""
-        self._ahead = 0.0
-        """Seconds by which the server's clock is ahead of the worker's."""
-        self._memory = MemoryStore()
-        """Copies that this run has found or put."""
+        self._token = os.urandom(8).hex().encode()  # who this worker is, to the others
+        self._ahead = 0.0  # seconds by which the server's clock is ahead of the worker's
+        self._memory = MemoryStore()  # copies that this run has found or put
         self._listener: Listener | None = None
         self._hearing: Hearing | None = None
         self._complained_at = -inf
@@ -81,8 +71,6 @@ class RedisStore(LiveStore):
 
     def __repr__(self) -> str:
         return f"<RedisStore {shown_address(self._url)}>"
-
-    # Copies.
 
     def get_copy(self, site: str) -> Copy | None:
         """Return the site's copy, however old: in a crawl as it was found last, and not asked for.
@@ -98,7 +86,6 @@ class RedisStore(LiveStore):
         return self._memory.get_copy(site)
 
     def put_copy(self, site: str, copy: Copy) -> None:
-        """Keep the site's copy in place of an older one."""
         self._memory.put_copy(site, copy)
         name = scripts.name_of(site)
 
@@ -115,7 +102,6 @@ class RedisStore(LiveStore):
         self._tell("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), heard)
 
     def copies(self) -> Iterator[tuple[str, Copy]]:
-        """Iterate over all sites and their copies, in the order of the sites."""
         names = self._wire.answer_to(b"ZRANGE", lambda: (scripts.COPIES, 0, -1))
         unsaved = {site.decode(): copy for site, copy in self._wire.kept("copy")}
         sites = sorted({*map(scripts.text_of, names or ()), *unsaved})
@@ -143,7 +129,6 @@ class RedisStore(LiveStore):
         lease_for: float,
         then: Callable[[Copy | None, float], None],
     ) -> None:
-        """Look for a site's copy; where there is no fresh one, ask to be who fetches it."""
         name = scripts.name_of(site)
         keys = (scripts.copy_key(name), scripts.lease_key(Lease.FETCH, name), scripts.COPIES)
 
@@ -166,10 +151,7 @@ class RedisStore(LiveStore):
 
         self._ask(name, RedisOp(scripts.FIND_COPY, arguments, heard, unheard))
 
-    # Pauses and turns.
-
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
-        """Return the pauses of all sites that end after a moment."""
         values = self._wire.answer_to(
             scripts.GET_PAUSES, lambda: (scripts.PAUSES, scripts.PAUSE, after + self._ahead)
         )
@@ -178,7 +160,6 @@ class RedisStore(LiveStore):
         return {key: one for key, one in pauses.items() if one is not None and one.until > after}
 
     def put_pause(self, site: str, pause: KeptPause | None) -> None:
-        """Keep the site's pause and tell the other workers; None: it is over."""
         name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
@@ -192,7 +173,6 @@ class RedisStore(LiveStore):
         self._tell("pause", name, scripts.PUT_PAUSE, arguments, pause)
 
     def get_turns(self, after: float) -> dict[str, float]:
-        """Return when sites with a pace may next be asked, of those that may not before then."""
 
         def arguments() -> tuple[Any, ...]:
             return (scripts.TURNS, f"({after + self._ahead}", "+inf", b"WITHSCORES")
@@ -204,7 +184,6 @@ class RedisStore(LiveStore):
         return {name: due for name, due in turns.items() if due > after}
 
     def put_turn(self, site: str, due: float) -> None:
-        """Keep when a site with a pace may next be asked, and tell the other workers."""
         name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
@@ -215,7 +194,6 @@ class RedisStore(LiveStore):
         self._tell("turn", name, scripts.PUT_TURN, arguments, due)
 
     def tell_waiting(self, site: str) -> None:
-        """Have other crawls know that this one waits for turns of a site with a pace."""
         message = scripts.news(self._token, "waits", scripts.name_of(site))
         self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, message)))
 
@@ -227,7 +205,6 @@ class RedisStore(LiveStore):
         then: Callable[[float], None],
         longest_wait: float = inf,
     ) -> None:
-        """Ask for a lease, or to have it for longer."""
         name = scripts.name_of(key)
         due = scripts.PAUSES if lease is Lease.PROBE else scripts.TURNS
         keys = (scripts.lease_key(lease, name), due)
@@ -252,15 +229,11 @@ class RedisStore(LiveStore):
         )
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
-        """Give a lease back, if this crawl has it, or keep it for some seconds more."""
         name = scripts.lease_key(lease, scripts.name_of(key))
         arguments = (name, self._token, _milliseconds(keep_for))
         self._wire.ask(RedisOp(scripts.RELEASE, lambda: arguments))
 
-    # Runs.
-
     def get_run(self, spider: str) -> float | None:
-        """Return when the spider's last run that finished began, in seconds since the epoch."""
         name = scripts.name_of(spider)
         if (unsaved := dict(self._wire.kept("run")).get(name)) is not None:
             return float(unsaved)
@@ -270,7 +243,6 @@ class RedisStore(LiveStore):
         return None
 
     def put_run(self, spider: str, began_at: float) -> None:
-        """Keep when a run of the spider began that has finished."""
         name = scripts.name_of(spider)
 
         def arguments() -> tuple[Any, ...]:
@@ -278,10 +250,7 @@ class RedisStore(LiveStore):
 
         self._tell("run", name, b"SET", arguments, began_at)
 
-    # The other workers.
-
     def listen(self, listener: Listener) -> None:
-        """Have what other crawls write from now on be heard of."""
         self._join_loop()
         self._listener = listener
         self._hearing = Hearing(self._connect, scripts.NEWS, self._read_all, self._hear)
@@ -306,7 +275,6 @@ class RedisStore(LiveStore):
             )
 
     def _hear(self, message: bytes) -> None:
-        """Take a message, in the thread that hears it."""
         try:
             sender, kind, name, detail = scripts.read_news(message, self._ahead)
         except NO_ROW_OF_OURS as error:
@@ -324,7 +292,6 @@ class RedisStore(LiveStore):
             self._have_heard(lambda listener: listener.hear_stored_pause(name, detail))
 
     def _read_all(self) -> None:
-        """Ask for all that the other workers have written."""
         now = self._now
 
         def pauses_heard(values: Any) -> None:
@@ -349,8 +316,6 @@ class RedisStore(LiveStore):
                 pauses_heard,
             )
         )
-
-    # The rest is for the above.
 
     def _ask(self, name: bytes, command: RedisOp) -> None:
         self._join_loop()

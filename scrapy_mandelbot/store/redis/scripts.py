@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.store.contract import Lease
 
-FORM = 1
-"""Of all values; the first thing that each of them says."""
-FAR = 1e11
-"""Seconds since the epoch: an operator's "for ever"."""
+FORM = 1  # of all values; the first thing that each of them says
+FAR = 1e11  # seconds since the epoch: an operator's "for ever"
 _LONGEST_REASON = 300  # characters of what a site is paused for; a URL in it may be longer
 
 
@@ -49,17 +47,12 @@ def name_of(site: str) -> bytes:
 
 
 def copy_value(copy: Copy, ahead: float) -> bytes:
-    """Return a copy as it is written; the server's clock is so many seconds ahead of ours."""
     head = [FORM, copy.status, copy.fetched_at + ahead, copy.url, copy.etag, copy.last_modified]
     return json.dumps(head).encode() + b"\n" + pack(copy.body)
 
 
 def read_copy(value: bytes, ahead: float) -> Copy:
-    """Return the copy that a value is, by the worker's clock.
-
-    Raises:
-        ValueError, TypeError: it is none, or of a later version.
-    """
+    """Return the copy by the worker's clock; raise one of NO_ROW_OF_OURS where it is none."""
     head, _, packed = value.partition(b"\n")
     form, status, fetched_at, url, etag, last_modified = _loaded(head)
     _check(form)
@@ -80,11 +73,7 @@ def pause_value(key: str, pause: KeptPause, ahead: float) -> tuple[float, bytes]
 
 
 def read_pause(value: bytes, ahead: float) -> tuple[str, KeptPause]:
-    """Return the key and the pause that a value is, by the worker's clock.
-
-    Raises:
-        ValueError, TypeError: it is none, or of a later version.
-    """
+    """Return key and pause by the worker's clock; raise one of NO_ROW_OF_OURS for others."""
     form, *row = _loaded(value)
     _check(form)
     key, pause = as_pause(tuple(row))
@@ -92,7 +81,6 @@ def read_pause(value: bytes, ahead: float) -> tuple[str, KeptPause]:
 
 
 def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, KeptPause]:
-    """Return the pauses that values are, by key; what is none is passed over."""
     pauses = {}
     for value in values:
         with suppress(*NO_ROW_OF_OURS):
@@ -115,7 +103,6 @@ def text_of(name: bytes) -> str:
 
 
 def news(sender: bytes, kind: str, name: bytes, detail: Any = None) -> bytes:
-    """Return a message to the other workers."""
     return json.dumps([FORM, sender.decode(), kind, name.decode(), detail]).encode()
 
 
@@ -123,9 +110,7 @@ def read_news(message: bytes, ahead: float) -> tuple[bytes, str, str, Any]:
     """Return the sender of a message, its kind, the site, and what is said of it.
 
     That is, of a ``pause``, the pause, or None: it is over; of a ``turn``, when the next one is.
-
-    Raises:
-        ValueError, TypeError: it is none, or of a later version.
+    Raises one of NO_ROW_OF_OURS where it is none, or of a later version.
     """
     form, sender, kind, name, detail = _loaded(message)
     _check(form)
@@ -157,26 +142,20 @@ NEWS = PREFIX + b"news"
 
 MOST_COPIES = 1_000_000
 """Sites of which a copy is kept in Redis; those fetched longest ago go first."""
-MOST_PAUSES = 50_000
-"""Sites of which a pause is kept in Redis; those that end first go first."""
-MOST_TURNS = 100_000
-"""Sites of which a turn is kept in Redis; those that are due first go first."""
-RUN_FOR = 400 * 86_400
-"""Seconds for which it is known when a spider ran."""
+MOST_PAUSES = 50_000  # sites of which a pause is kept in Redis; those that end first go first
+MOST_TURNS = 100_000  # sites of which a turn is kept in Redis; those that are due first go first
+RUN_FOR = 400 * 86_400  # seconds for which it is known when a spider ran
 
 
 def copy_key(site: bytes) -> bytes:
-    """Return the key of a site's copy."""
     return PREFIX + b"copy:" + site
 
 
 def lease_key(lease: Lease, site: bytes) -> bytes:
-    """Return the key of a lease."""
     return PREFIX + lease.value.encode() + b":" + site
 
 
 def run_key(spider: bytes) -> bytes:
-    """Return the key of a spider's last run."""
     return PREFIX + b"run:" + spider
 
 
@@ -193,12 +172,10 @@ class Script:
 
     @cached_property
     def digest(self) -> str:
-        """By which the server knows it."""
         return sha1(self.text.encode()).hexdigest()  # noqa: S324 -- the server's choice
 
 
 def read_script(package: str, *names: str) -> Script:
-    """Return what is in files of the folder ``lua`` of a package, one after the other."""
     folder = files(package) / "lua"
     return Script("\n".join((folder / f"{one}.lua").read_text() for one in names))
 

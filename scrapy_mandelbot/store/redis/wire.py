@@ -58,7 +58,6 @@ class Hearing:
         self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def begin_anew(self) -> None:
@@ -128,29 +127,21 @@ class RedisOp(NamedTuple):
     """Something that the server is asked or told."""
 
     what: Script | bytes
-    arguments: Callable[[], tuple[Any, ...]]
-    """Returns its arguments when it is sent: the server's clock is known only then."""
-    heard: Callable[[Any], None] | None = None
-    """Called with the answer, in the thread."""
-    unheard: Callable[[], None] | None = None
-    """Called where there is none, in the thread or in the one that asks."""
+    arguments: Callable[[], tuple[Any, ...]]  # returned late: the server's clock is known only then
+    heard: Callable[[Any], None] | None = None  # called with the answer, in the thread
+    unheard: Callable[[], None] | None = None  # where there is no answer, in any thread
     key: Hashable = None
     """Of what is told: it is kept until the server has it, or another of this key is told."""
-    value: Any = None
-    """What is told, for who asks meanwhile."""
-    size: int = 0
-    """Bytes, of what is told."""
+    value: Any = None  # what is told, for who asks meanwhile
+    size: int = 0  # bytes, of what is told
 
 
 class Wire:
     """Takes commands to a server, in a thread of its own that runs from the first one on.
 
-    Args:
-        connect: returns a client that waits for a bounded time, and does not try again by itself.
-        scripts: that commands may run.
-        joined: called with each new client, in the thread, when the server has been reached.
-        lost: called in the thread with what is wrong, when it cannot be, or takes no more.
-        found: called in the thread when it can be again, or takes what it is told again.
+    `connect` returns a client that waits for a bounded time and does not retry. In the thread are
+    called: `joined` with each new client, when the server was reached; `lost` with what is wrong,
+    when it cannot be, or takes no more; `found` when it can be again, or takes what it gets.
     """
 
     def __init__(
@@ -222,11 +213,7 @@ class Wire:
         return [(key[1], one.value) for key, one in commands if key[0] == kind]  # type: ignore[index]
 
     def close(self) -> int:
-        """Tell what is left, for a bounded time, and end the thread.
-
-        Returns:
-            How much the server was not told of.
-        """
+        """Send what is left, for a bounded time, and end the thread; return how much is not."""
         with self._condition:
             self._is_closing = True
             thread = self._thread
@@ -237,8 +224,6 @@ class Wire:
             left = len(self._kept)
             self._kept.clear()
             return left
-
-    # The rest is the thread's.
 
     def _wake(self) -> None:
         if self._thread is None:
@@ -303,7 +288,6 @@ class Wire:
             command.heard(answer)
 
     def _refused(self, command: RedisOp, error: Exception) -> None:
-        """Take an error for an answer."""
         self._lost(error)
         if not _is_of(error, _TAKES_NO_MORE):
             self._done(command)  # it would fail for ever

@@ -1,0 +1,118 @@
+"""Which requests were in flight when a run died, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy_mandelbot.job.sqlite_job import SqliteJob
+
+CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit
+DEATHS = "deaths"  # in the job's state: by number, in how many deaths a request was in flight
+ASIDE = "aside"  # in the job's state: why requests are set aside, and their numbers
+_MORE = 1.1  # times as many are set aside, when that is written again
+FEW = 8  # as many go out at a time that were in flight at a death
+
+
+class Deliveries:
+    """Counts by request in how many deaths it was in flight, and withholds those that have any.
+
+    A page may kill the process whose callback reads it, in each run anew. Which one it was cannot
+    be told from the others in flight, so all of them wait until nothing else is left to do. Then
+    few are handed out at a time, and alone those that another death would set aside: at `limit`.
+    """
+
+    def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
+        self._store = store
+        self._limit = limit
+        deaths = _read_deaths(store.get_state(DEATHS))
+        if has_died:
+            for number in json.loads(store.get_state(CLAIMED) or b"[]"):
+                deaths[number] = deaths.get(number, 0) + 1
+        self._deaths: dict[int, int] = {}
+        self.lines: dict[int, str] = {}  # of those that are withheld: the lines
+        for number, times in deaths.items():
+            line = store.withhold(number)
+            if line is not None:
+                self._deaths[number], self.lines[number] = times, line
+        self.waiting = sorted(
+            (number for number, times in self._deaths.items() if times < limit),
+            key=lambda number: (self._deaths[number], number),
+            reverse=True,
+        )
+        """Those that are to be handed out, the last one first."""
+        self.aside = {
+            number: f"{times} runs have died with it"
+            for number, times in self._deaths.items()
+            if times >= limit
+        }
+        """Those that are not, and why."""
+        self.in_flight: set[int] = set()  # those that the last commit has as in flight
+        store.put_state(DEATHS, _written(self._deaths))
+        self.write_aside()
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def take(self) -> list[tuple[int, str]]:
+        deaths = self._deaths[self.waiting[-1]]
+        most = FEW if deaths + 1 < self._limit else 1
+        taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
+        del self.waiting[-len(taken) :]
+        return [(number, self.lines.pop(number)) for number in taken]
+
+    def set_aside(self, number: int, why: str) -> None:
+        self.aside[number] = sys.intern(why)
+
+    def keep(self, in_flight: set[int]) -> None:
+        self.in_flight = in_flight
+        self._store.put_state(CLAIMED, json.dumps(list(in_flight)).encode())
+        if len(self.aside) > _MORE * self._aside_written:  # there may be a million
+            self.write_aside()
+
+    def write_aside(self) -> None:
+        self._aside_written = len(self.aside)
+        self._store.put_state(ASIDE, _by_reason(self.aside))
+
+
+def read_aside(kept: bytes | None) -> dict[int, str]:
+    aside: dict[int, str] = {}
+    for name, value in json.loads(kept or b"{}").items():
+        if isinstance(value, str):  # a former version had them by number
+            aside[int(name)] = value
+        else:
+            aside.update(dict.fromkeys(value, name))
+    return aside
+
+
+def _by_reason(aside: Mapping[int, str]) -> bytes | None:
+    reasons: dict[str, list[int]] = {}
+    for number, why in aside.items():
+        reasons.setdefault(why, []).append(number)
+    return _written(reasons)
+
+
+def _read_deaths(kept: bytes | None) -> dict[int, int]:
+    return {int(number): times for number, times in json.loads(kept or b"{}").items()}
+
+
+def bring_back(store: SqliteJob, is_wanted: Callable[[str], bool]) -> list[str]:
+    deaths, aside = _read_deaths(store.get_state(DEATHS)), read_aside(store.get_state(ASIDE))
+    lines = []
+    for number in list(aside):
+        line = store.line_of(number)
+        if line is None or is_wanted(line):
+            deaths.pop(number, None)
+            del aside[number]
+            lines += [] if line is None else [line]
+    store.put_state(DEATHS, _written(deaths))
+    store.put_state(ASIDE, _by_reason(aside))
+    return lines
+
+
+def _written(values: Mapping[Any, object]) -> bytes | None:
+    return json.dumps(values).encode() if values else None

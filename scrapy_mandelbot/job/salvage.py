@@ -1,0 +1,277 @@
+"""Opens the file of a job and, where that is damaged, makes a new one of what can be read of it."""
+
+from __future__ import annotations
+
+import io
+import logging
+import pickle
+import shutil
+import sqlite3
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from zlib import crc32
+
+from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, is_as_written
+from scrapy_mandelbot.job.site_states import site_of_line
+from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
+from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.store.sqlite_file import transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+logger = logging.getLogger(__name__)
+
+FILE = "job.sqlite"
+_BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
+_PARTS = "", "-wal", "-shm"
+_QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
+_LINES = "SELECT line, name FROM lines WHERE line >= ? ORDER BY line"
+_REQUESTS = "SELECT * FROM requests WHERE number >= ? ORDER BY number"
+_INDEX = (
+    "SELECT number FROM requests INDEXED BY requests_in_order"
+    " ORDER BY line {0}, priority {0}, band {0}, position {0}"
+)
+_STATES = "SELECT name, value, checksum FROM state ORDER BY name {0}"
+_NUMBERS = {  # tables of numbers: how they are read, and written
+    "SELECT * FROM seen WHERE fingerprint >= ? ORDER BY fingerprint": "seen VALUES (?)",
+    "SELECT * FROM fresh WHERE number >= ? ORDER BY number": "fresh VALUES (?, ?)",
+    "SELECT * FROM children WHERE parent >= ? ORDER BY parent": "children VALUES (?, ?, ?)",
+}
+
+
+def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
+    """Open the job of a folder; in place of a damaged file, one that has what can be read of it.
+
+    A CorruptError: nothing can be read of it. It is set aside, and the next run begins anew.
+    """
+    path = folder / FILE
+    try:
+        left = sorted(folder.glob(f"{_BROKEN}*[0-9]"))
+        if left and not path.exists() and not _salvage(left[-1], path):
+            names = ", ".join(map(str, left))
+            logger.warning("The job begins from nothing, as its file was broken: %s", names)
+        is_known = path.exists() and path.stat().st_size <= _QUICKLY
+        job = SqliteJob(path, is_synced=is_synced)
+        if is_known:
+            _look_through(job)
+    except CorruptError as error:
+        aside = set_aside(folder)
+        if not _salvage(aside, path):
+            raise CorruptError(f"{path} is broken ({error}) and is set aside as {aside}") from error
+        job = SqliteJob(path, is_synced=is_synced)
+    return job
+
+
+def set_aside(folder: Path) -> Path:
+    aside = folder / f"{_BROKEN}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    _move(folder / FILE, aside)
+    logger.error("%s is broken, and is set aside as %s", folder / FILE, aside)
+    return aside
+
+
+def _move(path: Path, to: Path) -> None:
+    for part in _PARTS:
+        if Path(f"{path}{part}").exists():
+            Path(f"{path}{part}").rename(f"{to}{part}")
+
+
+def _remove(path: Path) -> None:
+    for part in _PARTS:
+        Path(f"{path}{part}").unlink(missing_ok=True)
+
+
+def _look_through(job: SqliteJob) -> None:
+    try:
+        with as_ours():
+            ((found,),) = job.database.execute("PRAGMA integrity_check(1)")
+    except CorruptError as error:
+        found = str(error)
+    if found != "ok":
+        job.close()
+        raise CorruptError(found)
+
+
+def _salvage(damaged: Path, path: Path) -> bool:
+    """Make a new file of what can be read of a damaged one; return whether that is anything.
+
+    A run that is killed within begins with it again.
+    """
+    new, copy = path.with_name("job.salvage"), path.with_name("job.damaged")
+    _remove(new)
+    _remove(copy)
+    with as_ours(), closing(connect(new, is_synced=False)) as into:
+        into.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        salvage = _Salvage(into)
+        for part in ("", "-wal"):
+            if Path(f"{damaged}{part}").exists():
+                shutil.copyfile(f"{damaged}{part}", f"{copy}{part}")
+        _renew_first_page(copy, new)
+        with closing(sqlite3.connect(copy, isolation_level=None)) as source, transaction(into):
+            source.text_factory = bytes
+            salvage.copy(source)
+            has_any = salvage.end()
+        _remove(copy)
+    if not has_any:
+        _remove(new)
+        return False
+    new.rename(path)
+    _move(damaged, damaged.with_name(damaged.name.replace(_BROKEN, _READ)))
+    logger.error(
+        "What can be read of the broken file is kept: %d requests that wait, and %d fingerprints."
+        " Lost are at least %d requests",
+        len(salvage.kept),
+        salvage.seen,
+        len(salvage.known - salvage.kept),
+    )
+    return True
+
+
+def _renew_first_page(path: Path, new: Path) -> None:
+    """Give a file the first page of a new one: the tables begin at the same pages in each."""
+    with path.open("r+b") as file, new.open("rb") as other:
+        page = bytearray(other.read(PAGE))
+        page[28:32] = (path.stat().st_size // PAGE).to_bytes(4, "big")
+        file.write(page)
+
+
+class _Salvage:
+    """Copies what can be read."""
+
+    def __init__(self, into: sqlite3.Connection) -> None:
+        self._into = into
+        self._lines: dict[str, int] = {}
+        self.kept: set[int] = set()  # numbers of the requests that are copied
+        self.known: set[int] = set()  # of those that there were, as far as that can be told
+        self.seen = 0
+
+    def copy(self, source: sqlite3.Connection) -> None:
+        self.known.update(number for (number,) in rows_from_both_ends(source, _INDEX))
+        names = dict(readable_rows(source, _LINES))
+        for row in readable_rows(source, _REQUESTS):
+            self.known.add(row[0])
+            self._copy_request(row, names)
+        for query, table in _NUMBERS.items():
+            rows = (row for row in readable_rows(source, query) if {*map(type, row)} == {int})
+            self._into.executemany(f"INSERT OR IGNORE INTO {table}", rows)
+        for name, value, checksum in rows_from_both_ends(source, _STATES):
+            if isinstance(name, bytes) and is_as_written(value, checksum, crc32(name)):
+                state = name.decode("utf-8", "backslashreplace"), value, crc32(value, crc32(name))
+                self._into.execute("INSERT OR IGNORE INTO state VALUES (?, ?, ?)", state)
+
+    def end(self) -> bool:
+        """Write what the requests are of; return whether there is anything."""
+        names = ((number, name) for name, number in self._lines.items())
+        self._into.executemany("INSERT INTO lines VALUES (?, ?)", names)
+        self._into.execute("DELETE FROM state WHERE name = ?", (CLEAN,))
+        counts = "SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM fresh)"
+        (self.seen,) = self._into.execute(counts).fetchone()
+        return bool(self.kept or self.seen)
+
+    def _copy_request(self, row: tuple[Any, ...], names: Mapping[int, bytes]) -> None:
+        number, line, *place, body, checksum = row
+        about = outline(body) if is_as_written(body, checksum, number) else None
+        if about is None or number in self.kept or {*map(type, (line, *place))} != {int}:
+            return
+        site = site_of(urlsplit(about["url"]))
+        name = bytes(names.get(abs(line)) or b"").decode("utf-8", "backslashreplace")
+        if site_of_line(name) != site:  # its name is damaged, or the number of the line
+            name = site
+        of_line = self._lines.setdefault(name, len(self._lines) + 1)
+        values = number, of_line, *place, body, crc32(body, number)
+        self._into.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        self.kept.add(number)
+
+
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+
+
+def readable_rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a broken file, and step over those that cannot be read.
+
+    The query is for rows from a key on, a whole number, in the order of these keys.
+    """
+    at: int | None = _LEAST
+    while at is not None:
+        try:
+            for row in database.execute(query, (at,)):
+                if isinstance(row[0], int):
+                    yield row
+                    at = min(max(at, row[0] + 1), _GREATEST)
+        except sqlite3.DatabaseError:  # noqa: PERF203 -- each goes on behind what is broken
+            at = _next_readable(database, query, at)
+        else:
+            return
+
+
+def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int | None:
+    """Return the least key above one from which a query cannot be read, from which it can."""
+
+    def can(key: int) -> bool:
+        with suppress(sqlite3.DatabaseError):
+            database.execute(query, (key,)).fetchone()
+            return True
+        return False
+
+    step = 1
+    while broken + step <= _GREATEST and not can(broken + step):
+        step *= 2
+    if broken + step > _GREATEST:
+        return None
+    low, high = broken + step // 2, broken + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if can(middle) else (middle, high)
+    return high
+
+
+def rows_from_both_ends(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a broken file from the begin and, where that breaks off, from the end.
+
+    The query has ``{0}`` for the direction.
+    """
+    for direction in ("ASC", "DESC"):
+        with suppress(sqlite3.DatabaseError):
+            yield from database.execute(query.format(direction))
+            return
+
+
+class _StandIn:
+    """Stands for an object of a class that is not wanted."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        """Take what the class takes."""
+
+    def __setstate__(self, state: object) -> None:
+        """Have no state."""
+
+    def __setitem__(self, name: object, value: object) -> None:
+        """Hold nothing."""
+
+    append = extend = add = update = __init__
+
+
+class _HarmlessUnpickler(pickle.Unpickler):
+    """Reads all, and calls nothing of what it names."""
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ARG002 -- pickle's
+        return _StandIn
+
+
+def outline(body: bytes) -> dict[str, Any] | None:
+    """Return what others may know of a request, and run none of its code; None: it is none."""
+    try:
+        data = _HarmlessUnpickler(io.BytesIO(body)).load()
+        depth, url = data.get("meta", {}).get("depth", 0), data["url"]
+    except Exception:  # noqa: BLE001 -- whatever is in there
+        return None
+    return {
+        "url": str(url),
+        "method": str(data.get("method", "GET")),
+        "priority": data.get("priority", 0),
+        "callback": data.get("callback"),
+        "depth": depth if isinstance(depth, int) else 0,
+    }

@@ -1,0 +1,163 @@
+"""What a spider wants of a sitemap, read from its response a turn of the loop at a time."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_mandelbot.robots.sitemaps import SitemapReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from scrapy import Spider
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.config import Config
+    from scrapy_mandelbot.robots.sitemaps import SitemapEntry
+    from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
+
+
+async def others_turn() -> None:
+    turn: Deferred[None] = Deferred()
+    call_later(0, turn.callback, None)
+    await maybe_deferred_to_future(turn)
+
+
+def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:
+    """Return an entry as ``sitemap_filter`` and ``meta["sitemap_entry"]`` have it.
+
+    What SitemapSpider's entries have is as there: ``loc``, ``lastmod`` (as written),
+    ``changefreq``, ``priority``, ``alternate`` (a list of URLs). Beside that ``modified``
+    (``lastmod`` in the form of ISO 8601, with a time zone), ``hreflang`` (URLs by language),
+    ``extensions`` and ``sitemap`` (its URL). What the sitemap does not say is not there.
+    """
+    data: dict[str, Any] = {
+        "loc": entry.loc,
+        "lastmod": entry.lastmod_text,
+        "modified": entry.lastmod and entry.lastmod.isoformat(),
+        "changefreq": entry.changefreq,
+        "priority": entry.priority,
+        "alternate": [url for _, url in entry.alternates],
+        "hreflang": {language: url for language, url in entry.alternates if language},
+        "extensions": entry.extensions,
+        "sitemap": sitemap,
+    }
+    return {name: value for name, value in data.items() if value not in (None, "", [], {})}
+
+
+class SitemapSelection:
+    """Which entries a spider wants, and where their responses go.
+
+    ``sitemap_rules``, ``sitemap_follow``, ``sitemap_filter`` and ``sitemap_alternate_links`` mean
+    what they mean for SitemapSpider; of a spider without them, all goes to ``parse``.
+
+    Raises:
+        AttributeError: a callback of ``sitemap_rules`` is no method of the spider.
+        re.error: a pattern is no regular expression.
+    """
+
+    def __init__(self, spider: Spider) -> None:
+        rules = getattr(spider, "sitemap_rules", [("", "parse")])
+        self._rules = [(re.compile(pattern), _method(spider, name)) for pattern, name in rules]
+        self._follow = [re.compile(pattern) for pattern in getattr(spider, "sitemap_follow", [""])]
+        self.filter = getattr(spider, "sitemap_filter", None)
+        self._takes_alternates = getattr(spider, "sitemap_alternate_links", False)
+
+    def chosen(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        return iter(entries if self.filter is None else self.filter(entries) or ())
+
+    def follows(self, sitemap: str) -> bool:
+        return any(pattern.search(sitemap) for pattern in self._follow)
+
+    def pages(self, entry: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """Return the URLs of an entry that are wanted, and where their responses go."""
+        urls = [entry["loc"], *(entry.get("alternate", ()) if self._takes_alternates else ())]
+        for url in urls:
+            for pattern, callback in self._rules:
+                if pattern.search(url):
+                    yield url, callback
+                    break
+
+    def requests(self, entry: dict[str, Any]) -> Iterator[Request]:
+        for url, callback in self.pages(entry):
+            yield Request(url, callback=callback, meta={"sitemap_entry": entry})
+
+
+def _method(spider: Spider, callback: Any) -> Callable[..., Any]:
+    return getattr(spider, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
+
+
+_PIECE = 65_536  # bytes
+_SLICE = 200  # entries that are filtered in a turn
+
+
+class SitemapReading:
+    """One sitemap, while it is read. Entries that were modified before `since` are left out."""
+
+    def __init__(
+        self, response: Response, config: Config, selection: SitemapSelection, since: float | None
+    ) -> None:
+        self.url = response.url
+        self._body = response.body
+        self._selection = selection
+        self._since = since
+        self.reader = SitemapReader(
+            response.url, max_bytes=config.sitemap_max_bytes, max_entries=config.sitemap_max_entries
+        )
+        self.older = 0  # how many entries were left out as they were modified before
+
+    @property
+    def is_index(self) -> bool:
+        """Whether its entries are sitemaps themselves. Known from the first entry on."""
+        return self.reader.kind == "index"
+
+    def wanted(self, new_file: Callable[[], EntryFile]) -> Iterator[list[dict[str, Any]]]:
+        """Yield, turn by turn, the entries that the spider wants; all exceptions are the spider's.
+
+        Its filter may take one entry after the other before it lets one through. So it gets them
+        from a file, when all of them are there.
+        """
+        if self._selection.filter is None:
+            yield from self._turns()
+            return
+        everything = new_file()
+        try:
+            for some in self._turns():
+                everything.write(some)
+                yield []
+            chosen = self._selection.chosen(everything.entries())
+            while some := list(islice(chosen, _SLICE)):
+                yield some
+        finally:
+            everything.remove()
+
+    def _turns(self) -> Iterator[list[dict[str, Any]]]:
+        """Read on; yield what each turn finds that is new enough, which often is nothing.
+
+        A turn takes some milliseconds, whatever the sitemap holds.
+        """
+        for start in range(0, len(self._body), _PIECE):
+            self.reader.feed(self._body[start : start + _PIECE])
+            yield from self._steps()
+            if self.reader.stopped:
+                return
+        self.reader.close()
+        yield from self._steps()
+
+    def _steps(self) -> Iterator[list[dict[str, Any]]]:
+        while (entries := self.reader.step()) is not None:
+            yield [entry_data(entry, self.url) for entry in entries if self._is_new_enough(entry)]
+
+    def _is_new_enough(self, entry: SitemapEntry) -> bool:
+        modified = entry.lastmod
+        if self._since is None or not modified or modified.timestamp() >= self._since:
+            return True
+        self.older += 1
+        return False
