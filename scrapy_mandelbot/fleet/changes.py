@@ -1,4 +1,4 @@
-"""What a worker says to a job on Redis, and what it is told: the arguments of ``exchange.lua``."""
+"""What a worker says to a job on Redis, and its replies: the arguments of ``lua/exchange.lua``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import Place
 
 Word = tuple[object, ...]
-"""One of the words of ``exchange.lua``, and its arguments."""
+"""One of the words of ``lua/exchange.lua``, and its arguments."""
 
 _LARGEST = 1 << 53  # what a project may give as a priority has no limit; Redis' scores have
 _PLACE = 17  # characters: band and order
