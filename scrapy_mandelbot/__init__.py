@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.middleware import JobMiddleware as JobMiddleware
     from scrapy_mandelbot.queue.parking import ParkingScheduler as ParkingScheduler
     from scrapy_mandelbot.queue.site_queue import SiteQueue as SiteQueue
+    from scrapy_mandelbot.report.crawl_report import CrawlReport as CrawlReport
     from scrapy_mandelbot.report.metrics import CrawlMetrics as CrawlMetrics
-    from scrapy_mandelbot.report.report_file import CrawlReport as CrawlReport
     from scrapy_mandelbot.report.summary import CrawlSummary as CrawlSummary
     from scrapy_mandelbot.report.survey import site_rules as site_rules
     from scrapy_mandelbot.report.survey import status as status
@@ -65,8 +65,8 @@ _NAMES = {
     "job.middleware": "JobMiddleware",
     "queue.parking": "ParkingScheduler",
     "queue.site_queue": "SiteQueue",
+    "report.crawl_report": "CrawlReport",
     "report.metrics": "CrawlMetrics",
-    "report.report_file": "CrawlReport",
     "report.summary": "CrawlSummary",
     "report.survey": "site_rules status why_idle",
     "robots.lint": "Finding Severity",

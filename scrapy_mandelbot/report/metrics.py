@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.measures import BUCKETS, METRICS, Labels, Measurement, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.survey import CrawlExtension, Steps, Survey, waiting_elsewhere
+from scrapy_mandelbot.report.survey import CrawlExtension, Survey, waiting_elsewhere
 from scrapy_mandelbot.setting_values import METRICS_API, SettingsError
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ class CrawlMetrics(CrawlExtension):
     """Measures a crawl every five seconds, for whoever exports it (``MANDELBOT_METRICS``)."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawl = Crawl.of(crawler)
+        super().__init__(crawler)
         config = self._crawl.config
-        if not config.enabled or config.metrics is None:
+        if config.metrics is None:
             raise NotConfigured
         try:
             import opentelemetry.metrics  # noqa: PLC0415 -- an extra, and slow to import
@@ -51,7 +50,6 @@ class CrawlMetrics(CrawlExtension):
                 config.metrics,
                 "what needs pip install scrapy-mandelbot[otel]; None without it",
             ) from None
-        self._crawler = crawler
         self._address = config.metrics
         recorder = Recorder.of(crawler, watches=True)
         recorder.gap_heard = partial(self._note, "mandelbot.request.interval")
@@ -63,7 +61,6 @@ class CrawlMetrics(CrawlExtension):
         ):
             self._crawl.events.hear(partial(self._heard, name, value), event)
         self._labels = Labels()
-        self._steps = Steps(self._crawl.clock)
         self._exported: _Exported | None = None
         self.spider = ""
         self.measured: Measurements = {}

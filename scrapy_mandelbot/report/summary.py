@@ -5,14 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import NotConfigured
-
 from scrapy_mandelbot.clock import moment
-from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.status import Reason, Totals, columns
-from scrapy_mandelbot.report.survey import CrawlExtension, Steps, waiting_standings
+from scrapy_mandelbot.report.survey import CrawlExtension, waiting_standings
 from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
@@ -45,14 +42,11 @@ class CrawlSummary(CrawlExtension):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawl = Crawl.of(crawler)
-        if not self._crawl.config.enabled:
-            raise NotConfigured
+        super().__init__(crawler)
         self._most_sites = self._crawl.config.summary
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._recorder = Recorder.of(crawler) if self._most_sites else None
         self._told: _Waits = set()
-        self._steps = Steps(self._crawl.clock)
 
     def spider_opened(self) -> None:
         """Look every now and then what the crawl waits for; not where a person waits for a page."""

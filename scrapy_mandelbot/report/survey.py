@@ -7,14 +7,14 @@ it was looked at. ``None`` is yielded beside what is found, wherever some work w
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import scrapy.signals
+from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import refusing
-from scrapy_mandelbot.clock import moment
+from scrapy_mandelbot.clock import Steps, moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
     SHUT,
@@ -39,72 +39,34 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
-AT_A_TIME = 500
-"""Sites that are looked at without a break: some milliseconds."""
-_BREAK = 0.02  # seconds, in which the crawl's own work is done
-
 
 class CrawlExtension:
-    """What begins as the spider opens, and ends as it closes."""
+    """An extension with a part that runs from when the spider opens until it closes, in steps."""
 
+    at_a_time: int | None = None
+    """Steps without a break; None: as many as usual."""
     spider_opened: Callable[..., None]
     spider_closed: Callable[..., None]
 
-    def __init__(self, _crawler: Crawler) -> None: ...
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        if not self._crawl.config.enabled:
+            raise NotConfigured
+        self._steps = Steps(self._crawl.clock, self.at_a_time)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the extension; what a setting asks for and cannot have ends the crawl."""
+        """Build the extension; a setting that it cannot use ends the crawl."""
         with refusing(crawler):
             extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
         return extension
-
-
-class Steps:
-    """Goes through an iterator with breaks, so much of the work without one; one at a time."""
-
-    def __init__(self, clock: Clock, at_a_time: int | None = None) -> None:
-        self._clock = clock
-        self._at_a_time = at_a_time or AT_A_TIME
-        self._next: Call | None = None
-        self.spent = 0.0
-        """Seconds that the work took, without the breaks."""
-
-    def take(self, work: Iterator[object], done: Callable[[], None]) -> None:
-        """Go through what is to be done; where that is little, at once.
-
-        The work is done by asking for the next of it; what it yields is not looked at. `done` is
-        called at the end, unless it is broken off before.
-        """
-        self.spent = 0.0
-        self._take_some(work, done)
-
-    def later(self, seconds: float, begin: Callable[[], None]) -> None:
-        """Have something begin again after so many seconds, when all is done."""
-        self._next = self._clock.call_later(seconds, begin)
-
-    def cancel(self) -> None:
-        """Break it off, and have nothing begin."""
-        if self._next is not None:
-            self._next.cancel()
-            self._next = None
-
-    def _take_some(self, work: Iterator[object], done: Callable[[], None]) -> None:
-        self._next = None
-        began = self._clock.now()
-        taken = sum(1 for _ in islice(work, self._at_a_time))
-        self.spent += self._clock.now() - began
-        if taken < self._at_a_time:
-            done()
-        else:
-            self._next = self._clock.call_later(_BREAK, self._take_some, work, done)
 
 
 class Standing(NamedTuple):
@@ -267,11 +229,21 @@ def status(crawler: Crawler) -> CrawlStatus:
     asked for, in a time that grows with the number of sites that have requests.
     """
     crawl = Crawl.of(crawler)
-    now = crawl.now()
-    standings = Survey(crawl.throttle, now).standings()
-    sites = [told(one) for one in standings if one is not None]
-    sites.sort(key=lambda one: (one.reason.place, -one.waiting, one.site))
+    now, sites = crawl.now(), list[SiteStatus]()
+    for _ in collect_sites(crawl, sites):
+        pass
     return CrawlStatus(moment(now), tuple(sites), waiting_elsewhere(crawler))
+
+
+def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
+    """Fill a list with how each site stands, in the order of `CrawlStatus.sites`, in steps."""
+    for one in Survey(crawl.throttle, crawl.now()).standings():
+        if one is not None:
+            details, until = shown(one.details), time_of(one.until)
+            status = SiteStatus(one.site, one.reason, until, details, one.waiting, one.under_way)
+            found.append(status)
+        yield
+    found.sort(key=lambda one: (one.reason.place, -one.waiting, one.site))
 
 
 def waiting_elsewhere(crawler: Crawler) -> int:
@@ -301,10 +273,3 @@ def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
     """
     rules = Crawl.of(crawler).fetcher.known(site_named(url))
     return None if rules is None or rules.parser is None else rules.robots
-
-
-def told(one: Standing) -> SiteStatus:
-    """Return it as users are told of it."""
-    details = shown(one.details)
-    until = time_of(one.until)
-    return SiteStatus(one.site, one.reason, until, details, one.waiting, one.under_way)
