@@ -12,8 +12,7 @@ from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import in_short, page_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
-from scrapy_mandelbot.report.samples import PaceRecord
-from scrapy_mandelbot.report.site_record import PauseRecord
+from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord
 from scrapy_mandelbot.report.summary import summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.rst"
@@ -170,10 +169,10 @@ def test_only_sites_that_answered_have_a_time_to_the_first_byte():
 @pytest.mark.parametrize(
     ("time", "share", "said"),
     [
-        (0.15, 0.020, ["No more 5xx", "Not slower"]),
-        (0.16, 0.020, ["No more 5xx", "Slower"]),
-        (0.10, 0.021, ["More 5xx", "Not slower"]),
-        (None, 0.020, ["No more 5xx"]),
+        (0.15, 0.020, []),
+        (0.16, 0.020, ["Slower"]),
+        (0.10, 0.021, ["More 5xx"]),
+        (None, 0.020, []),
     ],
 )
 def test_in_short_it_says_whether_the_crawl_has_hurt_its_sites(time, share, said):
@@ -181,8 +180,5 @@ def test_in_short_it_says_whether_the_crawl_has_hurt_its_sites(time, share, said
     answers = {"all": 1_000, "errors": 1_000 * share, "first": 100, "first_errors": 1}
     total = {"lost": 0, "retry_after": None, "forbidden": 0, "refused": 0}
     total["answers"] = {**answers, "time": time, "first_time": 0.10}
-    told = list(in_short({"total": total, "sites": [], "waiting": []}))
-    assert [word for _, word, _ in told] == said
-    assert {word for level, word, _ in told if level == "warning"} == {
-        word for word in said if word in {"More 5xx", "Slower"}
-    }
+    told = in_short({"total": total, "sites": [], "waiting": []})
+    assert [(level, word) for level, word, _ in told] == [("warning", word) for word in said]

@@ -63,8 +63,7 @@ def test_what_happened_is_there(opened):
     }
     short = [item.text for item in all_of(browser, ".short li")]
     assert short[0].startswith("Given up 1 site")
-    assert any(one.startswith("Retry-After kept 1 of 1 times") for one in short)
-    assert any("Delay kept at each of 2 sites" in one for one in short)
+    assert not any("kept" in one for one in short), "nothing is wrong with these"
     assert any(item.startswith("Given up 1 site ") for item in short)
     assert any(item.startswith("Left 1,204 requests") for item in short)
     assert names(browser)[0] == "https://site-3.example"

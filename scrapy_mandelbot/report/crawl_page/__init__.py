@@ -22,17 +22,20 @@ _MINUTE, _HOUR = 60, 3600
 
 
 def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what matters most: ``good``, ``warning`` or ``note``, a word for it, and a sentence."""
+    """Yield what went wrong, and sums: ``warning`` or ``note``, a word for it, and a sentence."""
     total, sites = report["total"], report["sites"]
     yield from _missing(report)
-    yield from _retry_after(total["retry_after"])
+    asked = total["retry_after"]
+    if asked is not None and asked["broken"]:
+        known = asked["kept"] + asked["broken"]
+        text = f"{asked['broken']:,} of {known:,} times a request came before the time asked for."
+        yield "warning", "Retry-After not kept", text
     yield from _gaps(sites)
     yield from _hurt(total["answers"])
     if total["forbidden"]:
         where = sum(1 for one in sites if one["forbidden"])
         urls, sites_told = counted(total["forbidden"], "URL"), counted(where, "site")
-        text = f"{urls} at {sites_told}, and not asked for."
-        yield "good", "Forbidden", text
+        yield "note", "Forbidden", f"{urls} at {sites_told}, and not requested."
     if total["refused"]:
         paused = f"{counted(total['pauses'], 'pause')}, {seconds(total['paused_for'])} in all"
         yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
@@ -57,21 +60,6 @@ def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "warning", "Left", f"{counted(waiting, 'request')} not sent: see what waits."
 
 
-def _retry_after(asked: dict[str, Any] | None) -> Iterator[tuple[str, str, str]]:
-    if asked is None:
-        return
-    known = asked["kept"] + asked["broken"]
-    if asked["broken"]:
-        yield (
-            "warning",
-            "Retry-After not kept",
-            f"{asked['broken']:,} of {known:,} times a request came before the time asked for.",
-        )
-    elif known:
-        text = f"{known:,} of {known:,} times the next request came after the time asked for."
-        yield "good", "Retry-After kept", text
-
-
 def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     asking = [one for one in sites if one["pace"] and one["pace"]["asked"]]
     ignored = sum(1 for one in asking if not one["pace"]["is_obeyed"])
@@ -79,46 +67,25 @@ def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         text = f"{counted(ignored, 'site')} that asked for one, as MANDELBOT_PACE is not 'obey'."
         yield "warning", "Delay not obeyed", text
     paced = [one for one in asking if one["pace"]["is_obeyed"] and one["gaps"]]
-    if not paced:
-        return
-    short = [one for one in paced if one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL]
+    short = sum(1 for one in paced if one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL)
     if short:
-        yield (
-            "warning",
-            "Delay not kept",
-            f"at {len(short):,} of {len(paced):,} sites that ask for one the least gap is shorter.",
-        )
-    else:
-        yield (
-            "good",
-            "Delay kept",
-            f"at each of {len(paced):,} sites that ask for one, between any two requests.",
-        )
+        text = f"at {short:,} of {len(paced):,} sites that ask for one the least gap is shorter."
+        yield "warning", "Delay not kept", text
 
 
 def _hurt(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield whether answers grew worse than the first ones of each site were."""
     if not answers["all"]:
         return
-    share, first = (
-        answers["errors"] / answers["all"],
-        answers["first_errors"] / max(1, answers["first"]),
-    )
-    worse = share > first + _WORSE
-    yield (
-        "warning" if worse else "good",
-        "More 5xx" if worse else "No more 5xx",
-        f"{share:.1%} of {answers['all']:,} answers; of each site's first {first:.1%}.",
-    )
-    if answers["time"] is None or answers["first_time"] is None:
-        return
-    slower = answers["time"] > _SLOWER * answers["first_time"]
-    later, first_time = seconds(answers["time"]), seconds(answers["first_time"])
-    yield (
-        "warning" if slower else "good",
-        "Slower" if slower else "Not slower",
-        f"the first byte came after {later} in the median; of each site's first {first_time}.",
-    )
+    share = answers["errors"] / answers["all"]
+    first = answers["first_errors"] / max(1, answers["first"])
+    if share > first + _WORSE:
+        text = f"{share:.1%} of {answers['all']:,} answers; of each site's first {first:.1%}."
+        yield "warning", "More 5xx", text
+    time, first_time = answers["time"], answers["first_time"]
+    if time is not None and first_time is not None and time > _SLOWER * first_time:
+        text = f"the first byte came after {seconds(time)} in the median; of each site's first"
+        yield "warning", "Slower", f"{text} {seconds(first_time)}."
 
 
 def seconds(number: float | None) -> str:
