@@ -108,7 +108,7 @@ def test_no_module_overrides_a_private_name_of_another(where):
 
 
 def test_a_file_that_is_named_is_there():
-    """In a docstring or comment: without a folder it is a neighbour, with one it is the only one."""
+    """In a docstring or comment: without a folder a neighbour, with one the only such file."""
     folders = PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "benchmarks"
     there = [path.as_posix() for folder in folders for path in folder.rglob("*.*")]
     for where in TREES:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from array import array
 from dataclasses import dataclass, field
-from math import floor, inf, log2
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ class Bucket(NamedTuple):
     """Requests a second that a recovery allowed when it was looked at last; 0: it had none."""
 
 
-SENT, ANSWERS, ERRORS, REFUSALS, FAILURES, TIMED, FIRST_BYTE, RATE = range(8)
 _NOTHING = array("d", bytes(8 * len(Bucket._fields)))
 
 
@@ -56,6 +55,7 @@ class Timeline:
     """
 
     __slots__ = ("began", "numbers", "width")
+    SENT, ANSWERS, ERRORS, REFUSALS, FAILURES, TIMED, FIRST_BYTE, RATE = range(8)
 
     def __init__(self, began: float) -> None:
         self.began = began
@@ -73,8 +73,8 @@ class Timeline:
         for place in range(0, len(self.numbers), size):
             numbers = self.numbers[place : place + size]
             if any(numbers):
-                counts = map(int, numbers[:FIRST_BYTE])
-                bucket = Bucket(*counts, numbers[FIRST_BYTE], numbers[RATE])  # type: ignore[call-arg]
+                counts = map(int, numbers[: self.FIRST_BYTE])
+                bucket = Bucket(*counts, numbers[self.FIRST_BYTE], numbers[self.RATE])  # type: ignore[call-arg]
                 yield self.began + place // size * self.width, bucket
 
     def at(self, now: float) -> int:
@@ -91,7 +91,7 @@ class Timeline:
     def add(self, now: float, bucket: Bucket) -> None:
         """Take in the sums of another bucket."""
         place = self.at(now)
-        for which in range(RATE):
+        for which in range(self.RATE):
             self.numbers[place + which] += bucket[which]
 
     def _double(self) -> None:
@@ -102,69 +102,9 @@ class Timeline:
         for to, first in enumerate(range(0, len(numbers), 2 * size)):
             one, later = numbers[first : first + size], numbers[first + size : first + 2 * size]
             merged = array("d", map(operator.add, one, later))
-            merged[RATE] = later[RATE] or one[RATE]
+            merged[self.RATE] = later[self.RATE] or one[self.RATE]
             numbers[to * size : (to + 1) * size] = merged
         del numbers[len(numbers) // 2 :]
-
-
-_PARTS = 8  # of an octave; a value is known within 4.5 %
-_LEAST, _MOST = 2.0**-14, 2.0**24  # what is beyond counts as these, where it is counted by size
-
-
-class Spread:
-    """Values from 0 up, such as seconds. Quantiles are estimates, within 4.5 % of the value."""
-
-    __slots__ = ("_counts", "count", "least", "most", "total")
-
-    def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-        self.count = 0
-        self.least = inf
-        self.most = 0.0
-        self.total = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Spread of {self.count} values, {self.least:g} to {self.most:g}>"
-
-    def add(self, value: float) -> None:
-        """Take a value in."""
-        self.count += 1
-        self.total += value
-        self.least = min(self.least, value)
-        self.most = max(self.most, value)
-        part = floor(log2(min(max(value, _LEAST), _MOST)) * _PARTS)
-        self._counts[part] = self._counts.get(part, 0) + 1
-
-    def merge(self, other: Spread) -> None:
-        """Take in all values of another one."""
-        self.count += other.count
-        self.total += other.total
-        self.least = min(self.least, other.least)
-        self.most = max(self.most, other.most)
-        for part, count in other._counts.items():
-            self._counts[part] = self._counts.get(part, 0) + count
-
-    @property
-    def mean(self) -> float | None:
-        """The mean; None: there is no value."""
-        return self.total / self.count if self.count else None
-
-    @property
-    def median(self) -> float | None:
-        """The median, estimated; None: there is no value."""
-        return self.quantile(0.5)
-
-    def quantile(self, share: float) -> float | None:
-        """Return the value that so large a share of all is not above, estimated; None: no value."""
-        if not self.count:
-            return None
-        left = share * self.count
-        for part in sorted(self._counts):
-            left -= self._counts[part]
-            if left <= 0:
-                break
-        middle = float(2.0 ** ((part + 0.5) / _PARTS))
-        return min(max(middle, self.least), self.most)
 
 
 @dataclass(slots=True)
@@ -239,6 +179,51 @@ class UsageRecord:
     terms: int = 0
     statements: dict[str, int] = field(default_factory=dict)
     """Of those that decided, the first, and how many pages they decided of."""
+
+
+@dataclass(slots=True)
+class PauseRecord:
+    """A time at which a site was left alone."""
+
+    where: str
+    """The site, and the proxy where those are told apart."""
+    kind: str
+    """``refused``, ``by hand``, ``overheard``, ``former run``; and what is no pause of the site:
+    ``visit time``, ``section``."""
+    since: float
+    until: float
+    """When it was to be asked again, as was said last; ``inf``: when that was ended by hand."""
+    reason: str
+    failed_probes: int = 0
+    ended: float | None = None
+    """When it was asked again; None: it was not."""
+    is_given_up: bool = False
+
+    def seconds(self, now: float) -> float:
+        """Return how long it has lasted."""
+        return max(0.0, (now if self.ended is None else self.ended) - self.since)
+
+
+@dataclass(slots=True)
+class RetryAfterRecord:
+    """Times for which a site asked to be left alone, by ``Retry-After`` and the like."""
+
+    asked: int = 0
+    longest: float = 0.0
+    """Seconds."""
+    kept: int = 0
+    """Times after which the next request came no sooner than asked."""
+    broken: int = 0
+    """Times after which it came sooner: a longer one than is granted, or a request that does not
+    heed pauses. Both are known only where requests are watched."""
+    under_way: int = 0
+    """Requests that were sent within a second of its asking: they were on their way."""
+    soonest: float = inf
+    """Seconds between the time asked for and the next request; below 0: it came too soon."""
+    asked_at: float = -inf
+    """When it asked last."""
+    until: float | None = None
+    """The time asked for last, while nothing was sent since."""
 
 
 def add_numbers(mine: object, its: object) -> None:

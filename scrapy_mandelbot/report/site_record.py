@@ -6,34 +6,26 @@ Texts of the web are harmless and short (``shown``) before they come here.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from math import inf
-from typing import TYPE_CHECKING
+from math import floor, inf, log2
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.report.samples import (
-    ANSWERS,
-    ERRORS,
-    FAILURES,
-    FIRST_BYTE,
-    RATE,
-    REFUSALS,
-    SENT,
-    TIMED,
+    PauseRecord,
+    RetryAfterRecord,
     RobotsRecord,
     RuleRecord,
-    Spread,
+    SitemapsRecord,
+    TagsRecord,
+    Timeline,
+    UsageRecord,
     add_numbers,
 )
 from scrapy_mandelbot.sites.flight import End, Tally
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.report.samples import (
-        PaceRecord,
-        SitemapsRecord,
-        TagsRecord,
-        Timeline,
-        UsageRecord,
-    )
+    from collections.abc import Mapping, Sequence
+
+    from scrapy_mandelbot.report.samples import PaceRecord
 
 MOST_PAUSES = 40
 """Of a site; of more the first half and the last half."""
@@ -47,51 +39,6 @@ FIRST_ANSWERS = 20
 """Answers that say how a site was when the crawl came."""
 _UNDER_WAY = 1.0  # seconds, at most, from the last gate to the wire
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
-
-
-@dataclass(slots=True)
-class PauseRecord:
-    """A time at which a site was left alone."""
-
-    where: str
-    """The site, and the proxy where those are told apart."""
-    kind: str
-    """``refused``, ``by hand``, ``overheard``, ``former run``; and what is no pause of the site:
-    ``visit time``, ``section``."""
-    since: float
-    until: float
-    """When it was to be asked again, as was said last; ``inf``: when that was ended by hand."""
-    reason: str
-    failed_probes: int = 0
-    ended: float | None = None
-    """When it was asked again; None: it was not."""
-    is_given_up: bool = False
-
-    def seconds(self, now: float) -> float:
-        """Return how long it has lasted."""
-        return max(0.0, (now if self.ended is None else self.ended) - self.since)
-
-
-@dataclass(slots=True)
-class RetryAfterRecord:
-    """Times for which a site asked to be left alone, by ``Retry-After`` and the like."""
-
-    asked: int = 0
-    longest: float = 0.0
-    """Seconds."""
-    kept: int = 0
-    """Times after which the next request came no sooner than asked."""
-    broken: int = 0
-    """Times after which it came sooner: a longer one than is granted, or a request that does not
-    heed pauses. Both are known only where requests are watched."""
-    under_way: int = 0
-    """Requests that were sent within a second of its asking: they were on their way."""
-    soonest: float = inf
-    """Seconds between the time asked for and the next request; below 0: it came too soon."""
-    asked_at: float = -inf
-    """When it asked last."""
-    until: float | None = None
-    """The time asked for last, while nothing was sent since."""
 
 
 class SiteRecord(Tally):
@@ -204,7 +151,7 @@ class SiteRecord(Tally):
         """
         self.refusals[kind] += 1
         if self.timeline is not None:
-            self.timeline.numbers[self.timeline.at(now) + REFUSALS] += 1
+            self.timeline.numbers[self.timeline.at(now) + Timeline.REFUSALS] += 1
         if retry_after is None:
             return
         asked = self.retry_after = self.retry_after or RetryAfterRecord()
@@ -244,21 +191,11 @@ class SiteRecord(Tally):
             self.pauses_ended += 1
             self.in_pauses += paused_for
 
-    def end_section(self, where: str, now: float) -> None:
-        """Note that a section is set aside no longer."""
-        pause = self._open(where)
-        if pause is not None:
-            pause.ended = now
-
-    def give_up_section(self, where: str, reason: str) -> None:
-        """Note that a section is asked no more."""
-        pause = self._open(where)
-        if pause is not None:
-            pause.reason, pause.is_given_up = reason, True
-
-    def give_up(self, where: str, reason: str, failed_probes: int) -> None:
-        """Note that the site is asked no more, or what is left of it once each."""
-        self.given_up += 1
+    def give_up(
+        self, where: str, reason: str, failed_probes: int, *, is_section: bool = False
+    ) -> None:
+        """Note that the site, or a section, is requested no more, or what is left once each."""
+        self.given_up += not is_section
         pause = self._open(where)
         if pause is not None:
             pause.reason, pause.failed_probes, pause.is_given_up = reason, failed_probes, True
@@ -288,7 +225,48 @@ class SiteRecord(Tally):
         if len(rule.examples) < MOST_EXAMPLES and url not in rule.examples:
             rule.examples.append(url)
 
+    def cited_sitemaps(self, count: int, urls: Sequence[str]) -> None:
+        """Note the sitemaps that the site's robots.txt cites, and some of their URLs."""
+        self.sitemaps = self.sitemaps or SitemapsRecord()
+        self.sitemaps.cited += count
+        self.sitemaps.urls += urls[: MOST_SITEMAPS - len(self.sitemaps.urls)]
+
+    def read_sitemap(self, entries: int | None) -> None:
+        """Note a sitemap with so many entries; None: it could not be read."""
+        self.sitemaps = self.sitemaps or SitemapsRecord()
+        if entries is None:
+            self.sitemaps.failed += 1
+        else:
+            self.sitemaps.read += 1
+            self.sitemaps.entries += entries
+
+    def tagged(self, counts: Mapping[str, int]) -> None:
+        """Note a page with robot tags."""
+        tags = self.tags = self.tags or TagsRecord()
+        tags.pages += 1
+        tags.noindex += counts["noindex"]
+        tags.nofollow += counts["nofollow"]
+        tags.unavailable += counts["unavailable"]
+
+    def used(self, values: Mapping[str, Any]) -> None:
+        """Note what a page says of its use."""
+        usage = self.usage = self.usage or UsageRecord()
+        usage.pages += 1
+        usage.allowed += values["allowed"]
+        usage.disallowed += values["disallowed"]
+        usage.unknown += values["unknown"]
+        usage.terms += values["terms"]
+        for statement in values["usage"].statements[:MOST_STATEMENTS]:
+            said = str(statement)
+            if said in usage.statements or len(usage.statements) < MOST_STATEMENTS:
+                usage.statements[said] = usage.statements.get(said, 0) + 1
+
     # Told: requests, where they are watched; of a site with a pace, always.
+
+    def waited(self, seconds: float) -> None:
+        """Note that a request had to wait for its turn at a pace."""
+        self.turns += 1
+        self.turn_waits += seconds
 
     def left(self, now: float) -> None:
         """Note that a request leaves at the site's pace. Where requests are watched they tell."""
@@ -298,7 +276,7 @@ class SiteRecord(Tally):
     def sent(self, now: float, *, is_robots_txt: bool = False) -> float | None:
         """Note that a request is sent; return the seconds since the one before, where known."""
         if self.timeline is not None:
-            self.timeline.numbers[self.timeline.at(now) + SENT] += 1
+            self.timeline.numbers[self.timeline.at(now) + Timeline.SENT] += 1
         if self.retry_after is not None and self.retry_after.until is not None:
             _hold_to(self.retry_after, self.retry_after.until, now)
         return None if is_robots_txt else self._note_gap(now)  # no pace is known before it
@@ -324,18 +302,18 @@ class SiteRecord(Tally):
         if self.timeline is not None:
             place = self.timeline.at(now)
             numbers = self.timeline.numbers
-            numbers[place + ANSWERS] += 1
-            numbers[place + ERRORS] += is_error
-            numbers[place + RATE] = rate or numbers[place + RATE]
+            numbers[place + Timeline.ANSWERS] += 1
+            numbers[place + Timeline.ERRORS] += is_error
+            numbers[place + Timeline.RATE] = rate or numbers[place + Timeline.RATE]
             if first_byte is not None:
-                numbers[place + FIRST_BYTE] += first_byte
-                numbers[place + TIMED] += 1
+                numbers[place + Timeline.FIRST_BYTE] += first_byte
+                numbers[place + Timeline.TIMED] += 1
 
     def failed(self, now: float) -> None:
         """Note that a request that was watched gets no answer."""
         self.failures += 1
         if self.timeline is not None:
-            self.timeline.numbers[self.timeline.at(now) + FAILURES] += 1
+            self.timeline.numbers[self.timeline.at(now) + Timeline.FAILURES] += 1
 
     # Kept small.
 
@@ -398,3 +376,63 @@ _SUMS = (
     *("forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"),
     *("given_up", "turns", "turn_waits", "first_seen", "first_errors"),
 )
+
+
+_PARTS = 8  # of an octave; a value is known within 4.5 %
+_LEAST, _MOST = 2.0**-14, 2.0**24  # what is beyond counts as these, where it is counted by size
+
+
+class Spread:
+    """Values from 0 up, such as seconds. Quantiles are estimates, within 4.5 % of the value."""
+
+    __slots__ = ("_counts", "count", "least", "most", "total")
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.count = 0
+        self.least = inf
+        self.most = 0.0
+        self.total = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Spread of {self.count} values, {self.least:g} to {self.most:g}>"
+
+    def add(self, value: float) -> None:
+        """Take a value in."""
+        self.count += 1
+        self.total += value
+        self.least = min(self.least, value)
+        self.most = max(self.most, value)
+        part = floor(log2(min(max(value, _LEAST), _MOST)) * _PARTS)
+        self._counts[part] = self._counts.get(part, 0) + 1
+
+    def merge(self, other: Spread) -> None:
+        """Take in all values of another one."""
+        self.count += other.count
+        self.total += other.total
+        self.least = min(self.least, other.least)
+        self.most = max(self.most, other.most)
+        for part, count in other._counts.items():
+            self._counts[part] = self._counts.get(part, 0) + count
+
+    @property
+    def mean(self) -> float | None:
+        """The mean; None: there is no value."""
+        return self.total / self.count if self.count else None
+
+    @property
+    def median(self) -> float | None:
+        """The median, estimated; None: there is no value."""
+        return self.quantile(0.5)
+
+    def quantile(self, share: float) -> float | None:
+        """Return the value that so large a share of all is not above, estimated; None: no value."""
+        if not self.count:
+            return None
+        left = share * self.count
+        for part in sorted(self._counts):
+            left -= self._counts[part]
+            if left <= 0:
+                break
+        middle = float(2.0 ** ((part + 0.5) / _PARTS))
+        return min(max(middle, self.least), self.most)

@@ -10,15 +10,11 @@ from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
-    ERRORS,
-    FIRST_BYTE,
     FIRST_WIDTH,
     MOST_BUCKETS,
-    RATE,
-    SENT,
+    PauseRecord,
     RobotsRecord,
     SitemapsRecord,
-    Spread,
     TagsRecord,
     Timeline,
     UsageRecord,
@@ -28,8 +24,8 @@ from scrapy_mandelbot.report.site_record import (
     MOST_PAUSES,
     MOST_ROBOTS,
     MOST_RULES,
-    PauseRecord,
     SiteRecord,
+    Spread,
 )
 from scrapy_mandelbot.sites.flight import Tally
 
@@ -92,7 +88,7 @@ def test_a_timeline_counts_all_in_few_buckets():
     """However long the crawl takes: buckets become wider, and nothing is lost."""
     timeline = Timeline(NOW)
     for second in range(0, 100_000, 7):
-        timeline.numbers[timeline.at(NOW + second) + SENT] += 1
+        timeline.numbers[timeline.at(NOW + second) + Timeline.SENT] += 1
     assert len(timeline) <= MOST_BUCKETS
     assert sum(bucket.sent for _, bucket in timeline) == len(range(0, 100_000, 7))
     starts = [start for start, _ in timeline]
@@ -103,11 +99,11 @@ def test_a_timeline_counts_all_in_few_buckets():
 def test_a_wider_bucket_has_the_rate_of_its_last_part():
     """Of a part in which none was told, that of the one before."""
     timeline = Timeline(NOW)
-    timeline.numbers[timeline.at(NOW) + RATE] = 2.5
+    timeline.numbers[timeline.at(NOW) + Timeline.RATE] = 2.5
     for number in range(1, MOST_BUCKETS + 2):
         place = timeline.at(NOW + number * FIRST_WIDTH)
-        timeline.numbers[place + SENT] += 1
-        timeline.numbers[place + RATE] = 4.0 if number == 3 else 0.0
+        timeline.numbers[place + Timeline.SENT] += 1
+        timeline.numbers[place + Timeline.RATE] = 4.0 if number == 3 else 0.0
     rates = [bucket.rate for _, bucket in timeline]
     assert rates[:3] == [2.5, 4.0, 0.0]
 
@@ -115,8 +111,8 @@ def test_a_wider_bucket_has_the_rate_of_its_last_part():
 def test_a_timeline_of_a_quiet_site_is_short():
     """There is a bucket only where something happened."""
     timeline = Timeline(NOW)
-    timeline.numbers[timeline.at(NOW) + SENT] += 1
-    timeline.numbers[timeline.at(NOW + 3 * FIRST_WIDTH) + ERRORS] += 1
+    timeline.numbers[timeline.at(NOW) + Timeline.SENT] += 1
+    timeline.numbers[timeline.at(NOW + 3 * FIRST_WIDTH) + Timeline.ERRORS] += 1
     assert [start - NOW for start, _ in timeline] == [0, 3 * FIRST_WIDTH]
 
 
@@ -126,8 +122,8 @@ def test_a_timeline_takes_the_same_room_however_much_happens(record):
     for second in range(10_000):
         for timeline in timelines[: 1 + (second % 60 == 59)]:
             place = timeline.at(NOW + second)
-            timeline.numbers[place + SENT] += 1
-            timeline.numbers[place + FIRST_BYTE] += 0.7
+            timeline.numbers[place + Timeline.SENT] += 1
+            timeline.numbers[place + Timeline.FIRST_BYTE] += 0.7
     assert max(sys.getsizeof(one.numbers) for one in timelines) < 5_000
 
 
@@ -169,12 +165,20 @@ def test_closing_time_is_no_pause(record, kind):
 
 def test_a_section_is_set_aside_until_it_ends(record):
     """The site stands as it does without it, then; an end that nothing began is none."""
-    record.end_section(SITE, NOW)
+    record.resume(SITE, NOW)
     record.pause(paused(kind="section"))
     assert record.state() == "section set aside"
-    record.end_section(SITE, NOW + 7)
+    record.resume(SITE, NOW + 7)
     assert record.pauses[0].ended == NOW + 7
     assert record.state() == "well"
+
+
+def test_a_section_that_is_given_up_is_not_the_site(record):
+    """Its pause says so; no site counts as given up."""
+    record.pause(paused(kind="section"))
+    record.give_up(SITE, "503", 9, is_section=True)
+    assert (record.state(), record.given_up) == ("section given up", 0)
+    assert (record.pauses[0].is_given_up, record.pauses[0].failed_probes) == (True, 9)
 
 
 def test_the_first_and_the_last_pauses_are_kept(record):
