@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.survey import Standing
+    from scrapy_mandelbot.report.status import Standing
 
 MOST_LABELLED = 50
 """Sites with labels of their own: half of them the largest, half in trouble."""

@@ -112,10 +112,6 @@ class CrawlRecord:
             total.fold(record, now)
         return total
 
-    def total(self, now: float) -> SiteRecord:
-        """Return the sums of all sites."""
-        return self.folded(self._sites.values(), now)
-
     def sweep(self, now: float) -> None:
         """Fold those that nothing more is heard of, beyond the number; thin out the others."""
         ranked = self.in_order()

@@ -385,14 +385,13 @@ _LEAST, _MOST = 2.0**-14, 2.0**24  # what is beyond counts as these, where it is
 class Spread:
     """Values from 0 up, such as seconds. Quantiles are estimates, within 4.5 % of the value."""
 
-    __slots__ = ("_counts", "count", "least", "most", "total")
+    __slots__ = ("_counts", "count", "least", "most")
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
         self.count = 0
         self.least = inf
         self.most = 0.0
-        self.total = 0.0
 
     def __repr__(self) -> str:
         return f"<Spread of {self.count} values, {self.least:g} to {self.most:g}>"
@@ -400,7 +399,6 @@ class Spread:
     def add(self, value: float) -> None:
         """Take a value in."""
         self.count += 1
-        self.total += value
         self.least = min(self.least, value)
         self.most = max(self.most, value)
         part = floor(log2(min(max(value, _LEAST), _MOST)) * _PARTS)
@@ -409,16 +407,10 @@ class Spread:
     def merge(self, other: Spread) -> None:
         """Take in all values of another one."""
         self.count += other.count
-        self.total += other.total
         self.least = min(self.least, other.least)
         self.most = max(self.most, other.most)
         for part, count in other._counts.items():
             self._counts[part] = self._counts.get(part, 0) + count
-
-    @property
-    def mean(self) -> float | None:
-        """The mean; None: there is no value."""
-        return self.total / self.count if self.count else None
 
     @property
     def median(self) -> float | None:

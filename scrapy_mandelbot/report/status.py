@@ -6,7 +6,7 @@ Pure data, and how it is written for people. ``survey.py`` collects it.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from math import inf, isfinite
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.sites.pause import PauseState
+from scrapy_mandelbot.throttle.site_map import in_words as site_in_words
 from scrapy_mandelbot.throttle.told_pauses import rate_in_words, time_in_words
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ class CrawlStatus:
     @property
     def by_reason(self) -> dict[Reason, int]:
         """How many sites wait for each reason."""
-        return _in_order(Counter(one.reason for one in self.sites))
+        return in_order(Counter(one.reason for one in self.sites))
 
     @property
     def is_idle(self) -> bool:
@@ -307,7 +308,7 @@ class CrawlStatus:
         """Return it in one line, for a log."""
         first = self.next
         until, site = (None, "") if first is None else (first.until, first.site)
-        return _in_one_line(self.by_reason, self.waiting, until, site, self.at)
+        return in_one_line(self.by_reason, self.waiting, until, site, self.at)
 
     def table(self, most: int = MOST_LISTED) -> str:
         """Return a line a site, as text.
@@ -343,36 +344,47 @@ class CrawlStatus:
         }
 
 
-@dataclass(slots=True)
-class Totals:
-    """What a line says of some sites, which are counted one by one."""
+class Standing(NamedTuple):
+    """How one site stands, by one route."""
 
-    waiting: int = 0
-    """Requests that wait."""
-    found: Counter[Reason] = field(default_factory=Counter)
-    """How many sites wait for each reason."""
-    next_at: float = inf
-    """When the first of their requests may be sent, in seconds since the epoch."""
-    next_site: str = ""
-    """Whose that is; ``""``: they wait for no time."""
-
-    def add(self, reason: Reason, waiting: int, until: float | None, site: str) -> None:
-        """Count a site."""
-        self.found[reason] += 1
-        self.waiting += waiting
-        is_first = not self.next_site or (until or 0.0, site) < (self.next_at, self.next_site)
-        if until is not None and waiting and is_first:
-            self.next_at, self.next_site = until, site
+    state: Site
+    route: str
+    why: Why
+    waiting: int
+    under_way: int
 
     @property
-    def by_reason(self) -> dict[Reason, int]:
-        """How many sites wait for each reason, in the order of the reasons."""
-        return _in_order(self.found)
+    def site(self) -> str:
+        """Its name; with ``via`` and the proxy where those are told apart."""
+        return site_in_words(self.state.name, self.route)
 
-    def in_words(self, at: datetime) -> str:
-        """Return it in one line, for a log."""
-        until = time_of(self.next_at) if self.next_site else None
-        return _in_one_line(self.by_reason, self.waiting, until, self.next_site, at)
+    @property
+    def reason(self) -> Reason:
+        """Why its requests wait."""
+        return self.why.reason
+
+    @property
+    def until(self) -> float | None:
+        """When that ends, in seconds since the epoch; see :attr:`Why.until`."""
+        return self.why.until
+
+    @property
+    def details(self) -> str:
+        """More of the reason, in words."""
+        if self.why.details is not None:
+            return self.why.details
+        details = details_of(self.state, self.reason, self.route)
+        if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
+            return details
+        limit = limit_in_words(self.state, self.waiting, self.route)
+        if limit and self.reason is Reason.RECOVERING:
+            return limit
+        return "; ".join(filter(None, (limit, details)))
+
+    def as_status(self) -> SiteStatus:
+        """Return it as users see it."""
+        details, until = shown(self.details), time_of(self.until)
+        return SiteStatus(self.site, self.reason, until, details, self.waiting, self.under_way)
 
 
 def why_idle_in_words(status: CrawlStatus) -> str:
@@ -388,13 +400,15 @@ def why_idle_in_words(status: CrawlStatus) -> str:
     return f"It waits: {status.in_words()}.\n\n{status.table()}"
 
 
-def _in_order(found: Counter[Reason]) -> dict[Reason, int]:
+def in_order(found: Counter[Reason]) -> dict[Reason, int]:
+    """Return counts in the order of the reasons."""
     return {reason: found[reason] for reason in Reason if found[reason]}
 
 
-def _in_one_line(
+def in_one_line(
     by_reason: dict[Reason, int], waiting: int, until: datetime | None, site: str, now: datetime
 ) -> str:
+    """Return for a log line how many sites wait and why, and which may be requested next."""
     sites = [
         f"{counted(count, 'site')} {_IN_ONE_LINE.get(reason, reason)}"
         for reason, count in by_reason.items()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import Reason, Totals, columns
-from scrapy_mandelbot.report.survey import CrawlExtension, waiting_standings
+from scrapy_mandelbot.report.status import WAITS, Reason, columns, in_one_line, in_order
+from scrapy_mandelbot.report.survey import CrawlExtension, Survey
 from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
@@ -75,8 +78,11 @@ class CrawlSummary(CrawlExtension):
 
     def _count(self, totals: Totals, waits: _Waits, now: float) -> Iterator[None]:
         """Count the sites that have to wait, or of which a part has to; note for what."""
-        for one in waiting_standings(self._crawl.throttle, now):
-            if one is not None:
+        throttle = self._crawl.throttle
+        if not throttle.sites.in_trouble():  # no site has to wait
+            return
+        for one in Survey(throttle, now).standings():
+            if one is not None and one.reason in WAITS:
                 totals.add(one.reason, one.waiting, one.until, one.site)
                 is_pace = one.reason is Reason.PACE  # its turn comes again and again
                 waits.add((one.site, one.reason, None if is_pace else one.until))
@@ -88,6 +94,38 @@ class CrawlSummary(CrawlExtension):
             if waits:
                 self._crawl.events.tell(WAITING, status=totals.in_words(at))
         self._look_later()
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a line says of some sites, which are counted one by one."""
+
+    waiting: int = 0
+    """Requests that wait."""
+    found: Counter[Reason] = field(default_factory=Counter)
+    """How many sites wait for each reason."""
+    next_at: float = inf
+    """When the first of their requests may be sent, in seconds since the epoch."""
+    next_site: str = ""
+    """Whose that is; ``""``: they wait for no time."""
+
+    def add(self, reason: Reason, waiting: int, until: float | None, site: str) -> None:
+        """Count a site."""
+        self.found[reason] += 1
+        self.waiting += waiting
+        is_first = not self.next_site or (until or 0.0, site) < (self.next_at, self.next_site)
+        if until is not None and waiting and is_first:
+            self.next_at, self.next_site = until, site
+
+    @property
+    def by_reason(self) -> dict[Reason, int]:
+        """How many sites wait for each reason, in the order of the reasons."""
+        return in_order(self.found)
+
+    def in_words(self, at: datetime) -> str:
+        """Return it in one line, for a log."""
+        until = moment(self.next_at) if self.next_site else None
+        return in_one_line(self.by_reason, self.waiting, until, self.next_site, at)
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:

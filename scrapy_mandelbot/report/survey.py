@@ -7,7 +7,7 @@ it was looked at. ``None`` is yielded beside what is found, wherever some work w
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import scrapy.signals
 from scrapy.exceptions import NotConfigured
@@ -18,20 +18,14 @@ from scrapy_mandelbot.clock import Steps, moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
     SHUT,
-    WAITS,
     CrawlStatus,
     Reason,
     SiteStatus,
+    Standing,
     Why,
-    details_of,
     held,
-    limit_in_words,
-    time_of,
-    why_idle_in_words,
 )
-from scrapy_mandelbot.robots.origins import site_named
-from scrapy_mandelbot.robots.shown import shown
-from scrapy_mandelbot.throttle.site_map import in_words, shut_routes
+from scrapy_mandelbot.throttle.site_map import shut_routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +33,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -67,44 +60,6 @@ class CrawlExtension:
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
         return extension
-
-
-class Standing(NamedTuple):
-    """How one site stands, by one route."""
-
-    state: Site
-    route: str
-    why: Why
-    waiting: int
-    under_way: int
-
-    @property
-    def site(self) -> str:
-        """Its name; with ``via`` and the proxy where those are told apart."""
-        return in_words(self.state.name, self.route)
-
-    @property
-    def reason(self) -> Reason:
-        """Why its requests wait."""
-        return self.why.reason
-
-    @property
-    def until(self) -> float | None:
-        """When that ends, in seconds since the epoch; see :attr:`Why.until`."""
-        return self.why.until
-
-    @property
-    def details(self) -> str:
-        """More of the reason, in words."""
-        if self.why.details is not None:
-            return self.why.details
-        details = details_of(self.state, self.reason, self.route)
-        if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
-            return details
-        limit = limit_in_words(self.state, self.waiting, self.route)
-        if limit and self.reason is Reason.RECOVERING:
-            return limit
-        return "; ".join(filter(None, (limit, details)))
 
 
 _SLOT_FULL = Why(Reason.SLOT_FULL, None, "as many as its slot transfers are under way")
@@ -212,16 +167,6 @@ class Survey:
         )
 
 
-def waiting_standings(throttle: Throttle, now: float) -> Iterator[Standing | None]:
-    """Yield how those sites stand that have to wait, or of which a part has to; None: no such.
-
-    Where no site is in trouble, nothing is looked at.
-    """
-    if throttle.sites.in_trouble():
-        for one in Survey(throttle, now).standings():
-            yield None if one is None or one.reason not in WAITS else one
-
-
 def status(crawler: Crawler) -> CrawlStatus:
     """Return how a crawl stands: for each site the requests that wait, and the one reason.
 
@@ -239,9 +184,7 @@ def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
     """Fill a list with how each site stands, in the order of `CrawlStatus.sites`, in steps."""
     for one in Survey(crawl.throttle, crawl.now()).standings():
         if one is not None:
-            details, until = shown(one.details), time_of(one.until)
-            status = SiteStatus(one.site, one.reason, until, details, one.waiting, one.under_way)
-            found.append(status)
+            found.append(one.as_status())
         yield
     found.sort(key=lambda one: (one.reason.place, -one.waiting, one.site))
 
@@ -250,26 +193,3 @@ def waiting_elsewhere(crawler: Crawler) -> int:
     """Return how many requests a scheduler of the project's own holds, their sites unknown."""
     held = engine.scheduler_length(crawler)
     return max(0, held - len(Crawl.of(crawler).throttle.queues))
-
-
-def why_idle(crawler: Crawler) -> str:
-    """Return why a crawl sends nothing now, in words: what it waits for, and for how long."""
-    return why_idle_in_words(status(crawler))
-
-
-def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
-    """Return the robots.txt of a site as it is known in a running crawl; nothing is fetched.
-
-    Args:
-        crawler: whose crawl it is.
-        url: the site, or any URL of it.
-
-    Returns:
-        Its rules, which allow all where the site has no such file. None: they are not known, as no
-        request to the site had to find them out yet, or as the site could not say.
-
-    Raises:
-        ValueError: the URL has no site.
-    """
-    rules = Crawl.of(crawler).fetcher.known(site_named(url))
-    return None if rules is None or rules.parser is None else rules.robots

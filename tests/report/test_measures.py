@@ -103,7 +103,7 @@ def test_counters_never_go_back_and_labels_stay_few(record):
                 if metric.kind == "counter" and one.labels.get("server.address") == OTHERS:
                     assert one.value >= last[key], key
                     last[key] = one.value
-        total = record.total(now)
+        total = record.folded(record, now)
         assert sum(one.value for one in found["mandelbot.pages"]) == total.pages
         assert sum(one.value for one in found["mandelbot.refusals"]) == total.refused
     assert len(sites - {None}) <= MOST_LABELLED + 1
@@ -135,7 +135,7 @@ def test_counters_never_go_back_while_the_crawl_goes_on(record):
         crawl_goes_on()
     assert record.rest.sites, "some were folded"
     found = measure(record, NOTHING, labels, NOW + next(steps))
-    assert sum(one.value for one in found["mandelbot.pages"]) == record.total(NOW).pages
+    assert sum(one.value for one in found["mandelbot.pages"]) == record.folded(record, NOW).pages
     assert len(labels.before) == MOST_LABELLED
 
 
