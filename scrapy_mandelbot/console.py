@@ -13,9 +13,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.status import why_idle_in_words
 from scrapy_mandelbot.report.survey import status
 from scrapy_mandelbot.robots.origins import site_named
+from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -73,6 +73,19 @@ def paused_sites(crawler: Crawler) -> dict[str, str]:
 def why_idle(crawler: Crawler) -> str:
     """Return why a crawl sends nothing now, in words: what it waits for, and for how long."""
     return why_idle_in_words(status(crawler))
+
+
+def why_idle_in_words(status: CrawlStatus) -> str:
+    """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
+    if status.under_way:
+        is_one = status.under_way == 1
+        under_way = f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'} under way"
+        return f"It is not idle: {under_way}.\n\n{status}"
+    if not status.waiting:
+        return "No request waits: the spider has given none that is left."
+    if not status.is_idle:
+        return f"It is not idle: what may be sent is sent next.\n\n{status}"
+    return f"It waits: {status.in_words()}.\n\n{status.table()}"
 
 
 def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:

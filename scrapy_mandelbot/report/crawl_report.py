@@ -171,11 +171,9 @@ class About(NamedTuple):
 
     spider: str
     agent: str
-    """The User-Agent of the crawl."""
     ended: float
     """Seconds since the epoch; of a crawl that goes on: when the report was made."""
     reason: str
-    """Why the crawl ended."""
     waiting: Sequence[Mapping[str, Any]] = ()
     """Sites with requests that were left, as `SiteStatus.as_data` has them."""
     from_former_run: int = 0
@@ -197,10 +195,7 @@ def report_of(record: CrawlRecord, about: About) -> dict[str, Any]:
 
 
 def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterator[None]:
-    """Fill in the report on a crawl; yield beside each site, so that the crawl may go on.
-
-    A site is told of as it stood when it was looked at.
-    """
+    """Fill in the report on a crawl, site by site, each as it stands then; the crawl may go on."""
     now = about.ended
     records = record.in_order()
     in_all = record.folded((), now)
@@ -212,6 +207,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
     timeline = yield from _all_times(records)
     in_all.count(End.LEFT, about.left)
     total = _site(in_all, about)
+    rules = [{"site": one["site"], **rule} for one in sites for rule in one["rules"]]
     buckets = timeline["buckets"] if timeline else []
     for name, of_buckets in (("all", "answers"), ("errors", "errors")):
         total["answers"][name] = sum(one[of_buckets] for one in buckets)
@@ -231,7 +227,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
         "total": {**total, "timeline": timeline},
         "sites": sites,
         "rest": _site(record.rest, about) if record.rest.sites else None,
-        "rules": _rules_of_all(sites),
+        "rules": sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[:_MOST_RULES],
         "waiting": [dict(one) for one in about.waiting[:_MOST_WAITING]],
         "sites_waiting": len(about.waiting),
     }
@@ -286,7 +282,6 @@ def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
 
 
 def _answers(one: SiteRecord) -> dict[str, Any]:
-    """Return how the first answers were, and how all of them: whether the site bore the crawl."""
     buckets = [bucket for _, bucket in one.timeline] if one.timeline is not None else []
     return {
         "first": one.first_seen,
@@ -311,7 +306,6 @@ def _times(timeline: Timeline) -> dict[str, Any]:
 
 
 def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str, Any] | None]:
-    """Return what happened when at all sites that have timelines; they began together."""
     timelines = [one.timeline for one in records if one.timeline is not None]
     if not timelines:
         return None
@@ -321,11 +315,6 @@ def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str,
             total.add(at + timeline.width / 2, bucket)
         yield
     return _times(total)
-
-
-def _rules_of_all(sites: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    rules = [{"site": one["site"], **rule} for one in sites for rule in one["rules"]]
-    return sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[:_MOST_RULES]
 
 
 def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -343,7 +332,6 @@ def _plain(record: Any, names: Sequence[str] = ()) -> dict[str, Any] | None:
 
 
 def _fields(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what a record holds, or of that what has these names; seconds are rounded."""
     values = ((name, getattr(record, name)) for name in names or type(record).__slots__)
     return {name: _rounded(value) if isinstance(value, float) else value for name, value in values}
 
@@ -364,7 +352,6 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _put(path: Path, report: dict[str, Any]) -> None:
-    """Write the data, and the page if one is wanted."""
     _replace(path.with_suffix(".json"), _pieces(report))
     if path.suffix == ".html":
         _replace(path, [page_of(report)])
@@ -399,10 +386,8 @@ def _filled_in(path: str, crawler: Crawler) -> str:
     try:
         return path % values
     except (KeyError, TypeError, ValueError):
-        takes = (
-            "a path with placeholders such as %(name)s and %(time)s, or attributes of the spider"
-        )
-        raise SettingsError("MANDELBOT_REPORT", path, takes) from None
+        takes = "placeholders such as %(name)s and %(time)s, or attributes of the spider"
+        raise SettingsError("MANDELBOT_REPORT", path, f"a path with {takes}") from None
 
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import Reason
+from scrapy_mandelbot.report.status import in_order
 from scrapy_mandelbot.report.survey import CrawlExtension, Survey, waiting_elsewhere
 from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
 from scrapy_mandelbot.setting_values import METRICS_API, SettingsError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.status import Standing
+    from scrapy_mandelbot.report.status import Reason, Standing
 
 MOST_LABELLED = 50
 """Sites with labels of their own: half of them the largest, half in trouble."""
@@ -97,30 +97,21 @@ class CrawlMetrics(CrawlExtension):
         """Measure once more, without a break, and end."""
         self._steps.cancel()
         if self._exported is not None:
-            measuring = self._begin()
-            for _ in self._look(measuring):
+            for _ in self._measuring():
                 pass
-            self._found(measuring)
             self._exported.remove(self)
 
     def _measure(self) -> None:
-        measuring = self._begin()
-        self._steps.take(self._look(measuring), lambda: self._end(measuring))
+        def again() -> None:
+            self._steps.later(max(_EVERY, self._steps.spent / _SHARE), self._measure)
 
-    def _begin(self) -> Measuring:
-        return Measuring(self._record, self._labels, self._crawl.now())
+        self._steps.take(self._measuring(), again)
 
-    def _look(self, measuring: Measuring) -> Iterator[None]:
-        return measuring.look(Survey(self._crawl.throttle, self._crawl.now()).standings())
-
-    def _end(self, measuring: Measuring) -> None:
-        self._found(measuring)
-        self._steps.later(max(_EVERY, self._steps.spent / _SHARE), self._measure)
-
-    def _found(self, measuring: Measuring) -> None:
+    def _measuring(self) -> Iterator[None]:
+        now, stats = self._crawl.now(), self._crawler.stats
+        measuring = Measuring(self._record, self._labels, now)
+        yield from measuring.look(Survey(self._crawl.throttle, now).standings())
         found = measuring.found(waiting_elsewhere(self._crawler))
-
-        stats = self._crawler.stats
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
         self.measured = found
@@ -273,20 +264,17 @@ Measurements = dict[str, list[Measurement]]
 
 @dataclass
 class Labels:
-    """Which sites have a label of their own, so many at most, and what they had counted before."""
+    """Which sites have labels of their own, so many at most, and what they had counted before."""
 
     most: int = MOST_LABELLED
     before: dict[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
-    """By site: what it had counted as it got its label, where that was told of others already."""
+    """By site: what it had counted as it got its label, where the others have that already."""
     told: int = 0
     """How many records there were when it was measured last."""
     _troubled: int = 0
 
     def choose(self, records: Iterable[SiteRecord], now: float) -> Iterator[None]:
-        """Give labels to the largest and the most troubled sites, as long as there are any.
-
-        Yields as often as a record is looked at.
-        """
+        """Give labels to the largest and most troubled sites, while there are any; in steps."""
         half = self.most // 2
         free_of_trouble = self.most - half - self._troubled
         free = half - (len(self.before) - self._troubled)
@@ -306,7 +294,7 @@ class Labels:
             self._give(one, now)
 
     def of(self, site: str) -> dict[str, str | int]:
-        """Return the labels of a site, or those of all that have none."""
+        """Return the labels of a site."""
         if site not in self.before:
             return {"server.address": OTHERS}
         try:
@@ -329,11 +317,10 @@ def _trouble(one: SiteRecord) -> tuple[int, int, str]:
 
 
 class Measuring:
-    """One measurement, for which each record and each site is looked at once, one by one.
+    """One measurement, which reads each record and each site once, one by one.
 
-    The crawl may go on in between. What is counted of a site is then what it had counted as it was
-    looked at; a counter never goes back from one measurement to the next. So the sums are those of
-    the records that there were at first, whatever is folded meanwhile.
+    The crawl may go on in between. The sums are those of the records that there were at first,
+    whatever is folded meanwhile: so no counter goes back.
     """
 
     def __init__(self, record: CrawlRecord, labels: Labels, now: float) -> None:
@@ -351,10 +338,7 @@ class Measuring:
         self._under_way = 0
 
     def look(self, sites: Iterable[Standing | None]) -> Iterator[None]:
-        """Look at the records, and at how the sites stand. Yields as often as there is one.
-
-        Sites are those for which requests wait or are under way, and those that are asked nothing.
-        """
+        """Measure the records, and how the sites stand, in steps."""
         yield from self._labels.choose(self._records, self._now)
         self._labels.told = self._made
         for record in self._records:
@@ -372,10 +356,8 @@ class Measuring:
             self._put(key, OTHERS, count)
         for case, seen in self._cases.items():
             found["mandelbot.robots_txt.answers"].append(Measurement(seen, {"case": case}))
-        for reason in Reason:
-            if self._by_reason[reason]:
-                of_state = Measurement(self._by_reason[reason], {"state": str(reason)})
-                found["mandelbot.sites"].append(of_state)
+        for reason, sites in in_order(self._by_reason).items():
+            found["mandelbot.sites"].append(Measurement(sites, {"state": str(reason)}))
         waiting = self._waiting
         waiting[OTHERS] += elsewhere
         for site in {*waiting, *self._labels.before}:
@@ -389,14 +371,11 @@ class Measuring:
         for case, seen in one.robots_seen.items():
             self._cases[case] += seen
         before = self._labels.before.get(one.site)
-        if before is None:
-            for key, count in _counts(one, self._now):
-                others[key] += count
-            return
         for key, count in _counts(one, self._now):
-            earlier = min(count, before.get(key, 0))
+            earlier = count if before is None else min(count, before.get(key, 0))
             others[key] += earlier
-            self._put(key, one.site, count - earlier)
+            if before is not None:
+                self._put(key, one.site, count - earlier)
 
     def _put(self, key: tuple[str, ...], site: str, value: float) -> None:
         name, *more = key

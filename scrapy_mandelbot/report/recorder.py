@@ -41,13 +41,9 @@ _SLACK = 1.25  # times as many, before it is looked which ones stay
 class CrawlRecord:
     """Records of sites, by name.
 
-    A site that the crawl still knows is always told apart, as its counts still grow. Of the others
-    so many are that were most troubled, and largest. All that is more than sums is kept of so many.
-
-    Args:
-        began: when the crawl did, in seconds since the epoch.
-        is_alive: returns whether the crawl still knows a site.
-        most_sites: that are told apart.
+    A site that the crawl still knows (`is_alive`) has its own record, as its counts still grow. Of
+    the others the `most_sites` most troubled and largest have one, and the rest is one together.
+    More than sums is kept of the first `most_sites`.
     """
 
     def __init__(
@@ -113,7 +109,7 @@ class CrawlRecord:
         return total
 
     def sweep(self, now: float) -> None:
-        """Fold those that nothing more is heard of, beyond the number; thin out the others."""
+        """Beyond the number, fold the records of sites that are gone, and thin out the others."""
         ranked = self.in_order()
         for record in ranked[: self._most_sites]:
             if self.is_watched and record.timeline is None:
@@ -139,7 +135,6 @@ class Recorder:
         self._now = self._crawl.now
         self._flight = self._crawl.throttle.in_flight.get
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
-        """What happened so far."""
         self.gap_heard: Callable[[str, float], None] | None = None
         """Is called with the seconds between two requests to a site, where they are watched."""
         self._crawl.sites.count_by(self._of, lambda: (*self.record, self.record.rest))
@@ -153,10 +148,7 @@ class Recorder:
     def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
         """Return the crawler's recorder; the first call, before the crawl begins, makes it.
 
-        Args:
-            crawler: whose crawl it is.
-            watches: whether each request is to be watched: for times to the first byte, gaps of
-                sites without a pace, and what happened when.
+        `watches`: it watches each request, for times to the first byte, gaps and timelines.
         """
         recorder = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(recorder, cls):
@@ -305,7 +297,6 @@ _WRITTEN: dict[Event, Write] = {
 
 
 def _rate(site: Site) -> float:
-    """Return the requests a second that the recovery of a site allows; 0: there is none."""
     pause = site.routes.pause()
     if pause is None or pause.recovery is None or pause.is_open:
         return 0.0

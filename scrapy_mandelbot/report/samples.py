@@ -26,13 +26,11 @@ class Bucket(NamedTuple):
     sent: int
     """Requests that left for the site, for its robots.txt too."""
     answers: int
-    """Answers, whatever they said."""
     errors: int
     """Of those, 5xx."""
     refusals: int
     """Answers and failures that asked for a pause."""
     failures: int
-    """Requests without an answer."""
     timed: int
     """Answers that were timed."""
     first_byte: float
@@ -49,9 +47,6 @@ class Timeline:
 
     Their numbers stand one after the other: as objects they would take four times the room, and
     what a site takes would grow for as long as it is asked.
-
-    Args:
-        began: when the crawl did, in seconds since the epoch.
     """
 
     __slots__ = ("began", "numbers", "width")
@@ -63,9 +58,6 @@ class Timeline:
         """Seconds of each bucket."""
         self.numbers = array("d")
         """Of each bucket those of `Bucket`."""
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[tuple[float, Bucket]]:
         """Yield when each bucket begins, in seconds since the epoch, and what happened in it."""
@@ -116,7 +108,6 @@ class RobotsRecord:
     """As ``Outcome.case``: ``rules``, ``allow_all``, ``unavailable``, …; ``from_cache``."""
     reason: str
     seconds: float | None = None
-    """How long it took; None: it was not timed."""
 
 
 @dataclass(slots=True)
@@ -137,7 +128,7 @@ class PaceRecord:
     """What a site's owner asks for."""
 
     asked: float
-    """Seconds between requests, as asked for."""
+    """Seconds between requests."""
     kept_to: float
     """Seconds between requests that it gets: the longest of MANDELBOT_PACE_OPTIONS at most."""
     words: str
@@ -210,7 +201,6 @@ class RetryAfterRecord:
 
     asked: int = 0
     longest: float = 0.0
-    """Seconds."""
     kept: int = 0
     """Times after which the next request came no sooner than asked."""
     broken: int = 0

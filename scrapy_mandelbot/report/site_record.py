@@ -61,7 +61,6 @@ class SiteRecord(Tally):
         self.number, self.is_watched = -1, False
         """How many others were told apart before it; whether each of its requests is told of."""
         self.forbidden = 0
-        """Requests that the rules forbade."""
         self.refusals: Counter[str] = Counter()
         """Answers and failures that asked for a pause, by status or kind of failure."""
         self.failures = 0
@@ -76,7 +75,6 @@ class SiteRecord(Tally):
         self.turns = 0
         """Requests that waited for their turn at a pace."""
         self.turn_waits = 0.0
-        """Seconds of those waits."""
         self.pace: PaceRecord | None = None
         self.limit: float | None = None
         """Requests a second that it takes, where a limit was told of."""
@@ -95,13 +93,11 @@ class SiteRecord(Tally):
         self.timeline: Timeline | None = None
         """Where requests are watched."""
         self.first_seen = 0
-        """Of the first answers, so many have come."""
         self.first_errors = 0
-        """Of those, 5xx."""
+        """Of the first answers, so many have come, and so many of them are 5xx."""
         self.first_timed: Spread | None = None
-        """Seconds to their first byte."""
         self.timed: Spread | None = None
-        """Seconds to the first byte of all answers."""
+        """Seconds to the first byte, of the first answers and of all."""
 
     def __repr__(self) -> str:
         return f"<{self.site or 'other sites'}: {self.pages} pages, {self.pauses_seen} pauses>"
@@ -361,7 +357,6 @@ def is_pause(kind: str) -> bool:
 
 
 def _hold_to(asked: RetryAfterRecord, until: float, now: float) -> None:
-    """Note whether a request that is sent now keeps to the time that its site has asked for."""
     late = now - until
     if late < -_PUNCTUAL and now < asked.asked_at + _UNDER_WAY:
         asked.under_way += 1

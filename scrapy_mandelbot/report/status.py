@@ -56,9 +56,6 @@ def _cell(cell: object) -> str:
 class Reason(Enum):
     """Why the requests of a site wait, or that they need not."""
 
-    place: int
-    """Of the reason in their order."""
-
     GIVEN_UP = "given up"
     BY_HAND = "paused by hand"
     PAUSED = "paused"
@@ -74,24 +71,12 @@ class Reason(Enum):
     ASKED = "asked"
     NEXT = "next"
 
-    def __init__(self, _words: str) -> None:
-        self.place = len(type(self).__members__)
-
     def __str__(self) -> str:
         return str(self.value)
 
 
-SHUT = frozenset(
-    {
-        Reason.GIVEN_UP,
-        Reason.BY_HAND,
-        Reason.PAUSED,
-        Reason.PROBED,
-        Reason.VISIT_TIME,
-        Reason.SECTION,
-        Reason.PAGE,
-    }
-)
+SHUT = frozenset({Reason.GIVEN_UP, Reason.BY_HAND, Reason.PAUSED, Reason.PROBED})
+SHUT |= {Reason.VISIT_TIME, Reason.SECTION, Reason.PAGE}
 """Reasons for which a site is asked nothing now, however much room the crawl has."""
 WAITS = SHUT | {Reason.PACE}
 _IN_ONE_LINE = {
@@ -311,11 +296,7 @@ class CrawlStatus:
         return in_one_line(self.by_reason, self.waiting, until, site, self.at)
 
     def table(self, most: int = MOST_LISTED) -> str:
-        """Return a line a site, as text.
-
-        Args:
-            most: sites that are listed; of the others the number is told.
-        """
+        """Return a line for each site, as text; of more than `most` sites their number."""
         if not self.sites:
             return ""
         rows: list[Sequence[object]] = [("SITE", "WAIT", "UNDER WAY", "UNTIL", "WHY")]
@@ -387,19 +368,6 @@ class Standing(NamedTuple):
         return SiteStatus(self.site, self.reason, until, details, self.waiting, self.under_way)
 
 
-def why_idle_in_words(status: CrawlStatus) -> str:
-    """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
-    if status.under_way:
-        is_one = status.under_way == 1
-        under_way = f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'} under way"
-        return f"It is not idle: {under_way}.\n\n{status}"
-    if not status.waiting:
-        return "No request waits: the spider has given none that is left."
-    if not status.is_idle:
-        return f"It is not idle: what may be sent is sent next.\n\n{status}"
-    return f"It waits: {status.in_words()}.\n\n{status.table()}"
-
-
 def in_order(found: Counter[Reason]) -> dict[Reason, int]:
     """Return counts in the order of the reasons."""
     return {reason: found[reason] for reason in Reason if found[reason]}
@@ -424,7 +392,6 @@ def _waiting(count: int) -> str:
 
 
 def _time_of_day(until: datetime, now: datetime) -> str:
-    """Return a time without its day, if that is today's."""
     if until == _FOR_EVER:
         return "resumed"
     return f"{until:%H:%M:%S} UTC" if until.date() == now.date() else _clock_time(until)

@@ -56,7 +56,7 @@ class CrawlSummary(CrawlExtension):
         if not self._crawl.asks_for_more:
             self._recorder = None
         elif self._interval > 0:
-            self._look_later()
+            self._steps.later(self._interval, self._look)
 
     def spider_closed(self, spider: Spider) -> None:
         """Log the table."""
@@ -66,9 +66,6 @@ class CrawlSummary(CrawlExtension):
         table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
 
-    def _look_later(self) -> None:
-        self._steps.later(self._interval, self._look)
-
     def _look(self) -> None:
         waits: _Waits = set()
         totals, now = Totals(), self._crawl.now()
@@ -77,7 +74,6 @@ class CrawlSummary(CrawlExtension):
         )
 
     def _count(self, totals: Totals, waits: _Waits, now: float) -> Iterator[None]:
-        """Count the sites that have to wait, or of which a part has to; note for what."""
         throttle = self._crawl.throttle
         if not throttle.sites.in_trouble():  # no site has to wait
             return
@@ -93,7 +89,7 @@ class CrawlSummary(CrawlExtension):
             self._told = waits
             if waits:
                 self._crawl.events.tell(WAITING, status=totals.in_words(at))
-        self._look_later()
+        self._steps.later(self._interval, self._look)
 
 
 @dataclass(slots=True)
@@ -101,7 +97,6 @@ class Totals:
     """What a line says of some sites, which are counted one by one."""
 
     waiting: int = 0
-    """Requests that wait."""
     found: Counter[Reason] = field(default_factory=Counter)
     """How many sites wait for each reason."""
     next_at: float = inf
@@ -117,15 +112,10 @@ class Totals:
         if until is not None and waiting and is_first:
             self.next_at, self.next_site = until, site
 
-    @property
-    def by_reason(self) -> dict[Reason, int]:
-        """How many sites wait for each reason, in the order of the reasons."""
-        return in_order(self.found)
-
     def in_words(self, at: datetime) -> str:
         """Return it in one line, for a log."""
         until = moment(self.next_at) if self.next_site else None
-        return in_one_line(self.by_reason, self.waiting, until, self.next_site, at)
+        return in_one_line(in_order(self.found), self.waiting, until, self.next_site, at)
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
@@ -154,20 +144,13 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         _kept(one),
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,
-        _end(one),
+        None if not one.site or one.state() == "well" else one.state(),
     )
 
 
 def _kept(one: SiteRecord) -> float | str | None:
-    """Return the least seconds between requests of a site that asks for a pace."""
     if one.pace is None:
         return None
     if one.gaps is None:
         return None if one.pace.is_obeyed else "not obeyed"
     return one.gaps.least
-
-
-def _end(one: SiteRecord) -> str | None:
-    """Return how it stood at the end, where that is not well."""
-    state = one.state()
-    return state if one.site and state != "well" else None

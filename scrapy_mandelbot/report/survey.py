@@ -1,7 +1,6 @@
-"""Looks at the sites of a running crawl one by one, and says how each stands.
+"""Reads the sites of a running crawl one by one; the crawl may go on in between.
 
-Whoever wants to know may go on with the crawl in between: what is found is how each site stood as
-it was looked at. ``None`` is yielded beside what is found, wherever some work was done.
+``None`` is yielded beside what is found, wherever some work was done.
 """
 
 from __future__ import annotations
@@ -62,6 +61,7 @@ class CrawlExtension:
         return extension
 
 
+_PLACES = {reason: place for place, reason in enumerate(Reason)}
 _SLOT_FULL = Why(Reason.SLOT_FULL, None, "as many as its slot transfers are under way")
 _ASKED = Why(Reason.ASKED, None, "")
 _NEXT = Why(Reason.NEXT, None, "")
@@ -96,7 +96,6 @@ class Survey:
                     yield self._stands(site, route)
 
     def _count(self) -> Iterator[None]:
-        """Count what waits, and what is under way."""
         waiting, throttle = self._waiting, self._throttle
         while throttle.queues.rouse_some(1):
             yield None
@@ -134,7 +133,7 @@ class Survey:
         return Standing(site, route, why, waiting, under_way)
 
     def _of_parts(self, site: Site, route: str, waiting: int) -> Why | None:
-        """Return why all of a site's requests wait, where the site itself is well."""
+        # The site itself is well; all of its requests may be of pages or sections that are not.
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
         aside = {
@@ -186,7 +185,7 @@ def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
         if one is not None:
             found.append(one.as_status())
         yield
-    found.sort(key=lambda one: (one.reason.place, -one.waiting, one.site))
+    found.sort(key=lambda one: (_PLACES[one.reason], -one.waiting, one.site))
 
 
 def waiting_elsewhere(crawler: Crawler) -> int:

@@ -87,7 +87,7 @@ def test_a_timeline_counts_all_in_few_buckets():
     timeline = Timeline(NOW)
     for second in range(0, 100_000, 7):
         timeline.numbers[timeline.at(NOW + second) + Timeline.SENT] += 1
-    assert len(timeline) <= MOST_BUCKETS
+    assert len(list(timeline)) <= MOST_BUCKETS
     assert sum(bucket.sent for _, bucket in timeline) == len(range(0, 100_000, 7))
     starts = [start for start, _ in timeline]
     assert starts[0] == NOW

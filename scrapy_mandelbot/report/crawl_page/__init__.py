@@ -42,7 +42,6 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what the crawl did not get, and what waits."""
     sites, lost = report["sites"], report["total"]["lost"]
     if lost:
         text = f"{counted(lost, 'request')} failed. What these pages link to is unknown."
@@ -67,14 +66,13 @@ def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         text = f"{counted(ignored, 'site')} that asked for one, as MANDELBOT_PACE is not 'obey'."
         yield "warning", "Delay not obeyed", text
     paced = [one for one in asking if one["pace"]["is_obeyed"] and one["gaps"]]
-    short = sum(1 for one in paced if one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL)
+    short = sum(one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL for one in paced)
     if short:
         text = f"at {short:,} of {len(paced):,} sites that ask for one the least gap is shorter."
         yield "warning", "Delay not kept", text
 
 
 def _hurt(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield whether answers grew worse than the first ones of each site were."""
     if not answers["all"]:
         return
     share = answers["errors"] / answers["all"]
@@ -143,14 +141,7 @@ COLUMNS = (
 
 
 def page_of(report: dict[str, Any]) -> str:
-    """Return the page about a crawl.
-
-    Args:
-        report: as `crawl_report.report_of` returns it.
-
-    Raises:
-        ImportError: Jinja2 is not installed.
-    """
+    """Return the page about a crawl, of its report as JSON has it. It needs Jinja2."""
     rows = list(_rows(report["sites"]))
     data = {
         "began": report["began"],
@@ -186,7 +177,6 @@ def page_of(report: dict[str, Any]) -> str:
 
 
 def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Yield the cells of each site, as far as there is room for names."""
     room = _NAMES
     for site in sites:
         room -= len(site["site"])
@@ -205,7 +195,6 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return all that is known of sites, by row, the troubled first, as far as there is room."""
     room = _DETAILS
     details = {}
     for number, site in enumerate(sites):
@@ -220,8 +209,5 @@ def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _packed(timeline: dict[str, Any]) -> dict[str, Any]:
-    """Return a timeline with its buckets as lists, in the order of `chart.js`."""
-    return {
-        "width": timeline["width"],
-        "buckets": [list(bucket.values()) for bucket in timeline["buckets"]],
-    }
+    buckets = [list(bucket.values()) for bucket in timeline["buckets"]]  # as `chart.js` has them
+    return {"width": timeline["width"], "buckets": buckets}
