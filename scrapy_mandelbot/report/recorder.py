@@ -6,6 +6,7 @@ Pages are counted on the way, in the tally of their site that the middleware has
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -13,8 +14,8 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord, RobotsRecord, Timeline
-from scrapy_mandelbot.report.site_record import MOST_SITEMAPS, SiteRecord
+from scrapy_mandelbot.report.samples import PaceRecord, RobotsRecord, Timeline, UsageRecord
+from scrapy_mandelbot.report.site_record import MOST_STATEMENTS, PauseRecord, SiteRecord
 from scrapy_mandelbot.robots.origins import site_of, without_user
 from scrapy_mandelbot.robots.shown import shown
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.robots.robotstxt import Verdict
     from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.telling import Event
 
@@ -163,7 +163,8 @@ class Recorder:
         return self.record.get(site) or self.record.of(site, self._now())
 
     def _write(self, write: Write, values: Values) -> None:
-        write(self._of(values.get("site") or values["where"]), values, self._now)
+        site = values.get("site") or values["where"]
+        write(self.record.get(site) or self._of(site), values, self._now)
 
     # Once for each page, so not by way of the table.
 
@@ -171,7 +172,17 @@ class Recorder:
         self._of(site_of(urlparse_cached(values["response"]))).tagged(values)
 
     def _used(self, values: Values) -> None:
-        (self.record.get(values["site"]) or self._of(values["site"])).used(values)
+        record = self.record.get(values["site"]) or self._of(values["site"])
+        usage = record.usage = record.usage or UsageRecord()
+        usage.pages += 1
+        usage.allowed += values["allowed"]
+        usage.disallowed += values["disallowed"]
+        usage.unknown += values["unknown"]
+        usage.terms += values["terms"]
+        for statement in values["usage"].statements[:MOST_STATEMENTS]:
+            said = str(statement)
+            if said in usage.statements or len(usage.statements) < MOST_STATEMENTS:
+                usage.statements[said] = usage.statements.get(said, 0) + 1
 
     # Each request, where they are watched.
 
@@ -209,9 +220,9 @@ def _where(its: Values) -> str:
     return its.get("where", its.get("site")) + shown(its.get("path", ""))  # type: ignore[no-any-return]
 
 
-def _paused(kind: str) -> Write:
+def _paused(kind: str, where: Callable[[Values], str] = itemgetter("where")) -> Write:
     return lambda one, its, now: one.pause(
-        PauseRecord(_where(its), kind, now(), its["until"], shown(its["reason"]))
+        PauseRecord(where(its), kind, now(), its["until"], shown(its["reason"]))
     )
 
 
@@ -232,7 +243,7 @@ def _paced(one: SiteRecord, its: Values, _now: Now, *, is_obeyed: bool = True) -
 
 
 def _forbidden(one: SiteRecord, its: Values, _now: Now) -> None:
-    verdict: Verdict | None = its.get("verdict")
+    verdict = its.get("verdict")
     line, text, agent = None, "ROBOTSTXT_PARSER cannot say", ""
     if verdict is not None:
         rule, agent = verdict.rule, shown(verdict.agent or "")
@@ -242,7 +253,7 @@ def _forbidden(one: SiteRecord, its: Values, _now: Now) -> None:
 
 def _cited(one: SiteRecord, its: Values, _now: Now) -> None:
     urls = its["urls"]
-    one.cited_sitemaps(len(urls), [shown(without_user(url)) for url in urls[:MOST_SITEMAPS]])
+    one.cited_sitemaps(len(urls), (shown(without_user(url)) for url in urls))
 
 
 def _given_up(*, is_section: bool) -> Write:
@@ -266,8 +277,8 @@ _WRITTEN: dict[Event, Write] = {
     events.HELD: _paused("by hand"),
     events.SHUT: _paused("visit time"),
     events.OVERHEARD: _paused("overheard"),
-    events.REFUSES_ROBOTS: _paused("section"),
-    events.SECTION_PAUSED: _paused("section"),
+    events.REFUSES_ROBOTS: _paused("section", _where),
+    events.SECTION_PAUSED: _paused("section", _where),
     events.RESTORED: _restored,
     events.PROLONGED: _prolonged,
     events.SECTION_PROLONGED: _prolonged,

@@ -173,29 +173,6 @@ class UsageRecord:
 
 
 @dataclass(slots=True)
-class PauseRecord:
-    """A time at which a site was left alone."""
-
-    where: str
-    """The site, and the proxy where those are told apart."""
-    kind: str
-    """``refused``, ``by hand``, ``overheard``, ``former run``; and what is no pause of the site:
-    ``visit time``, ``section``."""
-    since: float
-    until: float
-    """When it was to be asked again, as was said last; ``inf``: when that was ended by hand."""
-    reason: str
-    failed_probes: int = 0
-    ended: float | None = None
-    """When it was asked again; None: it was not."""
-    is_given_up: bool = False
-
-    def seconds(self, now: float) -> float:
-        """Return how long it has lasted."""
-        return max(0.0, (now if self.ended is None else self.ended) - self.since)
-
-
-@dataclass(slots=True)
 class RetryAfterRecord:
     """Times for which a site asked to be left alone, by ``Retry-After`` and the like."""
 

@@ -6,26 +6,26 @@ Texts of the web are harmless and short (``shown``) before they come here.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
 from math import floor, inf, log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.report.samples import (
-    PauseRecord,
     RetryAfterRecord,
     RobotsRecord,
     RuleRecord,
     SitemapsRecord,
     TagsRecord,
     Timeline,
-    UsageRecord,
     add_numbers,
 )
 from scrapy_mandelbot.sites.flight import End, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from scrapy_mandelbot.report.samples import PaceRecord
+    from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord
 
 MOST_PAUSES = 40
 """Of a site; of more the first half and the last half."""
@@ -39,6 +39,29 @@ FIRST_ANSWERS = 20
 """Answers that say how a site was when the crawl came."""
 _UNDER_WAY = 1.0  # seconds, at most, from the last gate to the wire
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
+
+
+@dataclass(slots=True)
+class PauseRecord:
+    """A time at which a site was left alone."""
+
+    where: str
+    """The site, and the proxy where those are told apart."""
+    kind: str
+    """``refused``, ``by hand``, ``overheard``, ``former run``; and what is no pause of the site:
+    ``visit time``, ``section``."""
+    since: float
+    until: float
+    """When it was to be asked again, as was said last; ``inf``: when that was ended by hand."""
+    reason: str
+    failed_probes: int = 0
+    ended: float | None = None
+    """When it was asked again; None: it was not."""
+    is_given_up: bool = False
+
+    def seconds(self, now: float) -> float:
+        """Return how long it has lasted."""
+        return max(0.0, (now if self.ended is None else self.ended) - self.since)
 
 
 class SiteRecord(Tally):
@@ -221,11 +244,11 @@ class SiteRecord(Tally):
         if len(rule.examples) < MOST_EXAMPLES and url not in rule.examples:
             rule.examples.append(url)
 
-    def cited_sitemaps(self, count: int, urls: Sequence[str]) -> None:
+    def cited_sitemaps(self, count: int, urls: Iterable[str]) -> None:
         """Note the sitemaps that the site's robots.txt cites, and some of their URLs."""
         self.sitemaps = self.sitemaps or SitemapsRecord()
         self.sitemaps.cited += count
-        self.sitemaps.urls += urls[: MOST_SITEMAPS - len(self.sitemaps.urls)]
+        self.sitemaps.urls += islice(urls, MOST_SITEMAPS - len(self.sitemaps.urls))
 
     def read_sitemap(self, entries: int | None) -> None:
         """Note a sitemap with so many entries; None: it could not be read."""
@@ -243,19 +266,6 @@ class SiteRecord(Tally):
         tags.noindex += counts["noindex"]
         tags.nofollow += counts["nofollow"]
         tags.unavailable += counts["unavailable"]
-
-    def used(self, values: Mapping[str, Any]) -> None:
-        """Note what a page says of its use."""
-        usage = self.usage = self.usage or UsageRecord()
-        usage.pages += 1
-        usage.allowed += values["allowed"]
-        usage.disallowed += values["disallowed"]
-        usage.unknown += values["unknown"]
-        usage.terms += values["terms"]
-        for statement in values["usage"].statements[:MOST_STATEMENTS]:
-            said = str(statement)
-            if said in usage.statements or len(usage.statements) < MOST_STATEMENTS:
-                usage.statements[said] = usage.statements.get(said, 0) + 1
 
     # Told: requests, where they are watched; of a site with a pace, always.
 
