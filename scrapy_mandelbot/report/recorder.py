@@ -217,7 +217,8 @@ class Recorder:
 
 def _where(its: Values) -> str:
     """Return what a pause is of: a site, a site by way of a proxy, or a section."""
-    return its.get("where", its.get("site")) + shown(its.get("path", ""))  # type: ignore[no-any-return]
+    where: str = its.get("where") or its["site"]
+    return where + shown(its["path"]) if "path" in its else where
 
 
 def _paused(kind: str, where: Callable[[Values], str] = itemgetter("where")) -> Write:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import operator
 from array import array
 from dataclasses import dataclass, field
-from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -170,27 +169,6 @@ class UsageRecord:
     terms: int = 0
     statements: dict[str, int] = field(default_factory=dict)
     """Of those that decided, the first, and how many pages they decided of."""
-
-
-@dataclass(slots=True)
-class RetryAfterRecord:
-    """Times for which a site asked to be left alone, by ``Retry-After`` and the like."""
-
-    asked: int = 0
-    longest: float = 0.0
-    kept: int = 0
-    """Times after which the next request came no sooner than asked."""
-    broken: int = 0
-    """Times after which it came sooner: a longer one than is granted, or a request that does not
-    heed pauses. Both are known only where requests are watched."""
-    under_way: int = 0
-    """Requests that were sent within a second of its asking: they were on their way."""
-    soonest: float = inf
-    """Seconds between the time asked for and the next request; below 0: it came too soon."""
-    asked_at: float = -inf
-    """When it asked last."""
-    until: float | None = None
-    """The time asked for last, while nothing was sent since."""
 
 
 def add_numbers(mine: object, its: object) -> None:

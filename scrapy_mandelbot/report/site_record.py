@@ -12,7 +12,6 @@ from math import floor, inf, log2
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.report.samples import (
-    RetryAfterRecord,
     RobotsRecord,
     RuleRecord,
     SitemapsRecord,
@@ -62,6 +61,27 @@ class PauseRecord:
     def seconds(self, now: float) -> float:
         """Return how long it has lasted."""
         return max(0.0, (now if self.ended is None else self.ended) - self.since)
+
+
+@dataclass(slots=True)
+class RetryAfterRecord:
+    """Times for which a site asked to be left alone, by ``Retry-After`` and the like."""
+
+    asked: int = 0
+    longest: float = 0.0
+    kept: int = 0
+    """Times after which the next request came no sooner than asked."""
+    broken: int = 0
+    """Times after which it came sooner: a longer one than is granted, or a request that does not
+    heed pauses. Both are known only where requests are watched."""
+    under_way: int = 0
+    """Requests that were sent within a second of its asking: they were on their way."""
+    soonest: float = inf
+    """Seconds between the time asked for and the next request; below 0: it came too soon."""
+    asked_at: float = -inf
+    """When it asked last."""
+    until: float | None = None
+    """The time asked for last, while nothing was sent since."""
 
 
 class SiteRecord(Tally):
@@ -125,8 +145,6 @@ class SiteRecord(Tally):
     def __repr__(self) -> str:
         return f"<{self.site or 'other sites'}: {self.pages} pages, {self.pauses_seen} pauses>"
 
-    # Asked.
-
     @property
     def refused(self) -> int:
         """How many answers and failures asked for a pause."""
@@ -164,10 +182,7 @@ class SiteRecord(Tally):
     # Told: pauses.
 
     def refusal(self, kind: str, now: float, retry_after: float | None) -> None:
-        """Note that an answer asked for a pause, by its status or the kind of failure.
-
-        `retry_after`: seconds for which the site asked to be left alone, if it did.
-        """
+        """Note an answer that asked for a pause, by status or kind of failure, and how long."""
         self.refusals[kind] += 1
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.REFUSALS] += 1
@@ -288,14 +303,10 @@ class SiteRecord(Tally):
         return None if is_robots_txt else self._note_gap(now)  # no pace is known before it
 
     def answered(self, status: int, first_byte: float | None, now: float, rate: float) -> None:
-        """Note an answer to a request that was watched.
-
-        `first_byte`: seconds from the request to it; None: not timed. A 5xx says nothing of how
-        fast the site is. `rate`: requests a second that a recovery allows; 0: there is none.
-        """
+        """Note an answer; `first_byte`: seconds until it, None: not timed; `rate`: see `Bucket`."""
         is_error = status >= 500  # noqa: PLR2004
         if is_error:
-            first_byte = None
+            first_byte = None  # it says nothing of how fast the site is
         if self.first_seen < FIRST_ANSWERS:
             self.first_seen += 1
             self.first_errors += is_error
@@ -320,8 +331,6 @@ class SiteRecord(Tally):
         self.failures += 1
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.FAILURES] += 1
-
-    # Kept small.
 
     def fold(self, other: SiteRecord, now: float) -> None:
         """Take in the sums of another one; its samples are dropped."""
