@@ -227,8 +227,13 @@ def _paused(kind: str, where: Callable[[Values], str] = itemgetter("where")) -> 
     )
 
 
-def _prolonged(one: SiteRecord, its: Values, _now: Now) -> None:
-    one.prolong(_where(its), its["until"], shown(its["reason"]), its["tries"])
+def _prolonged(
+    one: SiteRecord,
+    its: Values,
+    _now: Now,
+    where: Callable[[Values], str] = itemgetter("where"),
+) -> None:
+    one.prolong(where(its), its["until"], shown(its["reason"]), its["tries"])
 
 
 def _restored(one: SiteRecord, its: Values, now: Now) -> None:
@@ -282,7 +287,7 @@ _WRITTEN: dict[Event, Write] = {
     events.SECTION_PAUSED: _paused("section", _where),
     events.RESTORED: _restored,
     events.PROLONGED: _prolonged,
-    events.SECTION_PROLONGED: _prolonged,
+    events.SECTION_PROLONGED: partial(_prolonged, where=_where),
     events.RESUMED: _resumed,
     events.OPENED: _resumed,
     events.SECTION_RESUMED: _resumed,
