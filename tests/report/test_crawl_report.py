@@ -12,7 +12,8 @@ from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import in_short, page_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
-from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord
+from scrapy_mandelbot.report.samples import PaceRecord
+from scrapy_mandelbot.report.site_record import PauseRecord
 from scrapy_mandelbot.report.summary import summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.rst"
