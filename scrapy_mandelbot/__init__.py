@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.console import pause_site as pause_site
     from scrapy_mandelbot.console import paused_sites as paused_sites
     from scrapy_mandelbot.console import resume_site as resume_site
+    from scrapy_mandelbot.console import site_rules as site_rules
+    from scrapy_mandelbot.console import why_idle as why_idle
     from scrapy_mandelbot.downloadermiddlewares import PauseMiddleware as PauseMiddleware
     from scrapy_mandelbot.downloadermiddlewares import RobotsTxtMiddleware as RobotsTxtMiddleware
     from scrapy_mandelbot.fleet.shared_scheduler import SharedJobScheduler as SharedJobScheduler
@@ -26,12 +28,10 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.middleware import JobMiddleware as JobMiddleware
     from scrapy_mandelbot.queue.parking import ParkingScheduler as ParkingScheduler
     from scrapy_mandelbot.queue.site_queue import SiteQueue as SiteQueue
+    from scrapy_mandelbot.report.crawl_report import CrawlReport as CrawlReport
     from scrapy_mandelbot.report.metrics import CrawlMetrics as CrawlMetrics
-    from scrapy_mandelbot.report.report_file import CrawlReport as CrawlReport
     from scrapy_mandelbot.report.summary import CrawlSummary as CrawlSummary
-    from scrapy_mandelbot.report.survey import site_rules as site_rules
     from scrapy_mandelbot.report.survey import status as status
-    from scrapy_mandelbot.report.survey import why_idle as why_idle
     from scrapy_mandelbot.robots.lint import Finding as Finding
     from scrapy_mandelbot.robots.lint import Severity as Severity
     from scrapy_mandelbot.robots.outcome import Outcome as Outcome
@@ -57,7 +57,7 @@ put_up_signs()
 
 _NAMES = {
     "addon": "Addon",
-    "console": "PauseConsole pause_site paused_sites resume_site",
+    "console": "PauseConsole pause_site paused_sites resume_site site_rules why_idle",
     "downloadermiddlewares": "PauseMiddleware RobotsTxtMiddleware",
     "fleet.shared_scheduler": "SharedJobScheduler",
     "hooks": "SpiderHooks",
@@ -65,10 +65,10 @@ _NAMES = {
     "job.middleware": "JobMiddleware",
     "queue.parking": "ParkingScheduler",
     "queue.site_queue": "SiteQueue",
+    "report.crawl_report": "CrawlReport",
     "report.metrics": "CrawlMetrics",
-    "report.report_file": "CrawlReport",
     "report.summary": "CrawlSummary",
-    "report.survey": "site_rules status why_idle",
+    "report.survey": "status",
     "robots.lint": "Finding Severity",
     "robots.outcome": "Outcome OutcomeKind",
     "robots.preferences": "Statement Usage page_usage",

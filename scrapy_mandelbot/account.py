@@ -146,7 +146,6 @@ class Account:
             tell(REQUESTS_LOST, lost=told, how=_in_words(lost), advice=" ".join(self._advice(lost)))
 
     def _advice(self, lost: dict[End, int]) -> Iterator[str]:
-        """Yield what to do about it."""
         if {End.SITE, End.SECTION, End.URL} & lost.keys():
             if not self._crawl.throttle.keeps_given_up:
                 yield "With JOBDIR the requests of sites that are given up stay for the next run."
@@ -183,6 +182,5 @@ def _end_of(exception: Exception) -> End:
 
 
 def _in_words(ends: dict[End, int]) -> str:
-    """Return so many requests by their ends, as ``1,102 pages, 1 forbidden by robots.txt``."""
     names = _ONE_AND_MORE
     return ", ".join(counted(n, names[end][0], names[end][-1]) for end, n in ends.items())

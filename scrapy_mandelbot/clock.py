@@ -7,7 +7,7 @@ import time
 from datetime import datetime, timezone
 from functools import partial
 from heapq import heapify, heappop, heappush
-from itertools import count
+from itertools import count, islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+AT_A_TIME = 500
+"""Steps that are taken without a break: looks at that many sites take some milliseconds."""
+_BREAK = 0.02  # seconds, in which the crawl's own work is done
 
 
 def _elapsed() -> Callable[[], float]:
@@ -167,6 +170,45 @@ class Timers(Generic[T]):
         finally:
             self._timer_at = inf
             self._set()
+
+
+class Steps:
+    """Runs one iterator in slices, and yields to the event loop between them."""
+
+    def __init__(self, clock: Clock, at_a_time: int | None = None) -> None:
+        self._clock = clock
+        self._at_a_time = at_a_time or AT_A_TIME
+        self._next: Call | None = None
+        self.spent = 0.0
+        """Seconds that the work took, without the breaks."""
+
+    def take(self, work: Iterator[object], done: Callable[[], None]) -> None:
+        """Exhaust an iterator; a short one at once. `done` is called at the end, if not cancelled.
+
+        The items are ignored: the work is done by the iterator between them.
+        """
+        self.spent = 0.0
+        self._take_some(work, done)
+
+    def later(self, seconds: float, begin: Callable[[], None]) -> None:
+        """Begin again after so many seconds."""
+        self._next = self._clock.call_later(seconds, begin)
+
+    def cancel(self) -> None:
+        """Stop the work, and do not begin again."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _take_some(self, work: Iterator[object], done: Callable[[], None]) -> None:
+        self._next = None
+        began = self._clock.now()
+        taken = sum(1 for _ in islice(work, self._at_a_time))
+        self.spent += self._clock.now() - began
+        if taken < self._at_a_time:
+            done()
+        else:
+            self._next = self._clock.call_later(_BREAK, self._take_some, work, done)
 
 
 def moment(seconds: float) -> datetime:

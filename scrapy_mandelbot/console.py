@@ -1,6 +1,7 @@
-"""Sites paused by hand: from a project's code, and from Scrapy's telnet console.
+"""What a project's code and Scrapy's telnet console can do with a running crawl.
 
-An owner writes "please leave us alone until tomorrow"; the crawl need not stop for that.
+They pause and resume a site: its owner writes "please leave us alone until tomorrow", and the
+crawl need not stop. They look up the rules of a site, and why nothing is sent now.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.survey import status, why_idle
+from scrapy_mandelbot.report.survey import status
 from scrapy_mandelbot.robots.origins import site_named
+from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.report.status import CrawlStatus
+    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 _REASON = "paused by hand"
 
@@ -65,6 +68,42 @@ def resume_site(crawler: Crawler, url: str) -> bool:
 def paused_sites(crawler: Crawler) -> dict[str, str]:
     """Return the sites that are asked nothing now, and how they stand, in words."""
     return Crawl.of(crawler).operator.shut_in_words()
+
+
+def why_idle(crawler: Crawler) -> str:
+    """Return why a crawl sends nothing now, in words: what it waits for, and for how long."""
+    return why_idle_in_words(status(crawler))
+
+
+def why_idle_in_words(status: CrawlStatus) -> str:
+    """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
+    if status.under_way:
+        is_one = status.under_way == 1
+        under_way = f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'} under way"
+        return f"It is not idle: {under_way}.\n\n{status}"
+    if not status.waiting:
+        return "No request waits: the spider has given none that is left."
+    if not status.is_idle:
+        return f"It is not idle: what may be sent is sent next.\n\n{status}"
+    return f"It waits: {status.in_words()}.\n\n{status.table()}"
+
+
+def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
+    """Return the robots.txt of a site as it is known in a running crawl; nothing is fetched.
+
+    Args:
+        crawler: whose crawl it is.
+        url: the site, or any URL of it.
+
+    Returns:
+        Its rules, which allow all where the site has no such file. None: they are not known, as no
+        request to the site had to find them out yet, or as the site could not say.
+
+    Raises:
+        ValueError: the URL has no site.
+    """
+    rules = Crawl.of(crawler).fetcher.known(site_named(url))
+    return None if rules is None or rules.parser is None else rules.robots
 
 
 class Text(str):

@@ -108,12 +108,17 @@ def test_no_module_overrides_a_private_name_of_another(where):
 
 
 def test_a_file_that_is_named_is_there():
-    """In a docstring or comment, so that who follows it arrives."""
-    rooms = PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "benchmarks"
-    there = [path.as_posix() for room in rooms for path in room.rglob("*.*")]
+    """In a docstring or comment: without a folder a neighbour, with one the only such file."""
+    folders = PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "benchmarks"
+    there = [path.as_posix() for folder in folders for path in folder.rglob("*.*")]
     for where in TREES:
-        named = re.findall(r"`+([\w/]+\.(?:py|lua|js|css))`+", (PACKAGE / where).read_text("utf-8"))
-        assert [one for one in named if not any(its.endswith(f"/{one}") for its in there)] == []
+        text = (PACKAGE / where).read_text("utf-8")
+        for name in re.findall(r"`+([\w/]+\.(?:py|lua|js|css))`+", text):
+            if "/" in name:
+                found = [path for path in there if path.endswith(f"/{name}")]
+                assert len(found) == 1, (where, name, found)
+            else:
+                assert (PACKAGE / where).with_name(name).exists(), (where, name)
 
 
 def test_tests_go_by_what_is_public():

@@ -1,4 +1,4 @@
-"""What a worker says to a job on Redis, and what it is told: the arguments of ``exchange.lua``."""
+"""What a worker says to a job on Redis, and its replies: the arguments of ``lua/exchange.lua``."""
 
 from __future__ import annotations
 

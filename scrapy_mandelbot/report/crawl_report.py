@@ -1,123 +1,184 @@
-"""The report on a crawl as plain data: what ``report.json`` holds, and what the page is made from.
+"""The report on a crawl: its data, and the files that hold it, as JSON and as a page.
 
-``docs/report.rst`` describes it. Times are ISO 8601 and UTC; durations are seconds.
+``docs/report.rst`` describes the fields. Times are ISO 8601 and UTC; durations are seconds.
 """
 
 from __future__ import annotations
 
+import atexit
+import json
+import os
+from contextlib import suppress
 from datetime import datetime, timezone
 from math import isfinite
+from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy.exceptions import NotConfigured
+
+from scrapy_mandelbot import engine, events
 from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.account import account_of
+from scrapy_mandelbot.report.crawl_page import page_of
+from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
-from scrapy_mandelbot.robots.shown import counted, shown
+from scrapy_mandelbot.report.survey import CrawlExtension, collect_sites
+from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
+    from scrapy.crawler import Crawler
+
     from scrapy_mandelbot.report.recorder import CrawlRecord
-    from scrapy_mandelbot.report.samples import Bucket, Spread, UsageRecord
-    from scrapy_mandelbot.report.site_record import PauseRecord, SiteRecord
+    from scrapy_mandelbot.report.site_record import SiteRecord
+    from scrapy_mandelbot.report.status import SiteStatus
 
-_MOST_RULES_OWNER = 3
-
-
-def letter(site: dict[str, Any], agent: str, began: str | None, ended: str | None) -> str:
-    """Return what happened at a site, in plain sentences.
-
-    Args:
-        site: as the report has it.
-        agent: the crawl's User-Agent.
-        began: when the site was first asked for, ISO 8601.
-        ended: when the crawl ended.
-    """
-    head = (
-        f"Requests of our crawler ({agent}) to {site['site']}, from {_time(began)} to"
-        f" {_time(ended)} UTC:"
-    )
-    return "\n".join([head, "", *(f"- {line}" for line in _lines(site))])
-
-
-def _lines(site: dict[str, Any]) -> Iterator[str]:
-    others = f", and {counted(site['others'], 'other answer')}" if site["others"] else ""
-    yield f"We fetched {counted(site['pages'], 'page')}{others}."
-    robots = (f"{one['name']} ({counted(one['count'], 'time')})" for one in site["robots"])
-    if site["robots"]:
-        yield f"Your robots.txt, as we had it: {', '.join(robots).replace('_', ' ')}."
-    if site["forbidden"]:
-        rules = "; ".join(
-            f"line {rule['line']}, {rule['text']}"
-            for rule in site["rules"][:_MOST_RULES_OWNER]
-            if rule["line"]
-        )
-        named = f" ({rules})" if rules else ""
-        yield f"Your rules forbade {counted(site['forbidden'], 'URL')}{named}: we requested none."
-    yield from _rhythm(site)
-    yield from _refusals(site)
-    answers = site["answers"]
-    if answers["all"]:
-        all_answers = counted(answers["all"], "answer")
-        first = f"{answers['first_errors']:,} of the first {answers['first']:,}"
-        yield f"{answers['errors']:,} of {all_answers} had a status of 5xx; {first}."
-    if answers["time"] is not None and answers["first_time"] is not None:
-        yield (
-            f"The first byte came after a median of {_seconds(answers['time'])}; at first, of"
-            f" {_seconds(answers['first_time'])}."
-        )
-    if site["usage"] is not None:
-        answers = counted(site["usage"]["pages"], "answer")
-        yield f"We read what you say about the use of your pages in {answers}."
-
-
-def _rhythm(site: dict[str, Any]) -> Iterator[str]:
-    pace, gaps = site["pace"], site["gaps"]
-    if pace is not None:
-        kept = "" if pace["is_obeyed"] else " This crawl did not obey that."
-        yield f"You ask for {pace['words']} ({pace['source']}).{kept}"
-    if site["limit"]:
-        yield f"We found a limit of about {rate_in_words(site['limit'])}, and stayed below it."
-    if gaps is not None:
-        yield (
-            f"Our requests were at least {_seconds(gaps['least'])} apart, with a median of"
-            f" {_seconds(gaps['median'])}."
-        )
-
-
-def _refusals(site: dict[str, Any]) -> Iterator[str]:
-    if not site["refused"]:
-        return
-    kinds = ", ".join(f"{one['name']}: {one['count']:,}" for one in site["refusals"])
-    given_up = ". Then we gave up, and sent no more" if site["state"] == "given up" else ""
-    yield (
-        f"You refused {counted(site['refused'], 'time')} ({kinds}). We left you alone"
-        f" {counted(site['pauses'], 'time')}, for {_seconds(site['paused_for'])} in all, and came"
-        f" back {counted(site['resumed'], 'time')}{given_up}."
-    )
-    asked = site["retry_after"]
-    if asked is not None:
-        times = f"{counted(asked['asked'], 'refusal')} asked us to wait"
-        after, before = counted(asked["kept"], "time"), counted(asked["broken"], "time")
-        yield (
-            f"{times}, for up to {_seconds(asked['longest'])}: our next request came after that"
-            f" {after}, and too early {before}."
-        )
-
-
-def _seconds(number: float | None) -> str:
-    return "no known time" if number is None else f"{number:,.3f}".rstrip("0").rstrip(".") + " s"
-
-
-def _time(moment: str | None) -> str:
-    return "an unknown time" if moment is None else moment[:16].replace("T", " ")
-
-
+EVERY = 45.0
+"""Seconds from one report to the next while the crawl runs."""
 VERSION = 1
 """Of the data: it grows when a field changes its meaning or goes."""
 _MOST_RULES = 50  # of all sites, those that forbade most
 _MOST_WAITING = 200  # sites
+
+
+class CrawlReport(CrawlExtension):
+    """Writes ``MANDELBOT_REPORT``: while a crawl runs, about every 45 seconds, and at its end.
+
+    A crawl may end without warning: a second Ctrl-C, ``kill -9``, the machine. The last draft, at
+    most a minute old, stays then and says that it is not finished. A file that cannot be written
+    is an error in the log, and affects nothing else. A file is whole: it is written under another
+    name first.
+    """
+
+    at_a_time = 100  # sites, without a break: some 15 ms
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        path = self._crawl.config.report
+        if path is None:
+            raise NotConfigured
+        self._recorder = Recorder.of(crawler, watches=True)
+        self._path = Path(_filled_in(path, crawler))
+        self._waiting: list[SiteStatus] = []
+        self._writer: Thread | None = None
+        self._is_open = False
+
+    def spider_opened(self) -> None:
+        """Write the first report, so that a path that cannot be written is noticed at once.
+
+        ``scrapy parse`` and the like fetch one page for a person, and write none.
+        """
+        if not self._crawl.asks_for_more:
+            return
+        self._is_open = True
+        engine.before_requests_are_left(self._crawler, self._look_what_waits)
+        atexit.register(self._broken_off)
+        self._begin_draft()
+
+    def spider_closed(self, reason: str) -> None:
+        """Write the report for the last time."""
+        if self._is_open:
+            self._stop()
+            if self._write(self._about(reason, self._waiting)):
+                self._crawl.events.tell(events.REPORT_WRITTEN, path=str(self._path))
+
+    def _broken_off(self) -> None:
+        """Write what is known as the process exits without closing the spider: Ctrl-C twice."""
+        if self._is_open:
+            self._stop()
+            with suppress(Exception):  # what the crawl consists of may be half gone
+                self._look_what_waits()
+            self._write(self._about("broken off", self._waiting, is_finished=False))
+
+    def _stop(self) -> None:
+        self._is_open = False
+        atexit.unregister(self._broken_off)
+        self._steps.cancel()
+        if self._writer is not None:
+            self._writer.join()  # or it would replace what is written last
+
+    def _ledger(self) -> dict[str, Any] | None:
+        path = self._crawl.config.ledger
+        if path is None:
+            return None
+        counted = (LEDGER_WRITTEN, LEDGER_FAILED)
+        lines, missing = (self._crawler.stats.get_value(one.stats[0], 0) for one in counted)
+        return {"path": shown(path), "lines": lines, "missing": missing}
+
+    def _look_what_waits(self) -> None:
+        found: list[SiteStatus] = []
+        for _ in collect_sites(self._crawl, found):
+            pass
+        self._waiting = found
+
+    def _begin_draft(self) -> None:
+        report: dict[str, Any] = {}
+        self._steps.take(self._drafting(report), lambda: self._write_draft(report))
+
+    def _drafting(self, report: dict[str, Any]) -> Iterator[None]:
+        found: list[SiteStatus] = []
+        yield from collect_sites(self._crawl, found)
+        about = self._about("not finished", found, is_finished=False)
+        try:
+            yield from making(report, self._recorder.record, about)
+        except Exception as error:  # noqa: BLE001 - a report stops nothing, whatever is wrong with it
+            self._failed(error)
+
+    def _write_draft(self, report: dict[str, Any]) -> None:
+        """Write it in a thread: it is some MB, and its disk may be slow."""
+        call_in_loop = self._crawl.clock.loop()
+
+        def write() -> None:
+            try:
+                _put(self._path, report)
+            except Exception as error:  # noqa: BLE001 - as above
+                with suppress(RuntimeError):  # the loop has ended
+                    call_in_loop(self._failed, error)
+
+        if report and (self._writer is None or not self._writer.is_alive()):
+            self._writer = Thread(target=write, name="mandelbot-report", daemon=True)
+            self._writer.start()
+        self._steps.later(EVERY, self._begin_draft)
+
+    def _about(
+        self, reason: str, sites: Iterable[SiteStatus], *, is_finished: bool = True
+    ) -> About:
+        spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
+        account = account_of(self._crawler)
+        return About(
+            "" if spider is None else spider.name,
+            str(agent),
+            self._crawl.now(),
+            reason,
+            [one.as_data() for one in sites if one.waiting],
+            0 if account is None else account.from_former_run,
+            0 if account is None else account.left,
+            is_finished,
+            self._ledger(),
+        )
+
+    def _write(self, about: About) -> bool:
+        try:
+            _put(self._path, report_of(self._recorder.record, about))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._failed(error)
+            return False
+        return True
+
+    def _failed(self, error: Exception) -> None:
+        tell_error = self._crawl.events.tell_error
+        tell_error(
+            events.LEDGER_FAILED,
+            LEDGER_WRITTEN,
+            REPORT_FAILED,
+            error,
+            path=str(self._path),
+            why=str(error),
+        )
 
 
 class About(NamedTuple):
@@ -125,11 +186,9 @@ class About(NamedTuple):
 
     spider: str
     agent: str
-    """The User-Agent of the crawl."""
     ended: float
     """Seconds since the epoch; of a crawl that goes on: when the report was made."""
     reason: str
-    """Why the crawl ended."""
     waiting: Sequence[Mapping[str, Any]] = ()
     """Sites with requests that were left, as `SiteStatus.as_data` has them."""
     from_former_run: int = 0
@@ -151,10 +210,7 @@ def report_of(record: CrawlRecord, about: About) -> dict[str, Any]:
 
 
 def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterator[None]:
-    """Fill in the report on a crawl; yield beside each site, so that the crawl may go on.
-
-    A site is told of as it stood when it was looked at.
-    """
+    """Fill in the report on a crawl, site by site, each as it stands then; the crawl may go on."""
     now = about.ended
     records = record.in_order()
     in_all = record.folded((), now)
@@ -166,6 +222,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
     timeline = yield from _all_times(records)
     in_all.count(End.LEFT, about.left)
     total = _site(in_all, about)
+    rules = [{"site": one["site"], **rule} for one in sites for rule in one["rules"]]
     buckets = timeline["buckets"] if timeline else []
     for name, of_buckets in (("all", "answers"), ("errors", "errors")):
         total["answers"][name] = sum(one[of_buckets] for one in buckets)
@@ -185,7 +242,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
         "total": {**total, "timeline": timeline},
         "sites": sites,
         "rest": _site(record.rest, about) if record.rest.sites else None,
-        "rules": _rules_of_all(sites),
+        "rules": sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[:_MOST_RULES],
         "waiting": [dict(one) for one in about.waiting[:_MOST_WAITING]],
         "sites_waiting": len(about.waiting),
     }
@@ -193,7 +250,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
 
 def _site(one: SiteRecord, about: About) -> dict[str, Any]:
     now = about.ended
-    data: dict[str, Any] = {
+    return {
         "site": shown(one.site),
         "sites": one.sites,
         "state": one.state(),
@@ -213,30 +270,33 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
         "turn_waits": _rounded(one.turn_waits),
         "pace": _plain(one.pace),
         "limit": _rounded(one.limit),
-        "gaps": _spread(one.gaps),
+        "gaps": _plain(one.gaps, ("count", "least", "median")),
         "retry_after": _plain(one.retry_after, ("asked", "longest", "kept", "broken", "soonest")),
         "answers": _answers(one),
         "robots": _counts(one.robots_seen),
         "robots_answers": [{**_fields(answer), "at": moment(answer.at)} for answer in one.robots],
-        "pause_list": [_pause(pause, now) for pause in one.pauses],
+        "pause_list": _pauses(one, now),
         "rules": list(map(_fields, sorted(one.rules, key=lambda rule: -rule.count))),
         "sitemaps": _plain(one.sitemaps),
         "tags": _plain(one.tags),
         "usage": _usage(one.usage),
         "timeline": None if one.timeline is None else _times(one.timeline),
     }
-    data["letter"] = letter(data, about.agent, moment(one.since), moment(now)) if one.site else None
-    return data
 
 
-def _pause(pause: PauseRecord, now: float) -> dict[str, Any]:
-    times = {name: moment(getattr(pause, name)) for name in ("since", "until", "ended")}
-    seconds = _rounded(pause.seconds(now))
-    return {**_fields(pause), "where": shown(pause.where), **times, "seconds": seconds}
+def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
+    return [
+        {
+            **_fields(pause),
+            "where": shown(pause.where),
+            **{name: moment(getattr(pause, name)) for name in ("since", "until", "ended")},
+            "seconds": _rounded(pause.seconds(now)),
+        }
+        for pause in one.pauses
+    ]
 
 
 def _answers(one: SiteRecord) -> dict[str, Any]:
-    """Return how the first answers were, and how all of them: whether the site bore the crawl."""
     buckets = [bucket for _, bucket in one.timeline] if one.timeline is not None else []
     return {
         "first": one.first_seen,
@@ -249,32 +309,18 @@ def _answers(one: SiteRecord) -> dict[str, Any]:
     }
 
 
-def _spread(values: Spread | None) -> dict[str, Any] | None:
-    if values is None or not values.count:
-        return None
-    return {
-        "count": values.count,
-        "least": _rounded(values.least),
-        "median": _rounded(values.median),
-    }
-
-
 def _times(timeline: Timeline) -> dict[str, Any]:
-    return {
-        "width": timeline.width,
-        "buckets": [_bucket(at - timeline.began, bucket) for at, bucket in timeline],
-    }
-
-
-def _bucket(at: float, bucket: Bucket) -> dict[str, Any]:
-    data = {"at": _rounded(at), **_fields(bucket, bucket._fields)}
-    timed = data.pop("timed")
-    data["first_byte"] = _rounded(bucket.first_byte / timed) if timed else None
-    return {**data, "rate": data["rate"] or None}
+    buckets = []
+    for at, bucket in timeline:
+        data = {"at": _rounded(at - timeline.began), **_fields(bucket, bucket._fields)}
+        timed = data.pop("timed")
+        data["first_byte"] = _rounded(bucket.first_byte / timed) if timed else None
+        data["rate"] = data["rate"] or None
+        buckets.append(data)
+    return {"width": timeline.width, "buckets": buckets}
 
 
 def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str, Any] | None]:
-    """Return what happened when at all sites that have timelines; they began together."""
     timelines = [one.timeline for one in records if one.timeline is not None]
     if not timelines:
         return None
@@ -286,18 +332,12 @@ def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str,
     return _times(total)
 
 
-def _rules_of_all(sites: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rules that forbade most, of all sites."""
-    rules = [{"site": one["site"], **rule} for one in sites for rule in one["rules"]]
-    return sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[:_MOST_RULES]
-
-
 def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [{"name": shown(name), "count": count} for name, count in ordered]
 
 
-def _usage(usage: UsageRecord | None) -> dict[str, Any] | None:
+def _usage(usage: Any) -> dict[str, Any] | None:
     plain = _plain(usage)
     return plain and {**plain, "statements": _counts(plain["statements"])}
 
@@ -307,7 +347,6 @@ def _plain(record: Any, names: Sequence[str] = ()) -> dict[str, Any] | None:
 
 
 def _fields(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what a record holds, or of that what has these names; seconds are rounded."""
     values = ((name, getattr(record, name)) for name in names or type(record).__slots__)
     return {name: _rounded(value) if isinstance(value, float) else value for name, value in values}
 
@@ -325,3 +364,55 @@ def moment(seconds: float | None) -> str | None:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None or not isfinite(value) else round(value, 3)
+
+
+def _put(path: Path, report: dict[str, Any]) -> None:
+    _replace(path.with_suffix(".json"), _pieces(report))
+    if path.suffix == ".html":
+        _replace(path, [page_of(report)])
+
+
+def _pieces(report: dict[str, Any]) -> Iterator[str]:
+    """Yield the report as JSON, site by site: no piece holds up the loop for long."""
+    mark = "{"
+    for name, value in report.items():
+        yield f"{mark}{_json(name)}:"
+        mark = ","
+        if name != "sites":
+            yield _json(value)
+            continue
+        yield "["
+        for number, site in enumerate(value):
+            yield f"{',' if number else ''}{_json(site)}"
+        yield "]"
+    yield "}\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _filled_in(path: str, crawler: Crawler) -> str:
+    if "%" not in path:
+        return path
+    spider = crawler.spider
+    time = datetime.now(timezone.utc).replace(microsecond=0).isoformat().replace(":", "-")
+    values = {name: getattr(spider, name, None) for name in dir(spider)} | {"time": time}
+    try:
+        return path % values
+    except (KeyError, TypeError, ValueError):
+        takes = "placeholders such as %(name)s and %(time)s, or attributes of the spider"
+        raise SettingsError("MANDELBOT_REPORT", path, f"a path with {takes}") from None
+
+
+def _replace(path: Path, pieces: Iterable[str]) -> None:
+    """Put a file in the place of another one, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with draft.open("w", encoding="ascii") as file:
+            file.writelines(pieces)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,32 +1,45 @@
 """Metrics of a crawl, for OpenTelemetry and Prometheus: ``pip install scrapy-mandelbot[otel]``.
 
-Exporters ask from threads of their own. They get what was measured last in the crawl's own thread,
-so that nothing of a running crawl is looked at from elsewhere.
+Exporters read from threads of their own. They get what was measured last in the crawl's own thread,
+so that nothing of a running crawl is read from elsewhere.
+
+Labels are those of OpenTelemetry's semantic conventions, and a bounded number: a site that has some
+once keeps them, and the others are one together. No counter ever goes back: what a site had
+counted before it got its labels stays with the others.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from heapq import nlargest
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.measures import BUCKETS, METRICS, Labels, Measurement, Measuring
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.survey import CrawlExtension, Steps, Survey, waiting_elsewhere
+from scrapy_mandelbot.report.status import in_order
+from scrapy_mandelbot.report.survey import CrawlExtension, Survey, waiting_elsewhere
+from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
 from scrapy_mandelbot.setting_values import METRICS_API, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.report.measures import Measurements
+    from scrapy_mandelbot.report.recorder import CrawlRecord
+    from scrapy_mandelbot.report.site_record import SiteRecord
+    from scrapy_mandelbot.report.status import Reason, Standing
 
+MOST_LABELLED = 50
+"""Sites with labels of their own: half of them the largest, half in trouble."""
+OTHERS = "_OTHER"
+"""The address of all others together, as the conventions call what is not distinguished."""
 _EVERY = 5.0  # seconds
 _SHARE = 0.02  # of the crawl's time: very many sites are measured less often, and in steps
 _ENDED = 10  # crawls of the process whose last measurements an exporter still finds
@@ -36,9 +49,9 @@ class CrawlMetrics(CrawlExtension):
     """Measures a crawl every five seconds, for whoever exports it (``MANDELBOT_METRICS``)."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawl = Crawl.of(crawler)
+        super().__init__(crawler)
         config = self._crawl.config
-        if not config.enabled or config.metrics is None:
+        if config.metrics is None:
             raise NotConfigured
         try:
             import opentelemetry.metrics  # noqa: PLC0415 -- an extra, and slow to import
@@ -51,7 +64,6 @@ class CrawlMetrics(CrawlExtension):
                 config.metrics,
                 "what needs pip install scrapy-mandelbot[otel]; None without it",
             ) from None
-        self._crawler = crawler
         self._address = config.metrics
         recorder = Recorder.of(crawler, watches=True)
         recorder.gap_heard = partial(self._note, "mandelbot.request.interval")
@@ -63,7 +75,6 @@ class CrawlMetrics(CrawlExtension):
         ):
             self._crawl.events.hear(partial(self._heard, name, value), event)
         self._labels = Labels()
-        self._steps = Steps(self._crawl.clock)
         self._exported: _Exported | None = None
         self.spider = ""
         self.measured: Measurements = {}
@@ -86,30 +97,21 @@ class CrawlMetrics(CrawlExtension):
         """Measure once more, without a break, and end."""
         self._steps.cancel()
         if self._exported is not None:
-            measuring = self._begin()
-            for _ in self._look(measuring):
+            for _ in self._measuring():
                 pass
-            self._found(measuring)
             self._exported.remove(self)
 
     def _measure(self) -> None:
-        measuring = self._begin()
-        self._steps.take(self._look(measuring), lambda: self._end(measuring))
+        def again() -> None:
+            self._steps.later(max(_EVERY, self._steps.spent / _SHARE), self._measure)
 
-    def _begin(self) -> Measuring:
-        return Measuring(self._record, self._labels, self._crawl.now())
+        self._steps.take(self._measuring(), again)
 
-    def _look(self, measuring: Measuring) -> Iterator[None]:
-        return measuring.look(Survey(self._crawl.throttle, self._crawl.now()).standings())
-
-    def _end(self, measuring: Measuring) -> None:
-        self._found(measuring)
-        self._steps.later(max(_EVERY, self._steps.spent / _SHARE), self._measure)
-
-    def _found(self, measuring: Measuring) -> None:
+    def _measuring(self) -> Iterator[None]:
+        now, stats = self._crawl.now(), self._crawler.stats
+        measuring = Measuring(self._record, self._labels, now)
+        yield from measuring.look(Survey(self._crawl.throttle, now).standings())
         found = measuring.found(waiting_elsewhere(self._crawler))
-
-        stats = self._crawler.stats
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
         self.measured = found
@@ -124,9 +126,9 @@ class CrawlMetrics(CrawlExtension):
 
 
 class _Exported:
-    """The instruments of the package's meter, which tell of all crawls of the process.
+    """The instruments of the package's meter, for all crawls of the process.
 
-    Where we serve them, there is a URL, and something to call when no crawl is left.
+    Those that we serve have a URL, and `close` is called when no crawl is left.
     """
 
     def __init__(self, meter: Any, url: str, close: Callable[[], None] | None) -> None:
@@ -139,7 +141,6 @@ class _Exported:
         making = {
             "counter": meter.create_observable_counter,
             "up-down": meter.create_observable_up_down_counter,
-            "gauge": meter.create_observable_gauge,
         }
         for name, unit, description, kind in METRICS:
             if kind == "histogram":
@@ -150,14 +151,14 @@ class _Exported:
                 making[kind](name, [self._observer(name)], unit=unit, description=description)
 
     def add(self, crawl: CrawlMetrics) -> None:
-        """Tell of a crawl from now on."""
+        """Export the measurements of a crawl."""
         self._ended = deque(
             (one for one in self._ended if one[0] != crawl.spider), maxlen=_ENDED
-        )  # one with the same labels would be told of twice
+        )  # two with the same labels would be exported twice
         self._crawls = (*self._crawls, crawl)
 
     def remove(self, crawl: CrawlMetrics) -> None:
-        """Tell of a crawl no more, but what it counted last, as long as there is anything else."""
+        """Export what the crawl counted last, as long as the instruments exist."""
         self._crawls = tuple(one for one in self._crawls if one is not crawl)
         if self._close is None:
             self._ended.append((crawl.spider, crawl.measured))
@@ -177,20 +178,17 @@ class _Exported:
 
 
 at_addresses: dict[str, _Exported] = {}
-"""Those that are there in this process."""
+"""The instruments of this process."""
 
 
 def _exported_at(address: str) -> _Exported:
-    """Return the instruments of an address; OSError: nothing can be served there."""
+    """Return the instruments of an address; OSError: the address cannot be used."""
     from opentelemetry.metrics import get_meter  # noqa: PLC0415 -- an extra
 
-    if address not in at_addresses:
-        is_the_projects = address == METRICS_API  # its MeterProvider, or its environment's
-        at_addresses[address] = (
-            _Exported(get_meter("scrapy_mandelbot"), "", None)
-            if is_the_projects
-            else _served(address)
-        )
+    if address not in at_addresses and address == METRICS_API:  # the project's MeterProvider
+        at_addresses[address] = _Exported(get_meter("scrapy_mandelbot"), "", None)
+    elif address not in at_addresses:
+        at_addresses[address] = _served(address)
     return at_addresses[address]
 
 
@@ -217,3 +215,197 @@ def _served(address: str) -> _Exported:
 
     url = f"http://{host}:{server.server_port}/metrics"
     return _Exported(provider.get_meter("scrapy_mandelbot"), url, close)
+
+
+class Metric(NamedTuple):
+    """A metric, as OpenTelemetry describes it."""
+
+    name: str
+    unit: str
+    description: str
+    kind: str
+    """``counter``, ``up-down`` or ``histogram``."""
+
+
+METRICS = (
+    Metric("mandelbot.sites", "{site}", "Sites with requests, by why these wait.", "up-down"),
+    Metric("mandelbot.requests.waiting", "{request}", "Requests that wait.", "up-down"),
+    Metric("mandelbot.requests.under_way", "{request}", "Requests without an answer.", "up-down"),
+    Metric("mandelbot.pages", "{page}", "Answers of 2xx.", "counter"),
+    Metric("mandelbot.requests.forbidden", "{request}", "Requests that rules forbade.", "counter"),
+    Metric("mandelbot.requests.lost", "{request}", "Requests that failed for good.", "counter"),
+    Metric("mandelbot.refusals", "{answer}", "Answers that asked for a pause.", "counter"),
+    Metric("mandelbot.pauses", "{pause}", "Pauses.", "counter"),
+    Metric("mandelbot.pause.time", "s", "Time of pauses.", "counter"),
+    Metric("mandelbot.turn.time", "s", "Time of waits for a turn.", "counter"),
+    Metric("mandelbot.robots_txt.answers", "{answer}", "Answers to /robots.txt.", "counter"),
+    Metric("mandelbot.job.not_saved", "{failure}", "Times a job could not be saved.", "counter"),
+    Metric("mandelbot.pause.duration", "s", "How long pauses lasted.", "histogram"),
+    Metric("mandelbot.turn.duration", "s", "How long requests waited for a turn.", "histogram"),
+    Metric("mandelbot.request.interval", "s", "Time from request to request.", "histogram"),
+)
+BUCKETS = (
+    *(0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0),
+    *(3_600.0, 14_400.0, 86_400.0),
+)
+"""Bounds of the histograms' buckets, in seconds."""
+
+
+class Measurement(NamedTuple):
+    """One value, with its labels."""
+
+    value: float
+    labels: dict[str, str | int]
+
+
+Measurements = dict[str, list[Measurement]]
+"""By the name of the metric."""
+
+
+@dataclass
+class Labels:
+    """Which sites have labels of their own, so many at most, and what they had counted before."""
+
+    most: int = MOST_LABELLED
+    before: dict[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
+    """By site: what it had counted as it got its label, where the others have that already."""
+    told: int = 0
+    """How many records there were when it was measured last."""
+    _troubled: int = 0
+
+    def choose(self, records: Iterable[SiteRecord], now: float) -> Iterator[None]:
+        """Give labels to the largest and most troubled sites, while there are any; in steps."""
+        half = self.most // 2
+        free_of_trouble = self.most - half - self._troubled
+        free = half - (len(self.before) - self._troubled)
+        if free_of_trouble + free <= 0:
+            return
+        new = []
+        for one in records:
+            yield
+            if one.site not in self.before and (one.pages or one.is_troubled):
+                new.append(one)
+        troubled = [one for one in new if one.is_troubled]
+        for one in nlargest(free_of_trouble, troubled, key=_trouble):
+            self._troubled += 1
+            self._give(one, now)
+        large = [one for one in new if one.pages and one.site not in self.before]
+        for one in nlargest(free, large, key=lambda one: (one.pages, one.site)):
+            self._give(one, now)
+
+    def of(self, site: str) -> dict[str, str | int]:
+        """Return the labels of a site."""
+        if site not in self.before:
+            return {"server.address": OTHERS}
+        try:
+            scheme, port = urlsplit(site).scheme, urlsplit(site).port
+        except ValueError:  # a port that is none, as written: its requests fail
+            scheme, port = site.partition(":")[0], 0
+        return {
+            "server.address": host_of(site).strip("[]"),
+            "server.port": DEFAULT_PORTS.get(scheme, 0) if port is None else port,
+            "url.scheme": scheme,
+        }
+
+    def _give(self, one: SiteRecord, now: float) -> None:
+        is_new = one.number >= self.told
+        self.before[one.site] = {} if is_new else dict(_counts(one, now))
+
+
+def _trouble(one: SiteRecord) -> tuple[int, int, str]:
+    return one.given_up, one.refused + one.pauses_seen, one.site
+
+
+class Measuring:
+    """One measurement, which reads each record and each site once, one by one.
+
+    The crawl may go on in between. The sums are those of the records that there were at first,
+    whatever is folded meanwhile: so no counter goes back.
+    """
+
+    def __init__(self, record: CrawlRecord, labels: Labels, now: float) -> None:
+        self._labels = labels
+        self._now = now
+        self._records = list(record)
+        self._made = record.made
+        self._found: Measurements = {metric.name: [] for metric in METRICS}
+        self._others: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        self._cases = Counter(record.rest.robots_seen)
+        for key, count in _counts(record.rest, now):
+            self._others[key] += count
+        self._by_reason: Counter[Reason] = Counter()
+        self._waiting: Counter[str] = Counter()
+        self._under_way = 0
+
+    def look(self, sites: Iterable[Standing | None]) -> Iterator[None]:
+        """Measure the records, and how the sites stand, in steps."""
+        yield from self._labels.choose(self._records, self._now)
+        self._labels.told = self._made
+        for record in self._records:
+            yield
+            self._count(record)
+        for one in sites:
+            yield
+            if one is not None:
+                self._stands(one)
+
+    def found(self, elsewhere: int) -> Measurements:
+        """Return what was measured; `elsewhere` requests wait of which no site is known."""
+        found = self._found
+        for key, count in self._others.items():
+            self._put(key, OTHERS, count)
+        for case, seen in self._cases.items():
+            found["mandelbot.robots_txt.answers"].append(Measurement(seen, {"case": case}))
+        for reason, sites in in_order(self._by_reason).items():
+            found["mandelbot.sites"].append(Measurement(sites, {"state": str(reason)}))
+        waiting = self._waiting
+        waiting[OTHERS] += elsewhere
+        for site in {*waiting, *self._labels.before}:
+            of_site = Measurement(waiting[site], self._labels.of(site))
+            found["mandelbot.requests.waiting"].append(of_site)
+        found["mandelbot.requests.under_way"].append(Measurement(self._under_way, {}))
+        return found
+
+    def _count(self, one: SiteRecord) -> None:
+        others = self._others
+        for case, seen in one.robots_seen.items():
+            self._cases[case] += seen
+        before = self._labels.before.get(one.site)
+        for key, count in _counts(one, self._now):
+            earlier = count if before is None else min(count, before.get(key, 0))
+            others[key] += earlier
+            if before is not None:
+                self._put(key, one.site, count - earlier)
+
+    def _put(self, key: tuple[str, ...], site: str, value: float) -> None:
+        name, *more = key
+        labels = self._labels.of(site)
+        for kind in more:
+            if kind.isdecimal():
+                labels["http.response.status_code"] = int(kind)
+            else:
+                labels["error.type"] = kind
+        self._found[name].append(Measurement(value, labels))
+
+    def _stands(self, one: Standing) -> None:
+        self._by_reason[one.reason] += 1
+        self._under_way += one.under_way
+        if one.waiting:
+            site = one.site
+            self._waiting[site if site in self._labels.before else OTHERS] += one.waiting
+
+
+def _counts(one: SiteRecord, now: float) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Yield what only grows of a site, by the metric and its further label."""
+    yield ("mandelbot.pages",), one.pages
+    if one.forbidden:
+        yield ("mandelbot.requests.forbidden",), one.forbidden
+    if one.lost:
+        yield ("mandelbot.requests.lost",), one.lost
+    for kind, count in one.refusals.items():
+        yield ("mandelbot.refusals", kind), count
+    if one.pauses_seen:
+        yield ("mandelbot.pauses",), one.pauses_seen
+        yield ("mandelbot.pause.time",), one.paused_for(now)
+    if one.turns:
+        yield ("mandelbot.turn.time",), one.turn_waits

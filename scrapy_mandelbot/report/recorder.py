@@ -1,12 +1,12 @@
-"""Fills the record of a crawl from its events; where all of it is wanted, from each request too.
+"""The record of a crawl, written from its events and, for a report or metrics, from each request.
 
-It is there only where something is made of it. Pages are counted on the way, by a number of the
-site that the middleware has at hand; all else comes from events, which are seldom.
+Pages are counted on the way, in the tally of their site that the middleware has at hand.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -14,20 +14,8 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.samples import (
-    PaceRecord,
-    RobotsRecord,
-    SitemapsRecord,
-    TagsRecord,
-    Timeline,
-    UsageRecord,
-)
-from scrapy_mandelbot.report.site_record import (
-    MOST_SITEMAPS,
-    MOST_STATEMENTS,
-    PauseRecord,
-    SiteRecord,
-)
+from scrapy_mandelbot.report.samples import PaceRecord, RobotsRecord, Timeline, UsageRecord
+from scrapy_mandelbot.report.site_record import MOST_STATEMENTS, PauseRecord, SiteRecord
 from scrapy_mandelbot.robots.origins import site_of, without_user
 from scrapy_mandelbot.robots.shown import shown
 
@@ -38,9 +26,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.robots.robotstxt import Verdict
     from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.telling import Event
+
+    Values = Mapping[str, Any]
+    Now = Callable[[], float]
+    Write = Callable[[SiteRecord, Values, Now], object]
 
 MOST_SITES = 5_000
 """Sites that are told apart when nothing is known of them any more but what was counted."""
@@ -50,13 +41,9 @@ _SLACK = 1.25  # times as many, before it is looked which ones stay
 class CrawlRecord:
     """Records of sites, by name.
 
-    A site that the crawl still knows is always told apart, as its counts still grow. Of the others
-    so many are that were most troubled, and largest. All that is more than sums is kept of so many.
-
-    Args:
-        began: when the crawl did, in seconds since the epoch.
-        is_alive: returns whether the crawl still knows a site.
-        most_sites: that are told apart.
+    A site that the crawl still knows (`is_alive`) has its own record, as its counts still grow. Of
+    the others the `most_sites` most troubled and largest have one, and the rest is one together.
+    More than sums is kept of the first `most_sites`.
     """
 
     def __init__(
@@ -121,12 +108,8 @@ class CrawlRecord:
             total.fold(record, now)
         return total
 
-    def total(self, now: float) -> SiteRecord:
-        """Return the sums of all sites."""
-        return self.folded(self._sites.values(), now)
-
     def sweep(self, now: float) -> None:
-        """Fold those that nothing more is heard of, beyond the number; thin out the others."""
+        """Beyond the number, fold the records of sites that are gone, and thin out the others."""
         ranked = self.in_order()
         for record in ranked[: self._most_sites]:
             if self.is_watched and record.timeline is None:
@@ -140,9 +123,6 @@ class CrawlRecord:
         self._sweep_at = max(self._most_sites, len(self._sites)) * _SLACK
 
 
-if TYPE_CHECKING:
-    Values = Mapping[str, Any]
-
 _ATTRIBUTE = "_scrapy_mandelbot_recorder"
 
 
@@ -155,55 +135,20 @@ class Recorder:
         self._now = self._crawl.now
         self._flight = self._crawl.throttle.in_flight.get
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
-        """What happened so far."""
         self.gap_heard: Callable[[str, float], None] | None = None
         """Is called with the seconds between two requests to a site, where they are watched."""
-        notes: dict[Event, Callable[[Values], None]] = {
-            events.PAUSED: partial(self._paused, "refused"),
-            events.HELD: partial(self._paused, "by hand"),
-            events.SHUT: partial(self._paused, "visit time"),
-            events.OVERHEARD: partial(self._paused, "overheard"),
-            events.RESTORED: self._restored,
-            events.PROLONGED: self._prolonged,
-            events.RESUMED: self._resumed,
-            events.OPENED: self._resumed,
-            events.GIVEN_UP: self._given_up,
-            events.ASKS_ONCE_EACH: self._given_up,
-            events.REFUSES_ROBOTS: self._section_paused,
-            events.SECTION_PAUSED: self._section_paused,
-            events.SECTION_PROLONGED: self._section_prolonged,
-            events.SECTION_RESUMED: self._section_resumed,
-            events.SECTION_GIVEN_UP: self._section_given_up,
-            events.REFUSES_ROBOTS_STILL: self._section_given_up,
-            events.REFUSED: self._refused,
-            events.TURN_WAITED: self._waited,
-            events.PACE: self._paced,
-            events.PACE_NOT_OBEYED: partial(self._paced, is_obeyed=False),
-            events.SLOWER: self._limited,
-            events.ROBOTS_ASKED: self._asked_robots,
-            events.ROBOTS_ASKED_IN_VAIN: self._asked_robots,
-            events.ROBOTS_FROM_CACHE: self._kept_robots,
-            events.ROBOTS_UNANSWERED: self._unanswered,
-            events.FORBIDDEN: self._forbidden,
-            events.FORBIDDEN_UNEXPLAINED: self._forbidden,
-            events.SITEMAPS_DISCOVERED: self._sitemaps_cited,
-            events.SITEMAP_READ: self._sitemap_read,
-            events.SITEMAP_FAILED: self._sitemap_failed,
-            events.TAGGED: self._tagged,
-            events.USAGE_READ: self._used,
-        }
         self._crawl.sites.count_by(self._of, lambda: (*self.record, self.record.rest))
-        for event, note in notes.items():
-            self._crawl.events.hear(note, event)
+        hear = self._crawl.events.hear
+        for event, write in _WRITTEN.items():
+            hear(partial(self._write, write), event)
+        hear(self._tagged, events.TAGGED)
+        hear(self._used, events.USAGE_READ)
 
     @classmethod
     def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
-        """Return the crawler's one, made when first asked for, before the crawl begins.
+        """Return the crawler's recorder; the first call, before the crawl begins, makes it.
 
-        Args:
-            crawler: whose crawl it is.
-            watches: whether each request is to be watched: for times to the first byte, gaps of
-                sites without a pace, and what happened when.
+        `watches`: it watches each request, for times to the first byte, gaps and timelines.
         """
         recorder = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(recorder, cls):
@@ -217,116 +162,14 @@ class Recorder:
     def _of(self, site: str) -> SiteRecord:
         return self.record.get(site) or self.record.of(site, self._now())
 
-    # From events.
+    def _write(self, write: Write, values: Values) -> None:
+        site = values.get("site") or values["where"]
+        write(self.record.get(site) or self._of(site), values, self._now)
 
-    def _paused(self, kind: str, values: Values) -> None:
-        where, until, reason = values["where"], values["until"], shown(values["reason"])
-        pause = PauseRecord(where, kind, self._now(), until, reason)
-        self._of(values["site"]).pause(pause)
-
-    def _prolonged(self, values: Values) -> None:
-        self._of(values["site"]).prolong(
-            values["where"], values["until"], shown(values["reason"]), values["tries"]
-        )
-
-    def _restored(self, values: Values) -> None:
-        self._paused("former run", values)
-        self._prolonged(values)
-
-    def _resumed(self, values: Values) -> None:
-        self._of(values["site"]).resume(values["where"], self._now(), values["paused_for"])
-
-    def _given_up(self, values: Values) -> None:
-        reason = shown(values["reason"])
-        self._of(values["site"]).give_up(values["where"], reason, values["tries"])
-
-    def _section_paused(self, values: Values) -> None:
-        where = values["where"] + shown(values["path"])
-        self._of(values["where"]).pause(
-            PauseRecord(where, "section", self._now(), values["until"], shown(values["reason"]))
-        )
-
-    def _section_prolonged(self, values: Values) -> None:
-        where = values["where"] + shown(values["path"])
-        self._of(values["where"]).prolong(
-            where, values["until"], shown(values["reason"]), values["tries"]
-        )
-
-    def _section_given_up(self, values: Values) -> None:
-        where = values["where"] + shown(values["path"])
-        self._of(values["where"]).give_up_section(where, shown(values["reason"]))
-
-    def _section_resumed(self, values: Values) -> None:
-        where = values["where"] + shown(values["path"])
-        self._of(values["where"]).end_section(where, self._now())
-
-    def _refused(self, values: Values) -> None:
-        record = self._of(values["site"])
-        record.refusal(values["kind"], self._now(), values["retry_after"])
-
-    def _waited(self, values: Values) -> None:
-        record = self._of(values["site"])
-        record.turns += 1
-        record.turn_waits += values["seconds"]
-
-    def _paced(self, values: Values, *, is_obeyed: bool = True) -> None:
-        pace = values["pace"]
-        kept_to = min(pace.asked, pace.longest) if is_obeyed else 0.0
-        self._of(values["where"]).pace = PaceRecord(
-            pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed
-        )
-
-    def _limited(self, values: Values) -> None:
-        self._of(values["site"]).limit = values["rate"]
-
-    def _asked_robots(self, values: Values) -> None:
-        self._of(values["site"]).answered_robots(
-            RobotsRecord(self._now(), values["case"], shown(values["reason"]), values["seconds"])
-        )
-
-    def _kept_robots(self, values: Values) -> None:
-        record = self._of(values["site"])
-        record.answered_robots(RobotsRecord(self._now(), "from_cache", "the kept copy serves"))
-
-    def _unanswered(self, values: Values) -> None:
-        self._of(values["site"]).resume(values["site"], self._now())
-
-    def _forbidden(self, values: Values) -> None:
-        url = shown(without_user(values["request"].url))
-        verdict: Verdict | None = values.get("verdict")
-        line, text, agent = None, "ROBOTSTXT_PARSER cannot say", ""
-        if verdict is not None:
-            rule, agent = verdict.rule, shown(verdict.agent or "")
-            line, text = (None, verdict.reason) if rule is None else (rule.line, str(rule))
-        self._of(values["site"]).forbid(url, line, text, agent)
-
-    def _sitemaps_cited(self, values: Values) -> None:
-        sitemaps = self._sitemaps(values["site"])
-        sitemaps.cited += len(values["urls"])
-        left = MOST_SITEMAPS - len(sitemaps.urls)
-        sitemaps.urls += [shown(without_user(url)) for url in values["urls"][:left]]
-
-    def _sitemap_read(self, values: Values) -> None:
-        sitemaps = self._sitemaps(values["site"])
-        sitemaps.read += 1
-        sitemaps.entries += values["entries"]
-
-    def _sitemap_failed(self, values: Values) -> None:
-        self._sitemaps(values["site"]).failed += 1
-
-    def _sitemaps(self, site: str) -> SitemapsRecord:
-        record = self._of(site)
-        if record.sitemaps is None:
-            record.sitemaps = SitemapsRecord()
-        return record.sitemaps
+    # Once for each page, so not by way of the table.
 
     def _tagged(self, values: Values) -> None:
-        record = self._of(site_of(urlparse_cached(values["response"])))
-        tags = record.tags = record.tags or TagsRecord()
-        tags.pages += 1
-        tags.noindex += values["noindex"]
-        tags.nofollow += values["nofollow"]
-        tags.unavailable += values["unavailable"]
+        self._of(site_of(urlparse_cached(values["response"]))).tagged(values)
 
     def _used(self, values: Values) -> None:
         record = self.record.get(values["site"]) or self._of(values["site"])
@@ -341,7 +184,7 @@ class Recorder:
             if said in usage.statements or len(usage.statements) < MOST_STATEMENTS:
                 usage.statements[said] = usage.statements.get(said, 0) + 1
 
-    # From each request, where they are watched.
+    # Each request, where they are watched.
 
     def _watch(self) -> None:
         if not engine.download_by(self._crawler, self._download):
@@ -372,8 +215,105 @@ class Recorder:
         return response
 
 
+def _where(its: Values) -> str:
+    """Return what a pause is of: a site or a section."""
+    where: str = its.get("where") or its["site"]
+    return where + shown(its["path"]) if "path" in its else where
+
+
+def _paused(kind: str, where: Callable[[Values], str] = itemgetter("where")) -> Write:
+    return lambda one, its, now: one.pause(
+        PauseRecord(where(its), kind, now(), its["until"], shown(its["reason"]))
+    )
+
+
+def _prolonged(
+    one: SiteRecord,
+    its: Values,
+    _now: Now,
+    where: Callable[[Values], str] = itemgetter("where"),
+) -> None:
+    one.prolong(where(its), its["until"], shown(its["reason"]), its["tries"])
+
+
+def _restored(one: SiteRecord, its: Values, now: Now) -> None:
+    _paused("former run")(one, its, now)
+    _prolonged(one, its, now)
+
+
+def _paced(one: SiteRecord, its: Values, _now: Now, *, is_obeyed: bool = True) -> None:
+    pace = its["pace"]
+    kept_to = min(pace.asked, pace.longest) if is_obeyed else 0.0
+    source = shown(pace.source)
+    one.pace = PaceRecord(pace.asked, kept_to, shown(str(pace)), source, is_obeyed)
+
+
+def _forbidden(one: SiteRecord, its: Values, _now: Now) -> None:
+    verdict = its.get("verdict")
+    line, text, agent = None, "ROBOTSTXT_PARSER cannot say", ""
+    if verdict is not None:
+        rule, agent = verdict.rule, shown(verdict.agent or "")
+        line, text = (None, verdict.reason) if rule is None else (rule.line, str(rule))
+    one.forbid(shown(without_user(its["request"].url)), line, text, agent)
+
+
+def _cited(one: SiteRecord, its: Values, _now: Now) -> None:
+    urls = its["urls"]
+    one.cited_sitemaps(len(urls), (shown(without_user(url)) for url in urls))
+
+
+def _given_up(*, is_section: bool) -> Write:
+    return lambda one, its, _: one.give_up(
+        _where(its), shown(its["reason"]), its["tries"], is_section=is_section
+    )
+
+
+def _resumed(one: SiteRecord, its: Values, now: Now) -> None:
+    one.resume(_where(its), now(), its.get("paused_for"))
+
+
+def _robots(one: SiteRecord, its: Values, now: Now) -> None:
+    record = RobotsRecord(now(), its["case"], shown(its["reason"]), its["seconds"])
+    one.answered_robots(record)
+
+
+_FROM_CACHE = {"case": "from_cache", "reason": "the kept copy serves", "seconds": None}
+_WRITTEN: dict[Event, Write] = {
+    events.PAUSED: _paused("refused"),
+    events.HELD: _paused("by hand"),
+    events.SHUT: _paused("visit time"),
+    events.OVERHEARD: _paused("overheard"),
+    events.REFUSES_ROBOTS: _paused("section", _where),
+    events.SECTION_PAUSED: _paused("section", _where),
+    events.RESTORED: _restored,
+    events.PROLONGED: _prolonged,
+    events.SECTION_PROLONGED: partial(_prolonged, where=_where),
+    events.RESUMED: _resumed,
+    events.OPENED: _resumed,
+    events.SECTION_RESUMED: _resumed,
+    events.ROBOTS_UNANSWERED: _resumed,
+    events.GIVEN_UP: _given_up(is_section=False),
+    events.ASKS_ONCE_EACH: _given_up(is_section=False),
+    events.SECTION_GIVEN_UP: _given_up(is_section=True),
+    events.REFUSES_ROBOTS_STILL: _given_up(is_section=True),
+    events.REFUSED: lambda one, its, now: one.refusal(its["kind"], now(), its["retry_after"]),
+    events.TURN_WAITED: lambda one, its, _: one.waited(its["seconds"]),
+    events.PACE: _paced,
+    events.PACE_NOT_OBEYED: partial(_paced, is_obeyed=False),
+    events.SLOWER: lambda one, its, _: setattr(one, "limit", its["rate"]),
+    events.ROBOTS_ASKED: _robots,
+    events.ROBOTS_ASKED_IN_VAIN: _robots,
+    events.ROBOTS_FROM_CACHE: lambda one, _, now: _robots(one, _FROM_CACHE, now),
+    events.FORBIDDEN: _forbidden,
+    events.FORBIDDEN_UNEXPLAINED: _forbidden,
+    events.SITEMAPS_DISCOVERED: _cited,
+    events.SITEMAP_READ: lambda one, its, _: one.read_sitemap(its["entries"]),
+    events.SITEMAP_FAILED: lambda one, *_: one.read_sitemap(None),
+}
+"""What each event writes into the record of its site."""
+
+
 def _rate(site: Site) -> float:
-    """Return the requests a second that the recovery of a site allows; 0: there is none."""
     pause = site.pause
     if pause.recovery is None or pause.is_open:
         return 0.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 import operator
 from array import array
 from dataclasses import dataclass, field
-from math import floor, inf, log2
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -26,13 +25,11 @@ class Bucket(NamedTuple):
     sent: int
     """Requests that left for the site, for its robots.txt too."""
     answers: int
-    """Answers, whatever they said."""
     errors: int
     """Of those, 5xx."""
     refusals: int
     """Answers and failures that asked for a pause."""
     failures: int
-    """Requests without an answer."""
     timed: int
     """Answers that were timed."""
     first_byte: float
@@ -41,7 +38,6 @@ class Bucket(NamedTuple):
     """Requests a second that a recovery allowed when it was looked at last; 0: it had none."""
 
 
-SENT, ANSWERS, ERRORS, REFUSALS, FAILURES, TIMED, FIRST_BYTE, RATE = range(8)
 _NOTHING = array("d", bytes(8 * len(Bucket._fields)))
 
 
@@ -50,12 +46,10 @@ class Timeline:
 
     Their numbers stand one after the other: as objects they would take four times the room, and
     what a site takes would grow for as long as it is asked.
-
-    Args:
-        began: when the crawl did, in seconds since the epoch.
     """
 
     __slots__ = ("began", "numbers", "width")
+    SENT, ANSWERS, ERRORS, REFUSALS, FAILURES, TIMED, FIRST_BYTE, RATE = range(8)
 
     def __init__(self, began: float) -> None:
         self.began = began
@@ -64,17 +58,14 @@ class Timeline:
         self.numbers = array("d")
         """Of each bucket those of `Bucket`."""
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
     def __iter__(self) -> Iterator[tuple[float, Bucket]]:
         """Yield when each bucket begins, in seconds since the epoch, and what happened in it."""
         size = len(_NOTHING)
         for place in range(0, len(self.numbers), size):
             numbers = self.numbers[place : place + size]
             if any(numbers):
-                counts = map(int, numbers[:FIRST_BYTE])
-                bucket = Bucket(*counts, numbers[FIRST_BYTE], numbers[RATE])  # type: ignore[call-arg]
+                counts = map(int, numbers[: self.FIRST_BYTE])
+                bucket = Bucket(*counts, numbers[self.FIRST_BYTE], numbers[self.RATE])  # type: ignore[call-arg]
                 yield self.began + place // size * self.width, bucket
 
     def at(self, now: float) -> int:
@@ -91,7 +82,7 @@ class Timeline:
     def add(self, now: float, bucket: Bucket) -> None:
         """Take in the sums of another bucket."""
         place = self.at(now)
-        for which in range(RATE):
+        for which in range(self.RATE):
             self.numbers[place + which] += bucket[which]
 
     def _double(self) -> None:
@@ -102,69 +93,9 @@ class Timeline:
         for to, first in enumerate(range(0, len(numbers), 2 * size)):
             one, later = numbers[first : first + size], numbers[first + size : first + 2 * size]
             merged = array("d", map(operator.add, one, later))
-            merged[RATE] = later[RATE] or one[RATE]
+            merged[self.RATE] = later[self.RATE] or one[self.RATE]
             numbers[to * size : (to + 1) * size] = merged
         del numbers[len(numbers) // 2 :]
-
-
-_PARTS = 8  # of an octave; a value is known within 4.5 %
-_LEAST, _MOST = 2.0**-14, 2.0**24  # what is beyond counts as these, where it is counted by size
-
-
-class Spread:
-    """Values from 0 up, such as seconds. Quantiles are estimates, within 4.5 % of the value."""
-
-    __slots__ = ("_counts", "count", "least", "most", "total")
-
-    def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-        self.count = 0
-        self.least = inf
-        self.most = 0.0
-        self.total = 0.0
-
-    def __repr__(self) -> str:
-        return f"<Spread of {self.count} values, {self.least:g} to {self.most:g}>"
-
-    def add(self, value: float) -> None:
-        """Take a value in."""
-        self.count += 1
-        self.total += value
-        self.least = min(self.least, value)
-        self.most = max(self.most, value)
-        part = floor(log2(min(max(value, _LEAST), _MOST)) * _PARTS)
-        self._counts[part] = self._counts.get(part, 0) + 1
-
-    def merge(self, other: Spread) -> None:
-        """Take in all values of another one."""
-        self.count += other.count
-        self.total += other.total
-        self.least = min(self.least, other.least)
-        self.most = max(self.most, other.most)
-        for part, count in other._counts.items():
-            self._counts[part] = self._counts.get(part, 0) + count
-
-    @property
-    def mean(self) -> float | None:
-        """The mean; None: there is no value."""
-        return self.total / self.count if self.count else None
-
-    @property
-    def median(self) -> float | None:
-        """The median, estimated; None: there is no value."""
-        return self.quantile(0.5)
-
-    def quantile(self, share: float) -> float | None:
-        """Return the value that so large a share of all is not above, estimated; None: no value."""
-        if not self.count:
-            return None
-        left = share * self.count
-        for part in sorted(self._counts):
-            left -= self._counts[part]
-            if left <= 0:
-                break
-        middle = float(2.0 ** ((part + 0.5) / _PARTS))
-        return min(max(middle, self.least), self.most)
 
 
 @dataclass(slots=True)
@@ -176,7 +107,6 @@ class RobotsRecord:
     """As ``Outcome.case``: ``rules``, ``allow_all``, ``unavailable``, …; ``from_cache``."""
     reason: str
     seconds: float | None = None
-    """How long it took; None: it was not timed."""
 
 
 @dataclass(slots=True)
@@ -197,7 +127,7 @@ class PaceRecord:
     """What a site's owner asks for."""
 
     asked: float
-    """Seconds between requests, as asked for."""
+    """Seconds between requests."""
     kept_to: float
     """Seconds between requests that it gets: the longest of MANDELBOT_PACE_OPTIONS at most."""
     words: str

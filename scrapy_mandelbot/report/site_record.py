@@ -7,33 +7,24 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import inf
+from itertools import islice
+from math import floor, inf, log2
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.report.samples import (
-    ANSWERS,
-    ERRORS,
-    FAILURES,
-    FIRST_BYTE,
-    RATE,
-    REFUSALS,
-    SENT,
-    TIMED,
     RobotsRecord,
     RuleRecord,
-    Spread,
+    SitemapsRecord,
+    TagsRecord,
+    Timeline,
     add_numbers,
 )
 from scrapy_mandelbot.sites.flight import End, Tally
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.report.samples import (
-        PaceRecord,
-        SitemapsRecord,
-        TagsRecord,
-        Timeline,
-        UsageRecord,
-    )
+    from collections.abc import Iterable, Mapping
+
+    from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord
 
 MOST_PAUSES = 40
 """Of a site; of more the first half and the last half."""
@@ -78,7 +69,6 @@ class RetryAfterRecord:
 
     asked: int = 0
     longest: float = 0.0
-    """Seconds."""
     kept: int = 0
     """Times after which the next request came no sooner than asked."""
     broken: int = 0
@@ -114,7 +104,6 @@ class SiteRecord(Tally):
         self.number, self.is_watched = -1, False
         """How many others were told apart before it; whether each of its requests is told of."""
         self.forbidden = 0
-        """Requests that the rules forbade."""
         self.refusals: Counter[str] = Counter()
         """Answers and failures that asked for a pause, by status or kind of failure."""
         self.failures = 0
@@ -129,7 +118,6 @@ class SiteRecord(Tally):
         self.turns = 0
         """Requests that waited for their turn at a pace."""
         self.turn_waits = 0.0
-        """Seconds of those waits."""
         self.pace: PaceRecord | None = None
         self.limit: float | None = None
         """Requests a second that it takes, where a limit was told of."""
@@ -148,18 +136,14 @@ class SiteRecord(Tally):
         self.timeline: Timeline | None = None
         """Where requests are watched."""
         self.first_seen = 0
-        """Of the first answers, so many have come."""
         self.first_errors = 0
-        """Of those, 5xx."""
+        """Of the first answers, so many have come, and so many of them are 5xx."""
         self.first_timed: Spread | None = None
-        """Seconds to their first byte."""
         self.timed: Spread | None = None
-        """Seconds to the first byte of all answers."""
+        """Seconds to the first byte, of the first answers and of all."""
 
     def __repr__(self) -> str:
         return f"<{self.site or 'other sites'}: {self.pages} pages, {self.pauses_seen} pauses>"
-
-    # Asked.
 
     @property
     def refused(self) -> int:
@@ -198,13 +182,10 @@ class SiteRecord(Tally):
     # Told: pauses.
 
     def refusal(self, kind: str, now: float, retry_after: float | None) -> None:
-        """Note that an answer asked for a pause, by its status or the kind of failure.
-
-        `retry_after`: seconds for which the site asked to be left alone, if it did.
-        """
+        """Note an answer that asked for a pause, by status or kind of failure, and how long."""
         self.refusals[kind] += 1
         if self.timeline is not None:
-            self.timeline.numbers[self.timeline.at(now) + REFUSALS] += 1
+            self.timeline.numbers[self.timeline.at(now) + Timeline.REFUSALS] += 1
         if retry_after is None:
             return
         asked = self.retry_after = self.retry_after or RetryAfterRecord()
@@ -244,21 +225,11 @@ class SiteRecord(Tally):
             self.pauses_ended += 1
             self.in_pauses += paused_for
 
-    def end_section(self, where: str, now: float) -> None:
-        """Note that a section is set aside no longer."""
-        pause = self._open(where)
-        if pause is not None:
-            pause.ended = now
-
-    def give_up_section(self, where: str, reason: str) -> None:
-        """Note that a section is asked no more."""
-        pause = self._open(where)
-        if pause is not None:
-            pause.reason, pause.is_given_up = reason, True
-
-    def give_up(self, where: str, reason: str, failed_probes: int) -> None:
-        """Note that the site is asked no more, or what is left of it once each."""
-        self.given_up += 1
+    def give_up(
+        self, where: str, reason: str, failed_probes: int, *, is_section: bool = False
+    ) -> None:
+        """Note that the site, or a section, is requested no more, or what is left once each."""
+        self.given_up += not is_section
         pause = self._open(where)
         if pause is not None:
             pause.reason, pause.failed_probes, pause.is_given_up = reason, failed_probes, True
@@ -288,7 +259,35 @@ class SiteRecord(Tally):
         if len(rule.examples) < MOST_EXAMPLES and url not in rule.examples:
             rule.examples.append(url)
 
+    def cited_sitemaps(self, count: int, urls: Iterable[str]) -> None:
+        """Note the sitemaps that the site's robots.txt cites, and some of their URLs."""
+        self.sitemaps = self.sitemaps or SitemapsRecord()
+        self.sitemaps.cited += count
+        self.sitemaps.urls += islice(urls, MOST_SITEMAPS - len(self.sitemaps.urls))
+
+    def read_sitemap(self, entries: int | None) -> None:
+        """Note a sitemap with so many entries; None: it could not be read."""
+        self.sitemaps = self.sitemaps or SitemapsRecord()
+        if entries is None:
+            self.sitemaps.failed += 1
+        else:
+            self.sitemaps.read += 1
+            self.sitemaps.entries += entries
+
+    def tagged(self, counts: Mapping[str, int]) -> None:
+        """Note a page with robot tags."""
+        tags = self.tags = self.tags or TagsRecord()
+        tags.pages += 1
+        tags.noindex += counts["noindex"]
+        tags.nofollow += counts["nofollow"]
+        tags.unavailable += counts["unavailable"]
+
     # Told: requests, where they are watched; of a site with a pace, always.
+
+    def waited(self, seconds: float) -> None:
+        """Note that a request had to wait for its turn at a pace."""
+        self.turns += 1
+        self.turn_waits += seconds
 
     def left(self, now: float) -> None:
         """Note that a request leaves at the site's pace. Where requests are watched they tell."""
@@ -298,20 +297,16 @@ class SiteRecord(Tally):
     def sent(self, now: float, *, is_robots_txt: bool = False) -> float | None:
         """Note that a request is sent; return the seconds since the one before, where known."""
         if self.timeline is not None:
-            self.timeline.numbers[self.timeline.at(now) + SENT] += 1
+            self.timeline.numbers[self.timeline.at(now) + Timeline.SENT] += 1
         if self.retry_after is not None and self.retry_after.until is not None:
             _hold_to(self.retry_after, self.retry_after.until, now)
         return None if is_robots_txt else self._note_gap(now)  # no pace is known before it
 
     def answered(self, status: int, first_byte: float | None, now: float, rate: float) -> None:
-        """Note an answer to a request that was watched.
-
-        `first_byte`: seconds from the request to it; None: not timed. A 5xx says nothing of how
-        fast the site is. `rate`: requests a second that a recovery allows; 0: there is none.
-        """
+        """Note an answer; `first_byte`: seconds until it, None: not timed; `rate`: see `Bucket`."""
         is_error = status >= 500  # noqa: PLR2004
         if is_error:
-            first_byte = None
+            first_byte = None  # it says nothing of how fast the site is
         if self.first_seen < FIRST_ANSWERS:
             self.first_seen += 1
             self.first_errors += is_error
@@ -324,20 +319,18 @@ class SiteRecord(Tally):
         if self.timeline is not None:
             place = self.timeline.at(now)
             numbers = self.timeline.numbers
-            numbers[place + ANSWERS] += 1
-            numbers[place + ERRORS] += is_error
-            numbers[place + RATE] = rate or numbers[place + RATE]
+            numbers[place + Timeline.ANSWERS] += 1
+            numbers[place + Timeline.ERRORS] += is_error
+            numbers[place + Timeline.RATE] = rate or numbers[place + Timeline.RATE]
             if first_byte is not None:
-                numbers[place + FIRST_BYTE] += first_byte
-                numbers[place + TIMED] += 1
+                numbers[place + Timeline.FIRST_BYTE] += first_byte
+                numbers[place + Timeline.TIMED] += 1
 
     def failed(self, now: float) -> None:
         """Note that a request that was watched gets no answer."""
         self.failures += 1
         if self.timeline is not None:
-            self.timeline.numbers[self.timeline.at(now) + FAILURES] += 1
-
-    # Kept small.
+            self.timeline.numbers[self.timeline.at(now) + Timeline.FAILURES] += 1
 
     def fold(self, other: SiteRecord, now: float) -> None:
         """Take in the sums of another one; its samples are dropped."""
@@ -383,7 +376,6 @@ def is_pause(kind: str) -> bool:
 
 
 def _hold_to(asked: RetryAfterRecord, until: float, now: float) -> None:
-    """Note whether a request that is sent now keeps to the time that its site has asked for."""
     late = now - until
     if late < -_PUNCTUAL and now < asked.asked_at + _UNDER_WAY:
         asked.under_way += 1
@@ -398,3 +390,55 @@ _SUMS = (
     *("forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"),
     *("given_up", "turns", "turn_waits", "first_seen", "first_errors"),
 )
+
+
+_PARTS = 8  # of an octave; a value is known within 4.5 %
+_LEAST, _MOST = 2.0**-14, 2.0**24  # what is beyond counts as these, where it is counted by size
+
+
+class Spread:
+    """Values from 0 up, such as seconds. Quantiles are estimates, within 4.5 % of the value."""
+
+    __slots__ = ("_counts", "count", "least", "most")
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.count = 0
+        self.least = inf
+        self.most = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Spread of {self.count} values, {self.least:g} to {self.most:g}>"
+
+    def add(self, value: float) -> None:
+        """Take a value in."""
+        self.count += 1
+        self.least = min(self.least, value)
+        self.most = max(self.most, value)
+        part = floor(log2(min(max(value, _LEAST), _MOST)) * _PARTS)
+        self._counts[part] = self._counts.get(part, 0) + 1
+
+    def merge(self, other: Spread) -> None:
+        """Take in all values of another one."""
+        self.count += other.count
+        self.least = min(self.least, other.least)
+        self.most = max(self.most, other.most)
+        for part, count in other._counts.items():
+            self._counts[part] = self._counts.get(part, 0) + count
+
+    @property
+    def median(self) -> float | None:
+        """The median, estimated; None: there is no value."""
+        return self.quantile(0.5)
+
+    def quantile(self, share: float) -> float | None:
+        """Return the value that so large a share of all is not above, estimated; None: no value."""
+        if not self.count:
+            return None
+        left = share * self.count
+        for part in sorted(self._counts):
+            left -= self._counts[part]
+            if left <= 0:
+                break
+        middle = float(2.0 ** ((part + 0.5) / _PARTS))
+        return min(max(middle, self.least), self.most)

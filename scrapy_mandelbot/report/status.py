@@ -1,12 +1,12 @@
-"""How a crawl stands: what waits at each site and why, worked out when it is asked for.
+"""The status of a crawl: what waits at each site and why, computed when it is requested.
 
-Pure data, and how it is written for people. ``asking.py`` makes it.
+Pure data, and how it is written for people. ``survey.py`` collects it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from math import inf, isfinite
@@ -55,9 +55,6 @@ def _cell(cell: object) -> str:
 class Reason(Enum):
     """Why the requests of a site wait, or that they need not."""
 
-    place: int
-    """Of the reason in their order."""
-
     GIVEN_UP = "given up"
     BY_HAND = "paused by hand"
     PAUSED = "paused"
@@ -73,24 +70,12 @@ class Reason(Enum):
     ASKED = "asked"
     NEXT = "next"
 
-    def __init__(self, _words: str) -> None:
-        self.place = len(type(self).__members__)
-
     def __str__(self) -> str:
         return str(self.value)
 
 
-SHUT = frozenset(
-    {
-        Reason.GIVEN_UP,
-        Reason.BY_HAND,
-        Reason.PAUSED,
-        Reason.PROBED,
-        Reason.VISIT_TIME,
-        Reason.SECTION,
-        Reason.PAGE,
-    }
-)
+SHUT = frozenset({Reason.GIVEN_UP, Reason.BY_HAND, Reason.PAUSED, Reason.PROBED})
+SHUT |= {Reason.VISIT_TIME, Reason.SECTION, Reason.PAGE}
 """Reasons for which a site is asked nothing now, however much room the crawl has."""
 WAITS = SHUT | {Reason.PACE}
 _IN_ONE_LINE = {
@@ -268,7 +253,7 @@ class CrawlStatus:
     @property
     def by_reason(self) -> dict[Reason, int]:
         """How many sites wait for each reason."""
-        return _in_order(Counter(one.reason for one in self.sites))
+        return in_order(Counter(one.reason for one in self.sites))
 
     @property
     def is_idle(self) -> bool:
@@ -289,14 +274,10 @@ class CrawlStatus:
         """Return it in one line, for a log."""
         first = self.next
         until, site = (None, "") if first is None else (first.until, first.site)
-        return _in_one_line(self.by_reason, self.waiting, until, site, self.at)
+        return in_one_line(self.by_reason, self.waiting, until, site, self.at)
 
     def table(self, most: int = MOST_LISTED) -> str:
-        """Return a line a site, as text.
-
-        Args:
-            most: sites that are listed; of the others the number is told.
-        """
+        """Return a line for each site, as text; of more than `most` sites their number."""
         if not self.sites:
             return ""
         rows: list[Sequence[object]] = [("SITE", "WAIT", "UNDER WAY", "UNTIL", "WHY")]
@@ -325,58 +306,57 @@ class CrawlStatus:
         }
 
 
-@dataclass(slots=True)
-class Totals:
-    """What a line says of some sites, which are counted one by one."""
+class Standing(NamedTuple):
+    """How one site stands."""
 
-    waiting: int = 0
-    """Requests that wait."""
-    found: Counter[Reason] = field(default_factory=Counter)
-    """How many sites wait for each reason."""
-    next_at: float = inf
-    """When the first of their requests may be sent, in seconds since the epoch."""
-    next_site: str = ""
-    """Whose that is; ``""``: they wait for no time."""
-
-    def add(self, reason: Reason, waiting: int, until: float | None, site: str) -> None:
-        """Count a site."""
-        self.found[reason] += 1
-        self.waiting += waiting
-        is_first = not self.next_site or (until or 0.0, site) < (self.next_at, self.next_site)
-        if until is not None and waiting and is_first:
-            self.next_at, self.next_site = until, site
+    state: Site
+    why: Why
+    waiting: int
+    under_way: int
 
     @property
-    def by_reason(self) -> dict[Reason, int]:
-        """How many sites wait for each reason, in the order of the reasons."""
-        return _in_order(self.found)
+    def site(self) -> str:
+        """Its name."""
+        return self.state.name
 
-    def in_words(self, at: datetime) -> str:
-        """Return it in one line, for a log."""
-        until = time_of(self.next_at) if self.next_site else None
-        return _in_one_line(self.by_reason, self.waiting, until, self.next_site, at)
+    @property
+    def reason(self) -> Reason:
+        """Why its requests wait."""
+        return self.why.reason
+
+    @property
+    def until(self) -> float | None:
+        """When that ends, in seconds since the epoch; see :attr:`Why.until`."""
+        return self.why.until
+
+    @property
+    def details(self) -> str:
+        """More of the reason, in words."""
+        if self.why.details is not None:
+            return self.why.details
+        details = details_of(self.state, self.reason)
+        if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
+            return details
+        limit = limit_in_words(self.state, self.waiting)
+        if limit and self.reason is Reason.RECOVERING:
+            return limit
+        return "; ".join(filter(None, (limit, details)))
+
+    def as_status(self) -> SiteStatus:
+        """Return it as users see it."""
+        details, until = shown(self.details), time_of(self.until)
+        return SiteStatus(self.site, self.reason, until, details, self.waiting, self.under_way)
 
 
-def why_idle_in_words(status: CrawlStatus) -> str:
-    """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
-    if status.under_way:
-        is_one = status.under_way == 1
-        under_way = f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'} under way"
-        return f"It is not idle: {under_way}.\n\n{status}"
-    if not status.waiting:
-        return "No request waits: the spider has given none that is left."
-    if not status.is_idle:
-        return f"It is not idle: what may be sent is sent next.\n\n{status}"
-    return f"It waits: {status.in_words()}.\n\n{status.table()}"
-
-
-def _in_order(found: Counter[Reason]) -> dict[Reason, int]:
+def in_order(found: Counter[Reason]) -> dict[Reason, int]:
+    """Return counts in the order of the reasons."""
     return {reason: found[reason] for reason in Reason if found[reason]}
 
 
-def _in_one_line(
+def in_one_line(
     by_reason: dict[Reason, int], waiting: int, until: datetime | None, site: str, now: datetime
 ) -> str:
+    """Return for a log line how many sites wait and why, and which may be requested next."""
     sites = [
         f"{counted(count, 'site')} {_IN_ONE_LINE.get(reason, reason)}"
         for reason, count in by_reason.items()
@@ -392,7 +372,6 @@ def _waiting(count: int) -> str:
 
 
 def _time_of_day(until: datetime, now: datetime) -> str:
-    """Return a time without its day, if that is today's."""
     if until == _FOR_EVER:
         return "resumed"
     return f"{until:%H:%M:%S} UTC" if until.date() == now.date() else _clock_time(until)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import NotConfigured
-
 from scrapy_mandelbot.clock import moment
-from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import Reason, Totals, columns
-from scrapy_mandelbot.report.survey import CrawlExtension, Steps, waiting_standings
+from scrapy_mandelbot.report.status import WAITS, Reason, columns, in_one_line, in_order
+from scrapy_mandelbot.report.survey import CrawlExtension, Survey
 from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
@@ -45,21 +45,18 @@ class CrawlSummary(CrawlExtension):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawl = Crawl.of(crawler)
-        if not self._crawl.config.enabled:
-            raise NotConfigured
+        super().__init__(crawler)
         self._most_sites = self._crawl.config.summary
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._recorder = Recorder.of(crawler) if self._most_sites else None
         self._told: _Waits = set()
-        self._steps = Steps(self._crawl.clock)
 
     def spider_opened(self) -> None:
         """Look every now and then what the crawl waits for; not where a person waits for a page."""
         if not self._crawl.asks_for_more:
             self._recorder = None
         elif self._interval > 0:
-            self._look_later()
+            self._steps.later(self._interval, self._look)
 
     def spider_closed(self, spider: Spider) -> None:
         """Log the table."""
@@ -69,9 +66,6 @@ class CrawlSummary(CrawlExtension):
         table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
 
-    def _look_later(self) -> None:
-        self._steps.later(self._interval, self._look)
-
     def _look(self) -> None:
         waits: _Waits = set()
         totals, now = Totals(), self._crawl.now()
@@ -80,9 +74,11 @@ class CrawlSummary(CrawlExtension):
         )
 
     def _count(self, totals: Totals, waits: _Waits, now: float) -> Iterator[None]:
-        """Count the sites that have to wait, or of which a part has to; note for what."""
-        for one in waiting_standings(self._crawl.throttle, now):
-            if one is not None:
+        throttle = self._crawl.throttle
+        if not throttle.sites.in_trouble():  # no site has to wait
+            return
+        for one in Survey(throttle, now).standings():
+            if one is not None and one.reason in WAITS:
                 totals.add(one.reason, one.waiting, one.until, one.site)
                 is_pace = one.reason is Reason.PACE  # its turn comes again and again
                 waits.add((one.site, one.reason, None if is_pace else one.until))
@@ -93,7 +89,33 @@ class CrawlSummary(CrawlExtension):
             self._told = waits
             if waits:
                 self._crawl.events.tell(WAITING, status=totals.in_words(at))
-        self._look_later()
+        self._steps.later(self._interval, self._look)
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a line says of some sites, which are counted one by one."""
+
+    waiting: int = 0
+    found: Counter[Reason] = field(default_factory=Counter)
+    """How many sites wait for each reason."""
+    next_at: float = inf
+    """When the first of their requests may be sent, in seconds since the epoch."""
+    next_site: str = ""
+    """Whose that is; ``""``: they wait for no time."""
+
+    def add(self, reason: Reason, waiting: int, until: float | None, site: str) -> None:
+        """Count a site."""
+        self.found[reason] += 1
+        self.waiting += waiting
+        is_first = not self.next_site or (until or 0.0, site) < (self.next_at, self.next_site)
+        if until is not None and waiting and is_first:
+            self.next_at, self.next_site = until, site
+
+    def in_words(self, at: datetime) -> str:
+        """Return it in one line, for a log."""
+        until = moment(self.next_at) if self.next_site else None
+        return in_one_line(in_order(self.found), self.waiting, until, self.next_site, at)
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
@@ -122,20 +144,13 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         _kept(one),
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,
-        _end(one),
+        None if not one.site or one.state() == "well" else one.state(),
     )
 
 
 def _kept(one: SiteRecord) -> float | str | None:
-    """Return the least seconds between requests of a site that asks for a pace."""
     if one.pace is None:
         return None
     if one.gaps is None:
         return None if one.pace.is_obeyed else "not obeyed"
     return one.gaps.least
-
-
-def _end(one: SiteRecord) -> str | None:
-    """Return how it stood at the end, where that is not well."""
-    state = one.state()
-    return state if one.site and state != "well" else None

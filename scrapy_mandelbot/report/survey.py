@@ -1,36 +1,29 @@
-"""Looks at the sites of a running crawl one by one, and says how each stands.
+"""Reads the sites of a running crawl one by one; the crawl may go on in between.
 
-Whoever wants to know may go on with the crawl in between: what is found is how each site stood as
-it was looked at. ``None`` is yielded beside what is found, wherever some work was done.
+``None`` is yielded beside what is found, wherever some work was done.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import scrapy.signals
+from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import refusing
-from scrapy_mandelbot.clock import moment
+from scrapy_mandelbot.clock import Steps, moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
     SHUT,
-    WAITS,
     CrawlStatus,
     Reason,
     SiteStatus,
+    Standing,
     Why,
-    details_of,
     held,
-    limit_in_words,
-    time_of,
-    why_idle_in_words,
 )
-from scrapy_mandelbot.robots.origins import site_named
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,27 +31,28 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.sites.site import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
-AT_A_TIME = 500
-"""Sites that are looked at without a break: some milliseconds."""
-_BREAK = 0.02  # seconds, in which the crawl's own work is done
-
 
 class CrawlExtension:
-    """What begins as the spider opens, and ends as it closes."""
+    """An extension with a part that runs from when the spider opens until it closes, in steps."""
 
+    at_a_time: int | None = None
+    """Steps without a break; None: as many as usual."""
     spider_opened: Callable[..., None]
     spider_closed: Callable[..., None]
 
-    def __init__(self, _crawler: Crawler) -> None: ...
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        if not self._crawl.config.enabled:
+            raise NotConfigured
+        self._steps = Steps(self._crawl.clock, self.at_a_time)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the extension; what a setting asks for and cannot have ends the crawl."""
+        """Build the extension; a setting that it cannot use ends the crawl."""
         with refusing(crawler):
             extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
@@ -66,83 +60,7 @@ class CrawlExtension:
         return extension
 
 
-class Steps:
-    """Goes through an iterator with breaks, so much of the work without one; one at a time."""
-
-    def __init__(self, clock: Clock, at_a_time: int | None = None) -> None:
-        self._clock = clock
-        self._at_a_time = at_a_time or AT_A_TIME
-        self._next: Call | None = None
-        self.spent = 0.0
-        """Seconds that the work took, without the breaks."""
-
-    def take(self, work: Iterator[object], done: Callable[[], None]) -> None:
-        """Go through what is to be done; where that is little, at once.
-
-        The work is done by asking for the next of it; what it yields is not looked at. `done` is
-        called at the end, unless it is broken off before.
-        """
-        self.spent = 0.0
-        self._take_some(work, done)
-
-    def later(self, seconds: float, begin: Callable[[], None]) -> None:
-        """Have something begin again after so many seconds, when all is done."""
-        self._next = self._clock.call_later(seconds, begin)
-
-    def cancel(self) -> None:
-        """Break it off, and have nothing begin."""
-        if self._next is not None:
-            self._next.cancel()
-            self._next = None
-
-    def _take_some(self, work: Iterator[object], done: Callable[[], None]) -> None:
-        self._next = None
-        began = self._clock.now()
-        taken = sum(1 for _ in islice(work, self._at_a_time))
-        self.spent += self._clock.now() - began
-        if taken < self._at_a_time:
-            done()
-        else:
-            self._next = self._clock.call_later(_BREAK, self._take_some, work, done)
-
-
-class Standing(NamedTuple):
-    """How one site stands."""
-
-    state: Site
-    why: Why
-    waiting: int
-    under_way: int
-
-    @property
-    def site(self) -> str:
-        """Its name."""
-        return self.state.name
-
-    @property
-    def reason(self) -> Reason:
-        """Why its requests wait."""
-        return self.why.reason
-
-    @property
-    def until(self) -> float | None:
-        """When that ends, in seconds since the epoch; see :attr:`Why.until`."""
-        return self.why.until
-
-    @property
-    def details(self) -> str:
-        """More of the reason, in words."""
-        if self.why.details is not None:
-            return self.why.details
-        details = details_of(self.state, self.reason)
-        if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
-            return details
-        limit = limit_in_words(self.state, self.waiting)
-        if limit and self.reason is Reason.RECOVERING:
-            return limit
-        return "; ".join(filter(None, (limit, details)))
-
-
+_PLACES = {reason: place for place, reason in enumerate(Reason)}
 _SLOT_FULL = Why(Reason.SLOT_FULL, None, "as many as its slot transfers are under way")
 _ASKED = Why(Reason.ASKED, None, "")
 _NEXT = Why(Reason.NEXT, None, "")
@@ -173,7 +91,6 @@ class Survey:
                 yield self._stands(site)
 
     def _count(self) -> Iterator[None]:
-        """Count what waits, and what is under way."""
         waiting, throttle = self._waiting, self._throttle
         while throttle.queues.rouse_some(1):
             yield None
@@ -207,7 +124,7 @@ class Survey:
         return Standing(site, why, waiting, under_way)
 
     def _of_parts(self, site: Site, waiting: int) -> Why | None:
-        """Return why all of a site's requests wait, where the site itself is well."""
+        # The site itself is well; all of its requests may be of pages or sections that are not.
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
         aside = {
@@ -240,16 +157,6 @@ class Survey:
         )
 
 
-def waiting_standings(throttle: Throttle, now: float) -> Iterator[Standing | None]:
-    """Yield how those sites stand that have to wait, or of which a part has to; None: no such.
-
-    Where no site is in trouble, nothing is looked at.
-    """
-    if throttle.sites.in_trouble():
-        for one in Survey(throttle, now).standings():
-            yield None if one is None or one.reason not in WAITS else one
-
-
 def status(crawler: Crawler) -> CrawlStatus:
     """Return how a crawl stands: for each site the requests that wait, and the one reason.
 
@@ -257,44 +164,22 @@ def status(crawler: Crawler) -> CrawlStatus:
     asked for, in a time that grows with the number of sites that have requests.
     """
     crawl = Crawl.of(crawler)
-    now = crawl.now()
-    standings = Survey(crawl.throttle, now).standings()
-    sites = [told(one) for one in standings if one is not None]
-    sites.sort(key=lambda one: (one.reason.place, -one.waiting, one.site))
+    now, sites = crawl.now(), list[SiteStatus]()
+    for _ in collect_sites(crawl, sites):
+        pass
     return CrawlStatus(moment(now), tuple(sites), waiting_elsewhere(crawler))
+
+
+def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
+    """Fill a list with how each site stands, in the order of `CrawlStatus.sites`, in steps."""
+    for one in Survey(crawl.throttle, crawl.now()).standings():
+        if one is not None:
+            found.append(one.as_status())
+        yield
+    found.sort(key=lambda one: (_PLACES[one.reason], -one.waiting, one.site))
 
 
 def waiting_elsewhere(crawler: Crawler) -> int:
     """Return how many requests a scheduler of the project's own holds, their sites unknown."""
     held = engine.scheduler_length(crawler)
     return max(0, held - len(Crawl.of(crawler).throttle.queues))
-
-
-def why_idle(crawler: Crawler) -> str:
-    """Return why a crawl sends nothing now, in words: what it waits for, and for how long."""
-    return why_idle_in_words(status(crawler))
-
-
-def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
-    """Return the robots.txt of a site as it is known in a running crawl; nothing is fetched.
-
-    Args:
-        crawler: whose crawl it is.
-        url: the site, or any URL of it.
-
-    Returns:
-        Its rules, which allow all where the site has no such file. None: they are not known, as no
-        request to the site had to find them out yet, or as the site could not say.
-
-    Raises:
-        ValueError: the URL has no site.
-    """
-    rules = Crawl.of(crawler).fetcher.known(site_named(url))
-    return None if rules is None or rules.parser is None else rules.robots
-
-
-def told(one: Standing) -> SiteStatus:
-    """Return it as users are told of it."""
-    details = shown(one.details)
-    until = time_of(one.until)
-    return SiteStatus(one.site, one.reason, until, details, one.waiting, one.under_way)

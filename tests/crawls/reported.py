@@ -70,9 +70,9 @@ def main():
         "CLOSESPIDER_PAGECOUNT": 5 if HOW == "closespider" else 0,
     }
     if HOW == "running":
-        from scrapy_mandelbot.report import report_file
+        from scrapy_mandelbot.report import crawl_report
 
-        report_file.EVERY = 0.05
+        crawl_report.EVERY = 0.05
     process = CrawlerProcess(settings)
     process.crawl(LinksSpider, start_urls=[f"http://127.0.0.1:{server.server_port}/"])
     process.start()

@@ -30,7 +30,6 @@ NO_LIMITS = {
     "robots.pace._LONGEST_WAY": "when a request has arrived",
     "fleet.server.LONGEST_SILENCE": "when a worker is taken for dead",
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
-    "report.crawl_report._MOST_RULES_OWNER": "of a letter to a person",
     "robots.robotstxt.agents.product_tokens": "agents are the project's",
     "robots.robotstxt.grammar.grammar_of": "dialects are the project's",
     "robots.lint.delivery._MANY_REDIRECTS": "when a finding is told",

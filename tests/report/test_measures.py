@@ -9,7 +9,7 @@ import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.clock import moment
-from scrapy_mandelbot.report.measures import METRICS, MOST_LABELLED, OTHERS, Labels, Measuring
+from scrapy_mandelbot.report.metrics import METRICS, MOST_LABELLED, OTHERS, Labels, Measuring
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import RobotsRecord
 from scrapy_mandelbot.report.site_record import PauseRecord
@@ -33,7 +33,7 @@ def measure(record, status, labels, now, meanwhile=lambda: None):
     return measuring.found(status.elsewhere)
 
 
-def values(found, name: str, label: str = "site") -> dict[str, float]:
+def values(found, name: str, label: str = "server.address") -> dict[str, float]:
     return {one.labels[label]: one.value for one in found[name]}
 
 
@@ -44,15 +44,10 @@ def test_a_site_has_its_own_label(record):
     site.refusal("503", NOW, None)
     site.answered_robots(RobotsRecord(NOW, "rules", "200"))
     found = measure(record, NOTHING, Labels(), NOW)
-    assert values(found, "mandelbot.pages") == {"https://example.com": 7, OTHERS: 0}
+    assert values(found, "mandelbot.pages") == {"example.com": 7, OTHERS: 0}
     (refusals, others) = found["mandelbot.refusals"]
-    assert refusals.labels == {
-        **SERVER,
-        "http.response.status_code": 503,
-        "site": "https://example.com",
-        "status": "503",
-    }
-    assert others.labels["server.address"] == "_OTHER"
+    assert refusals.labels == {**SERVER, "http.response.status_code": 503}
+    assert others.labels == {"server.address": "_OTHER", "http.response.status_code": 503}
     assert (refusals.value, others.value) == (1, 0)
     assert values(found, "mandelbot.robots_txt.answers", "case") == {"rules": 1}
 
@@ -69,26 +64,16 @@ def test_a_site_has_its_own_label(record):
     ],
 )
 def test_a_site_is_named_by_the_semantic_conventions(site, address, port, scheme):
-    """server.address, server.port, url.scheme; and by its old name."""
+    """server.address, server.port, url.scheme."""
     labels = Labels(before={site: {}}).of(site)
-    assert labels == {
-        "server.address": address,
-        "server.port": port,
-        "site": site,
-        "url.scheme": scheme,
-    }
+    assert labels == {"server.address": address, "server.port": port, "url.scheme": scheme}
 
 
 def test_what_is_no_status_is_an_error_type(record):
     """A failure has no status code."""
     record.of("https://example.com", NOW).refusal("timeout", NOW, None)
     found = measure(record, NOTHING, Labels(), NOW)
-    assert found["mandelbot.refusals"][0].labels == {
-        **SERVER,
-        "error.type": "timeout",
-        "site": "https://example.com",
-        "status": "timeout",
-    }
+    assert found["mandelbot.refusals"][0].labels == {**SERVER, "error.type": "timeout"}
 
 
 def test_lost_requests_are_counted(record):
@@ -98,7 +83,7 @@ def test_lost_requests_are_counted(record):
     site.count(End.NETWORK, 2)
     site.count(End.FORBIDDEN)
     found = measure(record, NOTHING, Labels(), NOW)
-    assert values(found, "mandelbot.requests.lost") == {site.site: 2, OTHERS: 0}
+    assert values(found, "mandelbot.requests.lost") == {"example.com": 2, OTHERS: 0}
 
 
 def test_counters_never_go_back_and_labels_stay_few(record):
@@ -115,11 +100,11 @@ def test_counters_never_go_back_and_labels_stay_few(record):
         for metric in METRICS:
             for one in found[metric.name]:
                 key = metric.name, *sorted(one.labels.items())
-                sites.add(one.labels.get("site"))
-                if metric.kind == "counter" and one.labels.get("site") == OTHERS:
+                sites.add(one.labels.get("server.address"))
+                if metric.kind == "counter" and one.labels.get("server.address") == OTHERS:
                     assert one.value >= last[key], key
                     last[key] = one.value
-        total = record.total(now)
+        total = record.folded(record, now)
         assert sum(one.value for one in found["mandelbot.pages"]) == total.pages
         assert sum(one.value for one in found["mandelbot.refusals"]) == total.refused
     assert len(sites - {None}) <= MOST_LABELLED + 1
@@ -145,13 +130,13 @@ def test_counters_never_go_back_while_the_crawl_goes_on(record):
         for metric in METRICS:
             for one in found[metric.name]:
                 key = metric.name, *sorted(one.labels.items())
-                if metric.kind == "counter" and one.labels.get("site") == OTHERS:
+                if metric.kind == "counter" and one.labels.get("server.address") == OTHERS:
                     assert one.value >= last[key], key
                     last[key] = one.value
         crawl_goes_on()
     assert record.rest.sites, "some were folded"
     found = measure(record, NOTHING, labels, NOW + next(steps))
-    assert sum(one.value for one in found["mandelbot.pages"]) == record.total(NOW).pages
+    assert sum(one.value for one in found["mandelbot.pages"]) == record.folded(record, NOW).pages
     assert len(labels.before) == MOST_LABELLED
 
 
@@ -183,7 +168,7 @@ def test_labels_are_kept_free_for_trouble(record):
     late = record.of("https://late.example", NOW + 9)
     late.refusal("503", NOW + 9, None)
     found = measure(record, NOTHING, labels, NOW + 10)
-    assert late.site in values(found, "mandelbot.refusals")
+    assert "late.example" in values(found, "mandelbot.refusals")
 
 
 def test_what_waits_is_measured_by_state_and_site(record):
@@ -200,5 +185,5 @@ def test_what_waits_is_measured_by_state_and_site(record):
     found = measure(record, status, Labels(), NOW)
     assert values(found, "mandelbot.sites", "state") == {"paused": 1, "pace": 1}
     waiting = values(found, "mandelbot.requests.waiting")
-    assert waiting == {"https://large.example": 40, OTHERS: 5}
+    assert waiting == {"large.example": 40, OTHERS: 5}
     assert found["mandelbot.requests.under_way"][0].value == 1

@@ -8,8 +8,14 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from scrapy import Request
 
-from scrapy_mandelbot.report.status import Reason, Why, details_of, held, limit_in_words
-from scrapy_mandelbot.report.survey import Standing
+from scrapy_mandelbot.report.status import (
+    Reason,
+    Standing,
+    Why,
+    details_of,
+    held,
+    limit_in_words,
+)
 from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.sites.flight import Flight

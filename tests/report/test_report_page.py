@@ -63,8 +63,7 @@ def test_what_happened_is_there(opened):
     }
     short = [item.text for item in all_of(browser, ".short li")]
     assert short[0].startswith("Given up 1 site")
-    assert any(one.startswith("Retry-After kept 1 of 1 times") for one in short)
-    assert any("Delay kept at each of 2 sites" in one for one in short)
+    assert not any("kept" in one for one in short), "nothing is wrong with these"
     assert any(item.startswith("Given up 1 site ") for item in short)
     assert any(item.startswith("Left 1,204 requests") for item in short)
     assert names(browser)[0] == "https://site-3.example"
@@ -78,7 +77,7 @@ def test_what_happened_is_there(opened):
 
 
 def test_a_site_is_opened(opened):
-    """With its facts, charts, tables, and a letter that can be copied."""
+    """With its facts, charts and tables."""
     browser = opened()
     open_first(browser)
     assert one(browser, "#site-head").text == "https://site-3.example"
@@ -88,10 +87,6 @@ def test_a_site_is_opened(opened):
     }
     assert tables == {"Asked (UTC)", "Since (UTC)", "Second"}
     assert "given up" in one(browser, "#site .tables").text
-    letter = one(browser, "#letter").get_property("value")
-    assert letter.startswith("Requests of our crawler")
-    one(browser, "#copy").click()
-    assert one(browser, "#copied").text
 
 
 def test_sites_are_found_and_sorted(opened):
@@ -151,7 +146,7 @@ def test_nothing_is_told_by_colour_alone(opened):
         assert svg.get_attribute("aria-label")
     lane = one(browser, ".lane svg").get_attribute("aria-label")
     assert lane.startswith("https://site-3.example: 53 pages, 4 refusals, 1 pauses of")
-    for thing in all_of(browser, "button, input, select, summary, textarea"):
+    for thing in all_of(browser, "button, input, select, summary"):
         assert not thing.is_displayed() or thing.accessible_name
     one(browser, "#whole summary").click()
     values = [row.text.split() for row in all_of(browser, "#whole tbody tr")]

@@ -10,15 +10,10 @@ from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
-    ERRORS,
-    FIRST_BYTE,
     FIRST_WIDTH,
     MOST_BUCKETS,
-    RATE,
-    SENT,
     RobotsRecord,
     SitemapsRecord,
-    Spread,
     TagsRecord,
     Timeline,
     UsageRecord,
@@ -30,6 +25,7 @@ from scrapy_mandelbot.report.site_record import (
     MOST_RULES,
     PauseRecord,
     SiteRecord,
+    Spread,
 )
 from scrapy_mandelbot.sites.flight import Tally
 
@@ -50,12 +46,11 @@ def paused(since: float = NOW, until: float = NOW + 60, kind: str = "refused") -
 
 @pytest.mark.parametrize("values", [[1.0], [0.0, 5.0], [0.001 * n for n in range(1, 2_000)]])
 def test_a_spread_knows_its_values_within_five_percent(values):
-    """Least, most, mean and count are exact; quantiles are near."""
+    """Least, most and count are exact; quantiles are near."""
     spread = Spread()
     for value in values:
         spread.add(value)
     assert (spread.count, spread.least, spread.most) == (len(values), min(values), max(values))
-    assert spread.mean == pytest.approx(sum(values) / len(values))
     ranked = sorted(values)
     assert spread.median == pytest.approx(ranked[(len(values) - 1) // 2], rel=0.05, abs=1e-4)
     assert spread.quantile(1.0) == pytest.approx(max(values), rel=0.05)
@@ -63,7 +58,7 @@ def test_a_spread_knows_its_values_within_five_percent(values):
 
 def test_an_empty_spread_has_no_median():
     """It says so, and invents no number."""
-    assert (Spread().median, Spread().mean) == (None, None)
+    assert Spread().median is None
 
 
 def test_merged_spreads_are_as_one():
@@ -74,7 +69,6 @@ def test_merged_spreads_are_as_one():
         both.add(number)
     one.merge(other)
     assert (one.count, one.least, one.most, one.median) == (100, 0, 99, both.median)
-    assert (one.total, one.mean) == (4_950, 49.5)
 
 
 def test_a_spread_stays_small():
@@ -92,8 +86,8 @@ def test_a_timeline_counts_all_in_few_buckets():
     """However long the crawl takes: buckets become wider, and nothing is lost."""
     timeline = Timeline(NOW)
     for second in range(0, 100_000, 7):
-        timeline.numbers[timeline.at(NOW + second) + SENT] += 1
-    assert len(timeline) <= MOST_BUCKETS
+        timeline.numbers[timeline.at(NOW + second) + Timeline.SENT] += 1
+    assert len(list(timeline)) <= MOST_BUCKETS
     assert sum(bucket.sent for _, bucket in timeline) == len(range(0, 100_000, 7))
     starts = [start for start, _ in timeline]
     assert starts[0] == NOW
@@ -103,11 +97,11 @@ def test_a_timeline_counts_all_in_few_buckets():
 def test_a_wider_bucket_has_the_rate_of_its_last_part():
     """Of a part in which none was told, that of the one before."""
     timeline = Timeline(NOW)
-    timeline.numbers[timeline.at(NOW) + RATE] = 2.5
+    timeline.numbers[timeline.at(NOW) + Timeline.RATE] = 2.5
     for number in range(1, MOST_BUCKETS + 2):
         place = timeline.at(NOW + number * FIRST_WIDTH)
-        timeline.numbers[place + SENT] += 1
-        timeline.numbers[place + RATE] = 4.0 if number == 3 else 0.0
+        timeline.numbers[place + Timeline.SENT] += 1
+        timeline.numbers[place + Timeline.RATE] = 4.0 if number == 3 else 0.0
     rates = [bucket.rate for _, bucket in timeline]
     assert rates[:3] == [2.5, 4.0, 0.0]
 
@@ -115,8 +109,8 @@ def test_a_wider_bucket_has_the_rate_of_its_last_part():
 def test_a_timeline_of_a_quiet_site_is_short():
     """There is a bucket only where something happened."""
     timeline = Timeline(NOW)
-    timeline.numbers[timeline.at(NOW) + SENT] += 1
-    timeline.numbers[timeline.at(NOW + 3 * FIRST_WIDTH) + ERRORS] += 1
+    timeline.numbers[timeline.at(NOW) + Timeline.SENT] += 1
+    timeline.numbers[timeline.at(NOW + 3 * FIRST_WIDTH) + Timeline.ERRORS] += 1
     assert [start - NOW for start, _ in timeline] == [0, 3 * FIRST_WIDTH]
 
 
@@ -126,8 +120,8 @@ def test_a_timeline_takes_the_same_room_however_much_happens(record):
     for second in range(10_000):
         for timeline in timelines[: 1 + (second % 60 == 59)]:
             place = timeline.at(NOW + second)
-            timeline.numbers[place + SENT] += 1
-            timeline.numbers[place + FIRST_BYTE] += 0.7
+            timeline.numbers[place + Timeline.SENT] += 1
+            timeline.numbers[place + Timeline.FIRST_BYTE] += 0.7
     assert max(sys.getsizeof(one.numbers) for one in timelines) < 5_000
 
 
@@ -169,12 +163,20 @@ def test_closing_time_is_no_pause(record, kind):
 
 def test_a_section_is_set_aside_until_it_ends(record):
     """The site stands as it does without it, then; an end that nothing began is none."""
-    record.end_section(SITE, NOW)
+    record.resume(SITE, NOW)
     record.pause(paused(kind="section"))
     assert record.state() == "section set aside"
-    record.end_section(SITE, NOW + 7)
+    record.resume(SITE, NOW + 7)
     assert record.pauses[0].ended == NOW + 7
     assert record.state() == "well"
+
+
+def test_a_section_that_is_given_up_is_not_the_site(record):
+    """Its pause says so; no site counts as given up."""
+    record.pause(paused(kind="section"))
+    record.give_up(SITE, "503", 9, is_section=True)
+    assert (record.state(), record.given_up) == ("section given up", 0)
+    assert (record.pauses[0].is_given_up, record.pauses[0].failed_probes) == (True, 9)
 
 
 def test_the_first_and_the_last_pauses_are_kept(record):
@@ -290,7 +292,7 @@ def test_a_million_sites_take_bounded_room():
         record.sitemaps = SitemapsRecord(cited=2, urls=["x"])
         record.refusal("503", NOW, 1.0) if number == 7 else None
         assert len(crawl) <= 126
-    total = crawl.total(NOW)
+    total = crawl.folded(crawl, NOW)
     assert (total.sites, total.pages, total.sitemaps.cited) == (5_000, 5_005, 10_000)
     first = [one.site for one in crawl.in_order()][:6]
     assert first[0] == "https://7.example"

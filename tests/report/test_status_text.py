@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta, timezone
 
+from scrapy_mandelbot.console import why_idle_in_words
 from scrapy_mandelbot.report.status import (
     CrawlStatus,
     Reason,
     SiteStatus,
     columns,
     time_of,
-    why_idle_in_words,
 )
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)

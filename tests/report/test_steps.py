@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from clocks import TurnedClock
 
-from scrapy_mandelbot.report.survey import AT_A_TIME, Steps
+from scrapy_mandelbot.clock import AT_A_TIME, Steps
 
 
 class Work:

@@ -17,7 +17,6 @@ from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import TAGGED, USAGE_READ, WAITING
 from scrapy_mandelbot.report import survey
-from scrapy_mandelbot.report import survey as steps
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import TagsRecord, UsageRecord
@@ -35,7 +34,7 @@ EVERY = 60.0
 @pytest.fixture(autouse=True)
 def _few_at_a_time(monkeypatch):
     """So that few sites are many."""
-    monkeypatch.setattr(steps, "AT_A_TIME", AT_A_TIME)
+    monkeypatch.setattr("scrapy_mandelbot.clock.AT_A_TIME", AT_A_TIME)
 
 
 class Stands:

@@ -22,24 +22,26 @@ _MINUTE, _HOUR = 60, 3600
 
 
 def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what matters most: ``good``, ``warning`` or ``note``, a word for it, and a sentence."""
+    """Yield what went wrong, and sums: ``warning`` or ``note``, a word for it, and a sentence."""
     total, sites = report["total"], report["sites"]
     yield from _missing(report)
-    yield from _retry_after(total["retry_after"])
+    asked = total["retry_after"]
+    if asked is not None and asked["broken"]:
+        known = asked["kept"] + asked["broken"]
+        text = f"{asked['broken']:,} of {known:,} times a request came before the time asked for."
+        yield "warning", "Retry-After not kept", text
     yield from _gaps(sites)
     yield from _hurt(total["answers"])
     if total["forbidden"]:
         where = sum(1 for one in sites if one["forbidden"])
         urls, sites_told = counted(total["forbidden"], "URL"), counted(where, "site")
-        text = f"{urls} at {sites_told}, and not asked for."
-        yield "good", "Forbidden", text
+        yield "note", "Forbidden", f"{urls} at {sites_told}, and not requested."
     if total["refused"]:
         paused = f"{counted(total['pauses'], 'pause')}, {seconds(total['paused_for'])} in all"
         yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
 
 
 def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what the crawl did not get, and what waits."""
     sites, lost = report["sites"], report["total"]["lost"]
     if lost:
         text = f"{counted(lost, 'request')} failed. What these pages link to is unknown."
@@ -57,21 +59,6 @@ def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "warning", "Left", f"{counted(waiting, 'request')} not sent: see what waits."
 
 
-def _retry_after(asked: dict[str, Any] | None) -> Iterator[tuple[str, str, str]]:
-    if asked is None:
-        return
-    known = asked["kept"] + asked["broken"]
-    if asked["broken"]:
-        yield (
-            "warning",
-            "Retry-After not kept",
-            f"{asked['broken']:,} of {known:,} times a request came before the time asked for.",
-        )
-    elif known:
-        text = f"{known:,} of {known:,} times the next request came after the time asked for."
-        yield "good", "Retry-After kept", text
-
-
 def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     asking = [one for one in sites if one["pace"] and one["pace"]["asked"]]
     ignored = sum(1 for one in asking if not one["pace"]["is_obeyed"])
@@ -79,46 +66,24 @@ def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         text = f"{counted(ignored, 'site')} that asked for one, as MANDELBOT_PACE is not 'obey'."
         yield "warning", "Delay not obeyed", text
     paced = [one for one in asking if one["pace"]["is_obeyed"] and one["gaps"]]
-    if not paced:
-        return
-    short = [one for one in paced if one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL]
+    short = sum(one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL for one in paced)
     if short:
-        yield (
-            "warning",
-            "Delay not kept",
-            f"at {len(short):,} of {len(paced):,} sites that ask for one the least gap is shorter.",
-        )
-    else:
-        yield (
-            "good",
-            "Delay kept",
-            f"at each of {len(paced):,} sites that ask for one, between any two requests.",
-        )
+        text = f"at {short:,} of {len(paced):,} sites that ask for one the least gap is shorter."
+        yield "warning", "Delay not kept", text
 
 
 def _hurt(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield whether answers grew worse than the first ones of each site were."""
     if not answers["all"]:
         return
-    share, first = (
-        answers["errors"] / answers["all"],
-        answers["first_errors"] / max(1, answers["first"]),
-    )
-    worse = share > first + _WORSE
-    yield (
-        "warning" if worse else "good",
-        "More 5xx" if worse else "No more 5xx",
-        f"{share:.1%} of {answers['all']:,} answers; of each site's first {first:.1%}.",
-    )
-    if answers["time"] is None or answers["first_time"] is None:
-        return
-    slower = answers["time"] > _SLOWER * answers["first_time"]
-    later, first_time = seconds(answers["time"]), seconds(answers["first_time"])
-    yield (
-        "warning" if slower else "good",
-        "Slower" if slower else "Not slower",
-        f"the first byte came after {later} in the median; of each site's first {first_time}.",
-    )
+    share = answers["errors"] / answers["all"]
+    first = answers["first_errors"] / max(1, answers["first"])
+    if share > first + _WORSE:
+        text = f"{share:.1%} of {answers['all']:,} answers; of each site's first {first:.1%}."
+        yield "warning", "More 5xx", text
+    time, first_time = answers["time"], answers["first_time"]
+    if time is not None and first_time is not None and time > _SLOWER * first_time:
+        text = f"the first byte came after {seconds(time)} in the median; of each site's first"
+        yield "warning", "Slower", f"{text} {seconds(first_time)}."
 
 
 def seconds(number: float | None) -> str:
@@ -153,7 +118,7 @@ _RULES = 15
 _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
 _DETAILED = (
-    *("answers", "gaps", "letter", "others", "pace", "pause_list", "refusals"),
+    *("answers", "gaps", "others", "pace", "pause_list", "refusals"),
     *("retry_after", "robots_answers", "rules", "sitemaps", "tags", "timeline", "turns"),
     *("turn_waits", "usage"),
 )
@@ -176,14 +141,7 @@ COLUMNS = (
 
 
 def page_of(report: dict[str, Any]) -> str:
-    """Return the page about a crawl.
-
-    Args:
-        report: as `crawl_report.report_of` returns it.
-
-    Raises:
-        ImportError: Jinja2 is not installed.
-    """
+    """Return the page about a crawl, of its report as JSON has it. It needs Jinja2."""
     rows = list(_rows(report["sites"]))
     data = {
         "began": report["began"],
@@ -219,7 +177,6 @@ def page_of(report: dict[str, Any]) -> str:
 
 
 def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Yield the cells of each site, as far as there is room for names."""
     room = _NAMES
     for site in sites:
         room -= len(site["site"])
@@ -238,7 +195,6 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return all that is known of sites, by row, the troubled first, as far as there is room."""
     room = _DETAILS
     details = {}
     for number, site in enumerate(sites):
@@ -253,8 +209,5 @@ def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _packed(timeline: dict[str, Any]) -> dict[str, Any]:
-    """Return a timeline with its buckets as lists, in the order of `chart.js`."""
-    return {
-        "width": timeline["width"],
-        "buckets": [list(bucket.values()) for bucket in timeline["buckets"]],
-    }
+    buckets = [list(bucket.values()) for bucket in timeline["buckets"]]  # as `chart.js` has them
+    return {"width": timeline["width"], "buckets": buckets}
