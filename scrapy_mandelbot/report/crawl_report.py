@@ -105,7 +105,7 @@ class CrawlReport(CrawlExtension):
         path = self._crawl.config.ledger
         if path is None:
             return None
-        counted = (LEDGER_WRITTEN, LEDGER_FAILED)
+        counted = (events.LEDGER_WRITTEN, events.LEDGER_FAILED)
         lines, missing = (self._crawler.stats.get_value(one.stats[0], 0) for one in counted)
         return {"path": shown(path), "lines": lines, "missing": missing}
 
@@ -171,14 +171,7 @@ class CrawlReport(CrawlExtension):
 
     def _failed(self, error: Exception) -> None:
         tell_error = self._crawl.events.tell_error
-        tell_error(
-            events.LEDGER_FAILED,
-            LEDGER_WRITTEN,
-            REPORT_FAILED,
-            error,
-            path=str(self._path),
-            why=str(error),
-        )
+        tell_error(events.REPORT_FAILED, error, path=str(self._path), why=str(error))
 
 
 class About(NamedTuple):
