@@ -1,6 +1,6 @@
 """How a crawl stands: what waits at each site and why, worked out when it is asked for.
 
-Pure data, and how it is written for people. ``asking.py`` makes it.
+Pure data, and how it is written for people. ``survey.py`` makes it.
 """
 
 from __future__ import annotations
