@@ -93,7 +93,7 @@ def printed(command: str) -> str:
     )
     if run.returncode:
         sys.exit(f"{run.stdout}\n{command}: exit code {run.returncode}; {PAGE.name} is unchanged")
-    return run.stdout.strip("\n")
+    return "\n".join(line.rstrip() for line in run.stdout.strip("\n").splitlines())
 
 
 def printed_before(page: str) -> dict[str, str]:
