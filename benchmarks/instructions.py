@@ -5,9 +5,6 @@ Usage::
     python benchmarks/instructions.py page [--gate RATIO] [--full-collections]
     python benchmarks/instructions.py site [--gate THOUSAND] [--full-collections]
     python benchmarks/instructions.py calls [--by-function] [--gate CALLS]
-    python benchmarks/instructions.py usage [--full-collections]
-    python benchmarks/instructions.py report [--full-collections]
-    python benchmarks/instructions.py watched [--full-collections]
     python benchmarks/instructions.py job [--gate RATIO] [--full-collections]
     python benchmarks/instructions.py refusal [--by-function] [--gate CALLS]
 
@@ -16,12 +13,8 @@ page     thousand instructions a page of one site: stock Scrapy obeying robots.t
 site     thousand instructions a new site, with its robots.txt and three pages: the same, and what
          is over stock besides what three pages of a known site are
 calls    functions of the package called for an ordinary page of one site
-usage    what it costs a page to ask its owner for what it may be used: thousand instructions and
-         calls of the package without a purpose, with one, with a ledger
 job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
          with the links that the other modes have, and with twenty new ones; the greater ratio
-report   the same without a summary, with one, and with metrics
-watched  the same with a summary, and with a report besides
 refusal  functions of the package called for a 503, from the download handler until the scheduler
          has the request again; a stop is a step into another module
 
@@ -33,7 +26,7 @@ is 1 % of such a crawl. ``--full-collections`` leaves them in. For a new site, w
 difference of large numbers, there are no collections at all, and none of the hundred tasks that
 Scrapy makes for the items of a page: when the collector runs, and where in a set a task comes to
 lie, changes with each object that anything makes, by some hundred thousand instructions a site.
-With ``--gate`` it exits with 1 if the figure (page and usage: the ratio, site: thousands over
+With ``--gate`` it exits with 1 if the figure (page and job: the ratio, site: thousands over
 stock, else calls) is above the one given. It exits with 1 also where it cannot be taken.
 """
 
@@ -51,16 +44,12 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from without_network import PAGES_OF_A_SITE
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 HERE = Path(__file__).parent
 CRAWL = HERE / "without_network.py"
-SIZES = FEW, MANY = 100, 350
+FEW, MANY = 100, 350
 # Order of sets, names of temporary files: the same each time. No site packages of the user, and
 # the package that stands beside this file, whichever is installed.
 ENVIRONMENT = {
@@ -135,44 +124,6 @@ def job(arguments: argparse.Namespace) -> float:
     return max(ratios)
 
 
-def usage(arguments: argparse.Namespace) -> float:
-    """Print what a page costs without a purpose and with one; return the ratio of these."""
-    names = ("no purpose", "train-ai, annotate", "train-ai, obey", "train-ai, annotate, ledger")
-    return beside(("package", "annotate", "obey", "ledger"), names, arguments)
-
-
-def report(arguments: argparse.Namespace) -> float:
-    """Print what a page costs with nothing told of it, and more; return the first ratio."""
-    names = ("no summary", "summary", "summary, metrics")
-    return beside(("silent", "package", "metrics"), names, arguments)
-
-
-def watched(arguments: argparse.Namespace) -> float:
-    """Print what a page costs with a summary, and with a report besides; return the ratio."""
-    return beside(("package", "watched"), ("summary", "summary, report"), arguments)
-
-
-def beside(variants: Sequence[str], names: Sequence[str], arguments: argparse.Namespace) -> float:
-    """Print what a page costs in each variant; return the ratio of the second to the first."""
-    if shutil.which("valgrind") is None:
-        sys.exit("valgrind is needed: apt-get install valgrind")
-    runs = [(variant, "page", pages, arguments.count) for variant in variants for pages in SIZES]
-    for variant in variants:
-        crawl(variant, "page", 1)
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        counted = list(pool.map(lambda run: instructions(*run), runs))
-    costs = [
-        (many - few) / (MANY - FEW) / 1_000
-        for few, many in zip(counted[::2], counted[1::2], strict=True)
-    ]
-    print("a page of one site              thousand instructions  ratio   calls")
-    for variant, name, cost in zip(variants, names, costs, strict=True):
-        few, many = (sum(json.loads(crawl(variant, "page", n, "calls")).values()) for n in SIZES)
-        each = (many - few) / (MANY - FEW)
-        print(f"  {name:<30}{cost:>21,.0f}{cost / costs[0]:>8.4f}{each:>8.1f}")
-    return costs[1] / costs[0]
-
-
 def site(arguments: argparse.Namespace) -> float:
     """Print the cost of a new site; return the thousands over stock, its pages left out."""
     page_of_stock, page_of_package = per_page("page", arguments.count or "still")
@@ -220,10 +171,7 @@ MODES = {
     "page": page,
     "site": site,
     "calls": calls,
-    "usage": usage,
     "job": job,
-    "report": report,
-    "watched": watched,
     "refusal": refusal,
 }
 

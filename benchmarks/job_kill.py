@@ -12,11 +12,10 @@ kill     SIGKILL at any time
 int      SIGINT, one for each, as Ctrl-C sends it
 pause    SIGKILL, when sites are paused
 sitemap  SIGKILL, within a sitemap that lists all pages of a single site
-full     SIGKILL, and JOBDIR on a disk that becomes full for a while (needs root: mounts a tmpfs)
 
 Usage::
 
-    python benchmarks/job_kill.py [kill|int|pause|sitemap|full [PAGES [SITES [KILLS [SEED]]]]]
+    python benchmarks/job_kill.py [kill|int|pause|sitemap [PAGES [SITES [KILLS [SEED]]]]]
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy
-from loopback import _head, hosts, listen, open_more_files
+from loopback import hosts, open_more_files, serve_answers
 from scrapy.crawler import CrawlerProcess
 
 if TYPE_CHECKING:
@@ -117,31 +116,6 @@ class World:
                 yield f'<a href="/{child}">page</a>'
             if not number and (other := child + 2 * site) < self.sites:
                 yield f'<a href="http://{names[other]}:{port}/">site</a>'
-
-
-async def serve(pages: int, sites: int, *, sitemap: bool) -> None:
-    """Serve until standard input ends."""
-    open_more_files()
-    world = World(pages, sites, sitemap=sitemap)
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await _head(reader):
-                host, port = writer.get_extra_info("sockname")[:2]
-                path = head.split(b" ", 2)[1].decode()
-                status, headers, body = world.answer(host, port, path)
-                writer.write(
-                    f"HTTP/1.1 {status} Said\r\nContent-Type: {headers}\r\n"
-                    f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
-                )
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
-
-    servers = [await asyncio.start_server(answer, sock=sock) for sock in listen(sites)]
-    print(servers[0].sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
 def crawl(url: str, settings: str) -> None:
@@ -236,36 +210,6 @@ class Trial:
         return len(json.loads(row[0])) if row else 0
 
 
-@contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """Have JOBDIR on a disk that is full for three seconds of each nine."""
-    job = folder / "job"
-    job.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", job], check=True)
-    filler = [sys.executable, __file__, "fill", str(job)]
-    with subprocess.Popen(filler, stdin=subprocess.PIPE) as child:
-        try:
-            yield
-        finally:
-            child.communicate()
-            subprocess.run(["umount", "-l", job], check=True)
-
-
-def fill(folder: str) -> None:
-    """Fill a disk and free it in turns, until standard input ends."""
-    ballast = Path(folder, "ballast")
-    os.set_blocking(0, False)
-    while sys.stdin.buffer.read(1) is None:
-        time.sleep(6)
-        try:
-            with ballast.open("wb", buffering=0) as file:
-                while True:
-                    file.write(bytes(4096))
-        except OSError:
-            time.sleep(3)
-        ballast.unlink()
-
-
 def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 10, seed=1) -> int:
     """Crawl and kill, and print what came of it."""
     if what == "sitemap":
@@ -279,13 +223,10 @@ def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 
         folder = Path(name)
         trial = Trial(what, folder, f"http://127.0.0.1:{port}/", chance)
         began = time.monotonic()
-        with small_disk(folder) if what == "full" else tempfile.TemporaryDirectory():
-            for at in sorted(chance.sample(range(1, each * sites), kills)):
-                said = trial.run(at)
-                print(f"ended at {len(trial.done()):,}: {said or 'killed'}", flush=True)
-            reason = trial.run(None)
-            while what == "full" and reason in {"", "None"}:  # it could not begin, or go on
-                reason = trial.run(None)
+        for at in sorted(chance.sample(range(1, each * sites), kills)):
+            said = trial.run(at)
+            print(f"ended at {len(trial.done()):,}: {said or 'killed'}", flush=True)
+        reason = trial.run(None)
         return report(trial, each * sites, kills, reason, time.monotonic() - began)
 
 
@@ -310,7 +251,6 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
     ended = " + ".join(f"{count:,} {end}" for end, count in account.items())
     print(f"account of the last run: {begun:,} = {ended}")
     log = (trial.folder / "log.txt").read_text()
-    print(f"times that the job could not be saved {log.count('The job cannot be saved for now')}")
     is_bad = lost or items_lost or reason != "finished" or begun != sum(account.values())
     if is_bad:
         print(log[-3000:])
@@ -322,11 +262,11 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
 if __name__ == "__main__":
     arguments = sys.argv[1:]
     if arguments[:1] == ["serve"]:
-        asyncio.run(serve(int(arguments[1]), int(arguments[2]), sitemap=arguments[3] == "1"))
+        pages, sites, is_sitemap = map(int, arguments[1:])
+        world = World(pages, sites, sitemap=bool(is_sitemap))
+        asyncio.run(serve_answers(sites, world.answer))
     elif arguments[:1] == ["crawl"]:
         crawl(*arguments[1:])
-    elif arguments[:1] == ["fill"]:
-        fill(arguments[1])
     elif arguments[:1] in (["-h"], ["--help"]):
         print(__doc__)
     else:

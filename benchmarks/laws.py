@@ -16,31 +16,22 @@ a hundred pages, seconds until that, pages a second, their share of the allowed 
 times as long as need be it took (x), the longest time without a request, requests sent too early,
 and when the crawl ended.
 
-With ``--beside`` a row has less of each law: seconds till the last page, or how many pages it got
-of those that can be got, and all refusals in a hundred pages; of the median of the seeds.
-
-With ``--write`` the medians and the worst are kept in a file; with ``--against`` those of such a
-file are held beside these: how many times as long it takes now, all rows together and those that
-are a sixth worse.
-
 Usage::
 
-    python benchmarks/laws.py [--seeds 20] [--from 0] [--law ours] [--beside] [--write FILE]
-        [--against FILE] [scenario ...]
+    python benchmarks/laws.py [--seeds 20] [--from 0] [--law ours] [scenario ...]
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
-import json
 import random
 import sys
 from dataclasses import dataclass
 from itertools import count
-from math import exp, inf, log
+from math import inf
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -54,7 +45,6 @@ if TYPE_CHECKING:
 _PROCESSOR = 0.001  # seconds a request
 _LATE = 0.0005  # seconds, of a timer
 _LATE_WHEN_BUSY = 0.005
-_WORSE = 7 / 6  # times as long
 _JITTER = 0.2  # of the latency
 _RUNS = 3.0  # times as long as it is held up, on a busy machine
 
@@ -358,19 +348,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
-    parser.add_argument("--beside", action="store_true")
-    parser.add_argument("--write", type=Path)
-    parser.add_argument("--against", type=Path)
-    options = parser.parse_args()
-    if options.beside:
-        print_beside(options)
-    else:
-        print_table(options)
+    print_table(parser.parse_args())
 
 
 def print_table(options: argparse.Namespace) -> None:
     """Print a line for each law, with all that came of it."""
-    seconds: dict[str, list[float]] = {}
     print(
         f"{'scenario':26} {'law':8} {'got':>11} {'worst':>5} {'unsent':>6}"
         f" {'dead':>5} {'refused %':>10}"
@@ -390,9 +372,6 @@ def print_table(options: argparse.Namespace) -> None:
             def tenth(values: list[float]) -> float:
                 return sorted(values)[len(values) // 10]
 
-            if law == "ours":
-                took = [seconds_for_all(one) for one in some]
-                seconds[name] = [median(took), max(took)]
             rate = of(lambda one: one.rate)
             share = f"{rate / scenario.allowed:6.0%}" if scenario.allowed else "     -"
             if scenario.ideal:
@@ -411,48 +390,11 @@ def print_table(options: argparse.Namespace) -> None:
                 f" {of(lambda one: one.early):5.0f} {of(lambda one: one.ended):7.0f}",
                 flush=True,
             )
-    if options.write:
-        options.write.write_text(json.dumps(seconds, indent=1))
-    if options.against:
-        compare(json.loads(options.against.read_text()), seconds)
-
-
-def print_beside(options: argparse.Namespace) -> None:
-    """Print the laws next to each other: what came of a scenario with each, in short."""
-    laws = options.law or ["ours"]
-    print(f"{'scenario':26}" + "".join(f"{law:>24}" for law in laws))
-    for name, scenario in SCENARIOS.items():
-        if options.scenario and not any(name.startswith(one) for one in options.scenario):
-            continue
-        print(f"{name:26}", end="")
-        for law in laws:
-            some = results(scenario, law, range(options.first, options.first + options.seeds))
-            got, took = median(one.got for one in some), median(one.last_good for one in some)
-            share = median(one.refused / one.pages for one in some)
-            gettable = some[0].gettable
-            what = f"{took:,.0f} s" if got == gettable else f"{got:,.0f} of {gettable:,}"
-            print(f"{what + f', {share:,.0%}':>24}", end="", flush=True)
-        print()
 
 
 def seconds_for_all(result: Result) -> float:
     """Return the seconds of a crawl, as many times more as it lost pages."""
     return result.last_good * result.gettable / max(1, result.got)
-
-
-def compare(before: dict[str, list[float]], now: dict[str, list[float]]) -> None:
-    """Print how many times as long it takes now as it took before: medians, and worst."""
-    rows = [name for name in now if name in before and all(before[name]) and all(now[name])]
-    ratios = {name: [now[name][i] / before[name][i] for i in (0, 1)] for name in rows}
-    both = [exp(fmean(log(ratio[i]) for ratio in ratios.values())) for i in (0, 1)]
-    print(f"{len(rows)} rows: {both[0]:.3f} of the medians, {both[1]:.3f} of the worst")
-    for name, (middle, worst) in ratios.items():
-        if max(middle, worst) > _WORSE:
-            print(
-                f"  {name}: median {before[name][0]:.1f} -> {now[name][0]:.1f} s ({middle:.2f}),",
-                end="",
-            )
-            print(f" worst {before[name][1]:.1f} -> {now[name][1]:.1f} s ({worst:.2f})")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,10 @@ import asyncio
 import resource
 import socket
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROBOTS = b"".join(
     [
@@ -51,7 +55,7 @@ def page(path: bytes) -> bytes:
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer the requests of one connection."""
-    while head := await _head(reader):
+    while head := await read_head(reader):
         path = head.split(b" ", 2)[1]
         is_robots = path == b"/robots.txt"
         body = ROBOTS if is_robots else page(path)
@@ -63,7 +67,40 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-async def _head(reader: asyncio.StreamReader) -> bytes:
+async def serve_answers(sites: int, answer: Callable[[str, int, str], tuple]) -> None:
+    """Serve so many sites until standard input ends; print their port.
+
+    Args:
+        sites: how many.
+        answer: takes host, port and path, and returns status, content type and body.
+    """
+    open_more_files()
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await read_head(reader):
+                host, port = writer.get_extra_info("sockname")[:2]
+                status, kind, body = answer(host, port, head.split(b" ", 2)[1].decode())
+                writer.write(
+                    f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}\r\n"
+                    f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+                )
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    await until_input_ends(sites, serve_one)
+
+
+async def until_input_ends(sites: int, serve_one: Callable) -> None:
+    """Listen for so many sites, print their port, and go on until standard input ends."""
+    servers = [await asyncio.start_server(serve_one, sock=sock) for sock in listen(sites)]
+    print(servers[0].sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+async def read_head(reader: asyncio.StreamReader) -> bytes:
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -83,10 +120,7 @@ def listen(sites: int) -> list[socket.socket]:
 async def main(sites: int = 1) -> None:
     """Serve until standard input ends."""
     open_more_files()
-    listening = listen(sites)
-    servers = [await asyncio.start_server(serve, sock=sock) for sock in listening]
-    print(servers[0].sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await until_input_ends(sites, serve)
 
 
 if __name__ == "__main__":

@@ -11,42 +11,28 @@ stock  Scrapy as it comes, with DownloaderAwarePriorityQueue
 ours   all of this package: ADDONS = {"scrapy_mandelbot.Addon": 500}
 
 ``crawl`` does so with ROBOTSTXT_OBEY off, ``robots`` with it on: a robots.txt a site besides.
-``disk`` crawls nothing: it pushes a request for each site into a queue on disk, and pops them all,
-while the process may have 1,024 files open, as most may.
 
 Usage::
 
     python benchmarks/many_sites.py crawl|robots [ROUNDS [SITES ...]]
-    python benchmarks/many_sites.py disk [SITES ...]
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
 import scrapy
 from loopback import hosts, open_more_files
-from scrapy.crawler import Crawler, CrawlerProcess
-from scrapy.pqueues import DownloaderAwarePriorityQueue
-from scrapy.settings import Settings
-from scrapy.squeues import PickleLifoDiskQueue
-from scrapy.utils.misc import build_from_crawler
-from site_queue import Engine
-
-from scrapy_mandelbot import SiteQueue
+from scrapy.crawler import CrawlerProcess
 
 HERE = Path(__file__).parent
 SITES = (500, 2_000, 5_000)
-SITES_ON_DISK = (1_000, 5_000, 50_000)
 LINKS_FOLLOWED = 2
-FILES = 1_024
 VARIANTS = {"stock": {}, "ours": {"ADDONS": {"scrapy_mandelbot.Addon": 500}}}
 COMMON = {
     "CONCURRENT_REQUESTS": 64,
@@ -127,36 +113,6 @@ def pages_a_second(said: dict[str, float]) -> float:
     return said["pages"] / said["seconds"]
 
 
-def on_disk(queue_name: str, folder: str, sites: int) -> None:
-    """Push and pop in this process, with few files; print what came of it."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, most), most))
-    crawler = Crawler(
-        ManySites,
-        Settings({"ADDONS": {"scrapy_mandelbot.Addon": 500}, "LOG_ENABLED": False}),
-    )
-    crawler.spider = ManySites()
-    crawler.addons.load_settings(crawler.settings)
-    crawler.engine = Engine()
-    queue_class = {"stock": DownloaderAwarePriorityQueue, "ours": SiteQueue}[queue_name]
-    queue = build_from_crawler(queue_class, crawler, PickleLifoDiskQueue, folder)
-    began = time.perf_counter()
-    pushed = 0
-    try:
-        for number in range(sites):
-            queue.push(scrapy.Request(f"https://site{number}.example/"))
-            pushed += 1
-        push = (time.perf_counter() - began) / sites
-        state = queue.close()
-        queue = build_from_crawler(queue_class, crawler, PickleLifoDiskQueue, folder, state)
-        began = time.perf_counter()
-        popped = sum(1 for _ in iter(queue.pop, None))
-        pop = (time.perf_counter() - began) / max(1, popped)
-        print(f"{pushed:>9,}{popped:>9,}{push * 1e6:>12.0f}{pop * 1e6:>12.0f}")
-    except OSError as error:
-        print(f"{pushed:>9,}{'-':>9}  {error.strerror}")
-
-
 def main(what: str = "--help", *numbers: str) -> None:
     if what in {"crawl", "robots"}:
         rounds, *sites = [int(number) for number in numbers or ["5"]]
@@ -165,19 +121,8 @@ def main(what: str = "--help", *numbers: str) -> None:
             compare(what, rounds, count)
         print()
         subprocess.run([sys.executable, HERE / "instructions.py", "site"], check=True)
-    elif what == "disk":
-        print(f"{FILES:,} files may be open\n")
-        print(f"  sites  {'queue':<8}{'pushed':>9}{'popped':>9}{'us a push':>12}{'us a pop':>12}")
-        for count in map(int, numbers or SITES_ON_DISK):
-            for queue_name in ("stock", "ours"):
-                print(f"{count:>7,}  {queue_name:<8}", end="", flush=True)
-                with tempfile.TemporaryDirectory() as folder:
-                    command = [sys.executable, __file__, "on-disk", queue_name, folder, str(count)]
-                    subprocess.run(command, check=True)
     elif what == "one":
         crawl(numbers[0], int(numbers[1]), int(numbers[2]), robots=numbers[3] == "robots")
-    elif what == "on-disk":
-        on_disk(numbers[0], numbers[1], int(numbers[2]))
     else:
         sys.exit(__doc__)
 

@@ -6,9 +6,8 @@ rate outside of pauses as a share of what the server allows. A crawl is ended af
 laws:
 
 stock Scrapy        RetryMiddleware asks again at once
-pause, then open    MANDELBOT_RECOVERY = False: after the pause all at once, as before
-half, then add      the textbook's: half the rate after a refusal, then 1/s more each second
-pause, then a pace  ours
+pause, then open    MANDELBOT_PAUSE_OPTIONS["recovery"] = False: all at once after the pause
+pause, then a pace  the package as it comes
 
 limits      nginx with limit_req, at a rate a second and a burst (Debian: nginx-light)
 slow        nginx with so many a minute; ended after ten minutes, and only where it is asked for
@@ -16,39 +15,32 @@ distant     a server 100 ms away, with such a limit, that says Retry-After: 1
 oddities    one page that always answers 503; a server up for two seconds and down for one; one
             that is down for some seconds; one whose limit halves
 neighbours  what one paused site of ten costs the other nine
-in-flight   how many requests reach a site that pauses with sixteen under way
 
 Usage::
 
-    python benchmarks/pauses.py [--ours] [limits|slow|distant|oddities|neighbours|in-flight ...]
+    python benchmarks/pauses.py [--ours] [limits|slow|distant|oddities|neighbours ...]
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from math import inf
 from pathlib import Path
 
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_mandelbot.sites import pause
-from scrapy_mandelbot.sites.recovery import Recovery
-
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "tests" / "support"))
 MOST_SECONDS = 40
 LAWS = {
     "stock Scrapy": {},
-    "pause, then open": {"ours": True, "MANDELBOT_RECOVERY": False},
-    "half, then add": {"ours": True, "half, then add": True},
+    "pause, then open": {"ours": True, "MANDELBOT_PAUSE_OPTIONS": {"recovery": False}},
     "pause, then a pace": {"ours": True},
 }
 LIMITS = [
@@ -77,55 +69,6 @@ ODDITIES = [
     ("closed:5", 300),
     ("halving:30:5", 600),
 ]
-NGINX = """
-daemon off;
-{user}
-pid {folder}/nginx.pid;
-error_log {folder}/error.log;
-events {{ worker_connections 256; }}
-http {{
-    access_log {folder}/access.log;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    default_type text/html;
-    limit_req_zone $server_addr zone=pages:1m rate={rate}r/{per};
-    server {{
-        listen 127.0.0.1:{port};
-        root {folder}/www;
-        index index;
-        location / {{ limit_req zone=pages {burst}; }}
-    }}
-}}
-"""
-
-
-class HalfThenAdd(Recovery):
-    """Additive increase, multiplicative decrease: the law to beat."""
-
-    def __init__(self, good=()) -> None:
-        super().__init__(good)
-        self.rate = max(self._best, 2.0)
-        self._has_halved = False
-        self._raised_at = -inf
-
-    def resume(self, now: float, **_what: bool) -> None:
-        self._has_halved = False
-        self._raised_at = now
-        self.next_at = now + 1 / self.rate
-
-    def sent(self, now: float) -> None:
-        self.next_at = max(self.next_at, now) + 1 / self.rate
-
-    def answered(self, now: float) -> bool:
-        self.rate += now - self._raised_at
-        self._raised_at = now
-        return False
-
-    def refused(self, _sent: float, _now: float) -> None:
-        if not self._has_halved:
-            self._has_halved = True
-            self.rate = max(self.rate / 2, 0.1)
 
 
 def crawl(urls: list[str], settings: dict) -> None:
@@ -145,8 +88,6 @@ def crawl(urls: list[str], settings: dict) -> None:
             yield from response.follow_all(css="a", callback=self.parse)
 
     ours = settings.pop("ours", False)
-    if settings.pop("half, then add", False):
-        pause.Recovery = HalfThenAdd
     process = CrawlerProcess(
         {
             "LOG_LEVEL": "ERROR",
@@ -192,47 +133,25 @@ class Server:
         return json.loads(answered)
 
 
-class Nginx:
-    """An nginx of our own, with a limit."""
+class LimitedNginx:
+    """The nginx of the tests, with a limit."""
 
     def __init__(self, pages: int, behaviour: str) -> None:
+        from nginx import Nginx  # noqa: PLC0415 -- of the tests
+
         _, rate, burst = behaviour.split(":")
         self._folder = tempfile.TemporaryDirectory()
-        folder = Path(self._folder.name)
-        self._log = folder / "access.log"
-        www = folder / "www"
-        www.mkdir()
-        (www / "index").write_text("".join(f'<a href="/{n}">{n}</a>' for n in range(pages)))
-        (www / "robots.txt").write_text("User-agent: *\nDisallow:\n")
-        for number in range(pages):
-            (www / str(number)).write_text("<html><body>page</body></html>")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        config = NGINX.format(
-            folder=folder,
-            port=port,
-            rate=rate.rstrip("m"),
-            per="m" if rate.endswith("m") else "s",
-            burst=f"burst={burst} nodelay" if int(burst) else "",
-            user="user root;" if os.getuid() == 0 else "",
-        )
-        (folder / "nginx.conf").write_text(config)
-        self._process = subprocess.Popen(
-            ["nginx", "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL
-        )
-        self.url = f"http://127.0.0.1:{port}/"
-        until = time.monotonic() + 10
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            if time.monotonic() > until:
-                raise TimeoutError((folder / "error.log").read_text())
-            time.sleep(0.01)
+        per = "m" if rate.endswith("m") else "s"
+        self._nginx = Nginx(Path(self._folder.name), int(rate.rstrip("m")), int(burst), per=per)
+        self._nginx.pages(pages)
+        self._nginx.start()
+        self.url = f"{self._nginx.url}/"
 
     def stop(self) -> dict:
-        self._process.terminate()
-        self._process.wait(10)
-        lines = self._log.read_text().splitlines()
+        self._nginx.stop()
+        statuses = Counter(map(str, self._nginx.statuses()))
         self._folder.cleanup()
-        return {"statuses": Counter(line.split('" ')[1].split()[0] for line in lines)}
+        return {"statuses": statuses}
 
 
 def run(urls: list[str], settings: dict) -> dict:
@@ -257,7 +176,7 @@ def table(servers: list[tuple[str, int]], most_seconds: int = MOST_SECONDS) -> N
     )
     for behaviour, pages in servers:
         for law, settings in LAWS.items():
-            make = Nginx if behaviour.startswith("nginx") else Server
+            make = LimitedNginx if behaviour.startswith("nginx") else Server
             server = make(pages, behaviour)
             result = run([server.url], {**settings, "CLOSESPIDER_TIMEOUT": most_seconds})
             refused = server.stop()["statuses"].get("503", 0)
@@ -291,18 +210,6 @@ def neighbours() -> None:
     print(f"ratio                              {rates['closed:5'] / rates['well']:>8.2f}")
 
 
-def in_flight() -> None:
-    """Requests that reach a site which closes, with sixteen under way."""
-    print("\nrefusals by a site that closes for 5 s, 16 requests under way")
-    for law, settings in LAWS.items():
-        server = Server(300, "closed:5")
-        sixteen = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
-        result = run([server.url], {**settings, **sixteen})
-        refused = server.stop()["statuses"].get("503", 0)
-        got = sum(result["pages"].values())
-        print(f"{law:<19} {refused:>5} refusals, {got} of 301 pages")
-
-
 def main() -> None:
     if sys.argv[1:2] == ["--crawl"]:
         crawl(*json.loads(sys.argv[2]))
@@ -311,7 +218,7 @@ def main() -> None:
         sys.argv.remove("--ours")
         for law in list(LAWS)[:-1]:
             del LAWS[law]
-    wanted = sys.argv[1:] or ["limits", "distant", "oddities", "neighbours", "in-flight"]
+    wanted = sys.argv[1:] or ["limits", "distant", "oddities", "neighbours"]
     if "limits" in wanted and shutil.which("nginx") is None:
         print("nginx is not installed (Debian: nginx-light): limits are left out")
     elif "limits" in wanted:
@@ -325,8 +232,6 @@ def main() -> None:
             table(servers, seconds)
     if "neighbours" in wanted:
         neighbours()
-    if "in-flight" in wanted:
-        in_flight()
 
 
 if __name__ == "__main__":

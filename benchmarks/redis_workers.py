@@ -7,8 +7,7 @@ of their worker with one write() each, the web notes when it was asked for what.
 pages that no callback ended for, callbacks that ended twice, the least gap between two requests to
 a site with a delay (over all workers), requests that came to a closed site in its pause, probes for
 each pause, and how often each robots.txt was asked for. Exits with 1 if a page is lost, a gap is
-short, or more came twice than was in flight. Of each request in a pause is said when it was sent,
-and when its worker had read that the site refuses: before that nobody knew.
+short, or more came twice than was in flight.
 
 none     nothing happens to them
 kill     SIGKILL for one of them at a time, which then starts again
@@ -39,16 +38,12 @@ from collections import Counter, defaultdict
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import scrapy
-import scrapy.signals
-from loopback import _head, hosts, listen, open_more_files
+from loopback import hosts, open_more_files, serve_answers
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_mandelbot import engine
-
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 IN_FLIGHT = 16
 REFUSES = 3.0  # seconds, from the first request of a site
@@ -78,23 +73,7 @@ class Pages(scrapy.Spider):
         spider = super().from_crawler(crawler, *args, **kwargs)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         spider.ends = os.open(f"ends-{spider.number}.txt", flags)
-        spider.noted = os.open(f"noted-{spider.number}.txt", flags)
-        crawler.signals.connect(spider.watch, scrapy.signals.spider_opened)
         return spider
-
-    def watch(self):
-        engine.download_by(self.crawler, self.download)
-
-    async def download(self, send, request):
-        self.note("sent", request.url)
-        response = await send(request)
-        if response.status == 503:
-            self.note("read", request.url)
-        return response
-
-    def note(self, what, url):
-        site = site_of(urlsplit(url).hostname)
-        os.write(self.noted, f"{what} {time.monotonic():.6f} {site}\n".encode())
 
     def parse(self, response):
         for link in response.css("a::attr(href)").getall():
@@ -156,64 +135,27 @@ def site_of(host: str) -> int:
 
 async def serve(pages: int, sites: int) -> None:
     """Serve until standard input ends; note each request in a file."""
-    open_more_files()
     world = World(pages, sites)
     asked = os.open("asked.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await _head(reader):
-                host, port = writer.get_extra_info("sockname")[:2]
-                path = head.split(b" ", 2)[1].decode()
-                worker = int(head.partition(b"X-Worker: ")[2].split(b"\r", 1)[0])
-                site = site_of(host)
-                status, headers, body = world.answer(site, port, path)
-                note = f"{time.monotonic():.6f} {site} {path} {status} {worker}\n"
-                os.write(asked, note.encode())
-                writer.write(
-                    f"HTTP/1.1 {status} Said\r\nContent-Type: {headers}\r\n"
-                    f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
-                )
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
+    def answer(host: str, port: int, path: str) -> tuple[int, str, str]:
+        site = site_of(host)
+        status, headers, body = world.answer(site, port, path)
+        os.write(asked, f"{time.monotonic():.6f} {site} {path} {status}\n".encode())
+        return status, headers, body
 
-    servers = [await asyncio.start_server(answer, sock=sock) for sock in listen(sites)]
-    print(servers[0].sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-
-
-def count_trips() -> list[None]:
-    """Return a list that has one more for each time that Redis is asked for the job."""
-    from scrapy_mandelbot.fleet.server import JobServer  # noqa: PLC0415 -- of the workers
-
-    trips = []
-
-    def counting(call):
-        def counted(*arguments):
-            trips.append(None)
-            return call(*arguments)
-
-        return counted
-
-    JobServer.exchange, JobServer.sends = map(counting, (JobServer.exchange, JobServer.sends))
-    return trips
+    await serve_answers(sites, answer)
 
 
 def crawl(url: str, number: str, settings: str) -> None:
     """Be a worker in this process and folder; print how it ended."""
     open_more_files()
-    trips = count_trips()
-    headers = {"X-Worker": number}
-    process = CrawlerProcess(
-        {**SETTINGS, **json.loads(settings), "DEFAULT_REQUEST_HEADERS": headers}
-    )
+    process = CrawlerProcess({**SETTINGS, **json.loads(settings)})
     crawler = process.create_crawler(Pages)
     process.crawl(crawler, start_urls=[url], number=number)
     process.start()
     stats = {name: value for name, value in crawler.stats.get_stats().items() if "time" not in name}
-    print(json.dumps({**stats, "trips": len(trips)}), flush=True)
+    print(json.dumps(stats), flush=True)
 
 
 @contextmanager
@@ -301,7 +243,6 @@ def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: fl
 
 def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
     """Crawl, and print what came of it."""
-    from redis import Redis  # noqa: PLC0415 -- of who starts the workers
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
     chance = random.Random(1)
@@ -320,7 +261,7 @@ def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int
             urls = world.urls(port)
             settings = {
                 "MANDELBOT_JOB": redis.url,
-                "MANDELBOT_JOB_LEASE": lease,
+                "MANDELBOT_JOB_OPTIONS": {"lease": lease},
                 "MANDELBOT_STORE": redis.url,
             }
             if what == "one":
@@ -336,13 +277,6 @@ def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int
                 disturb(kind, crowd, redis, chance, lease)
             said = crowd.wait()
             seconds = time.monotonic() - began
-            with Redis(port=redis.port) as asked:
-                trips = asked.info("stats")["total_reads_processed"]
-            of_job = sum(one.get("trips", 0) for one in said) / len(urls)
-            print(
-                f"round trips to Redis a page: {trips / len(urls):.2f}, of these {of_job:.2f} for"
-                " the job by workers that were not killed"
-            )
             return report(what, crowd, urls, said, len(plan), seconds)
 
 
@@ -359,8 +293,7 @@ def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913
     )
     gap, in_pause, robots, probes = asked_of(crowd.folder / "asked.txt")
     print(f"least gap at a site with a delay of {DELAY} s: {gap:.3f} s")
-    print(f"requests into a pause after 100 ms: {len(in_pause)}; probes by pause {dict(probes)}")
-    print("".join(f"  {one}\n" for one in in_pause), end="")
+    print(f"requests into a pause after 100 ms: {in_pause}; probes by pause {dict(probes)}")
     print(f"robots.txt fetches by site {dict(robots)}")
     leases = sum(one.get("mandelbot/job/leases_lost", 0) for one in said)
     print(
@@ -379,44 +312,23 @@ def asked_of(path: Path):
     """Return what the web noted: least gap, requests into pauses, robots.txt, probes by pause."""
     by_site = defaultdict(list)
     for line in path.read_text().splitlines():
-        at, site, url, status, worker = line.split()
-        by_site[int(site)].append((float(at), url, int(status), int(worker)))
-    least, in_pause = float("inf"), []
+        at, site, url, status = line.split()
+        by_site[int(site)].append((float(at), url, int(status)))
+    least, in_pause = float("inf"), 0
     robots, probes = Counter(), Counter()
-    noted = {
-        int(one.stem[6:]): [line.split() for line in one.read_text().splitlines()]
-        for one in path.parent.glob("noted-*.txt")
-    }
     for site, asked in by_site.items():
         robots[sum(url == "/robots.txt" for _, url, *_ in asked)] += 1
-        pages = [(at, status, worker) for at, url, status, worker in asked if url != "/robots.txt"]
+        pages = [(at, status) for at, url, status in asked if url != "/robots.txt"]
         if is_slow(site):
             least = min([least, *(b[0] - a[0] for a, b in pairwise(pages))])
-        refused_at, refused = None, None
-        for at, status, worker in pages:
-            if refused_at is not None and refused_at + 0.1 < at < refused_at + RETRY_AFTER - 0.05:
-                after = 1000 * (at - refused_at)
-                in_pause.append(
-                    f"site {site}: {status} for worker {worker}, {after:.0f} ms after the 503 for"
-                    f" worker {refused}{_known_when(noted[worker], site, refused_at, at)}"
-                )
+        refused_at = None
+        for at, status in pages:
+            if refused_at is not None:
+                in_pause += refused_at + 0.1 < at < refused_at + RETRY_AFTER - 0.05
             if status == 503 and (refused_at is None or at > refused_at + RETRY_AFTER - 0.05):
                 probes[site] += refused_at is not None
-                refused_at, refused = at, worker
+                refused_at = at
     return least, in_pause, robots, Counter(probes.values())
-
-
-def _known_when(noted, site: int, refused_at: float, asked_at: float) -> str:
-    """Return when a worker sent what came to a site then, beside when it had read the refusal."""
-    times = {"sent": [], "read": []}
-    for what, at, of in noted:
-        if int(of) == site:
-            times[what].append(float(at))
-    sent = max((at for at in times["sent"] if at < asked_at), default=asked_at)
-    read = min((at for at in times["read"] if at > refused_at), default=None)
-    if read is None:
-        return ", which it never read"
-    return f"; it was sent {1000 * (sent - read):+.0f} ms after that was read"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     pip install protego robotexclusionrulesparser robotspy gpyrobotstxt
     MANDELBOT_CORPUS=/path/to/corpus python benchmarks/robotstxt_speed.py
 
-Peers that are not installed are left out; reppy is taken along where it builds. The corpus is a
+Peers that are not installed are left out. The corpus is a
 folder with real files in ``robots/``; without it the rows about real files are left out. All
 parsers take turns, several rounds long; the best round of each counts. Goals are multiples of
 Protego's speed. Peers' columns: how many times as long as ours they take.
@@ -99,21 +99,16 @@ def gpyrobotstxt() -> Peer:
     return Peer(Reader, "allowed")
 
 
-def reppy() -> Peer:
-    parse = import_module("reppy.robots").Robots.parse
-    return Peer(lambda body: parse(SITE + "/robots.txt", text(body)), "allowed")
-
-
 OURS = Peer(partial(RobotsTxt.parse, max_bytes=None), "allowed")
 
 
 def installed_peers() -> dict[str, Peer]:
     """Return ours and the peers that can be imported."""
     found = {"ours": OURS}
-    for make in (protego, urllib, rerp, robotspy, gpyrobotstxt, reppy):
+    for make in (protego, urllib, rerp, robotspy, gpyrobotstxt):
         try:
             found[make.__name__] = make()
-        except ImportError:  # noqa: PERF203 - six of them
+        except ImportError:  # noqa: PERF203 - five of them
             print(f"({make.__name__} is not installed)", file=sys.stderr)
     return found
 
@@ -268,25 +263,6 @@ def cold_starts(peers: dict[str, Peer]) -> None:
         row(f"300-byte file, {number:,} decisions from cold", f"{goal}x", times, peers)
 
 
-def small_files(peers: dict[str, Peer]) -> None:
-    """Print what files cost as most sites have them: each is asked for pages of its own."""
-    found = [path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())]
-    small = [body for body in found if 10 <= body.count(b"\n") <= 50]
-    bodies = [body for body in small if b": /" in body]
-    random.Random(1).shuffle(bodies)
-    bounded = {name: peer for name, peer in peers.items() if name in ("ours", "protego")}
-    for number, goal in ((1, 4), (3, 3), (10, 3), (30, 4), (1000, 6)):
-        asked = [(body, urls_for(body, number)) for body in bodies[: max(10, 600 // number)]]
-
-        def turn(peer: Peer, asked: list[tuple[bytes, list[str]]] = asked) -> None:
-            for body, urls in asked:
-                peer.decide(peer.parse(body), urls)
-
-        best = race({name: partial(turn, peer) for name, peer in bounded.items()})
-        times = {name: seconds / len(asked) for name, seconds in best.items()}
-        row(f"parse and {number:,} decisions, 10 to 50 lines", f"{goal}x", times, peers)
-
-
 def hostile_files(peers: dict[str, Peer]) -> None:
     stars = b"User-agent: *\n" + b"".join(
         b"Disallow: /%s*b%d\n" % (b"*a" * 20, n) for n in range(1000)
@@ -351,7 +327,6 @@ def main() -> None:
     decisions(peers)
     cold_starts(peers)
     if (CORPUS / "robots").is_dir():
-        small_files(peers)
         real_files(peers)
     else:
         print(f"(no real files: MANDELBOT_CORPUS is {CORPUS})")

@@ -17,13 +17,6 @@ epoch, ISO, words, duration, fast, slow, RateLimit
             ISO date, ``8 seconds``, ``PT8S``, a date by a clock that is two minutes fast, or ten
             slow, or unreadable beside a good ``RateLimit``
 quota       200 pages, 20 in each 4 seconds, told by ``RateLimit`` on good answers
-one by one, domain, address
-            20 names of one server, 3 pages each, ``CONCURRENT_REQUESTS_PER_DOMAIN = 1``, and
-            ``MANDELBOT_TOGETHER`` as it is called; a page takes 0.1 s, and ``at once`` is how many
-            requests the server had under way
-limited, limited together
-            20 names of one server, 20 pages each, of which it answers 30 a second; each name by
-            itself, and with ``MANDELBOT_TOGETHER = "address"``
 two at once 200 pages of 0.1 s, 503 to more than two at once
 dead        200 pages without a common path, of which 111 in a row are always 503
 close       57 pages with JOBDIR, one in twenty 503, ``MANDELBOT_PAUSE_IDLE = "close"``
@@ -53,7 +46,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import scrapy
 from scrapy.crawler import CrawlerProcess
-from scrapy.resolver import CachingThreadedResolver
 
 MOST_SECONDS = 60
 RULES = b"User-agent: *\nDisallow:\n"
@@ -109,14 +101,6 @@ def crawl(with_what: str, wanted: list[tuple[str, str]], settings: dict) -> None
     print(json.dumps([got, crawler.stats.get_value("finish_reason")]))
 
 
-class NamesHere(CachingThreadedResolver):
-    """Has every name be one of 127.0.0.1."""
-
-    def getHostByName(self, name, timeout=()):  # noqa: N802 -- Twisted's name
-        here = name if name.startswith("127.") else "127.0.0.1"
-        return super().getHostByName(here, timeout)
-
-
 class Site(ThreadingHTTPServer):
     """A site whose answers a function makes: ``(method, path, cookie)`` to status and headers."""
 
@@ -127,8 +111,6 @@ class Site(ThreadingHTTPServer):
         super().__init__((host, 0), Handler)
         self.answer = answer
         self.hits: list[tuple[float, str, int]] = []
-        self.at_once = self.most_at_once = 0
-        self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -145,16 +127,6 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        with self.server.lock:
-            self.server.at_once += 1
-            self.server.most_at_once = max(self.server.most_at_once, self.server.at_once)
-        try:
-            self.respond()
-        finally:
-            with self.server.lock:
-                self.server.at_once -= 1
-
-    def respond(self) -> None:
         answer = self.server.answer(self.command, self.path, self.headers.get("Cookie", ""))
         status, headers = (200, {}) if answer is None else answer
         self.server.hits.append((time.time(), self.path, status))
@@ -272,10 +244,6 @@ def by_chance():
     )
 
 
-def slowly(_method, _path, _cookie):
-    time.sleep(0.1)
-
-
 def two_at_once():
     under_way, lock = [0], threading.Lock()
 
@@ -298,27 +266,9 @@ def in_part(_method, path, _cookie):
     return (503, {}) if path.startswith("/page-") and 40 <= int(path[6:]) < 151 else None
 
 
-def limited():
-    level, at, lock = [0.0], [0.0], threading.Lock()
-
-    def answer(_method, path, _cookie):
-        with lock:
-            now = time.time()
-            level[0], at[0] = max(0.0, level[0] - (now - at[0]) * 30), now
-            if path == "/robots.txt" or level[0] > 5:
-                return None if path == "/robots.txt" else (503, {})
-            level[0] += 1
-        return None
-
-    return answer
-
-
-TOGETHER = {"one by one": None, "domain": "domain", "address": "address"}
-LIMITED = {"limited": None, "limited together": "address"}
-
 CASES = [
     *("challenge", "price", "room", "room opens", "methods", "resets"),
-    *(*FORMS, "quota", *TOGETHER, *LIMITED, "two at once", "dead", "close"),
+    *(*FORMS, "quota", "two at once", "dead", "close"),
 ]
 
 
@@ -339,23 +289,12 @@ def shape(case: str):
         "close": by_chance,
         "two at once": two_at_once,
         "dead": lambda: in_part,
-        **dict.fromkeys(TOGETHER, lambda: slowly),
-        **dict.fromkeys(LIMITED, limited),
     }
     answer = answers[case]() if case in answers else shut_for_a_while(FORMS[case], until)
     site = Site(answer)
     wanted = site.pages(count.get(case, 60))
     if case == "methods":
         wanted += site.pages(60, "HEAD") + site.pages(60, "POST")
-    if case in {*TOGETHER, *LIMITED}:
-        port = site.server_address[1]
-        names = [f"http://n{number}.example.com:{port}" for number in range(20)]
-        each = range(3 if case in TOGETHER else 20)
-        wanted = [("GET", f"{name}/page/{number}") for number in each for name in names]
-        settings = {"MANDELBOT_TOGETHER": (TOGETHER | LIMITED)[case]}
-        settings |= {"DNS_RESOLVER": "__main__.NamesHere"}
-        if case in TOGETHER:
-            settings |= {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "CONCURRENT_REQUESTS": 32}
     if case == "dead":
         wanted = [("GET", f"{site.url}/page-{number}") for number in range(200)]
     if case == "close":
@@ -383,7 +322,7 @@ def row(case: str, with_what: str) -> str:
     return (
         f"{case:<17}{with_what:<9}{len(pages):>4} of {in_all:<4}{seconds:>8}  refused {refused:>4}"
         f"  early {early:>3}  free {beside:>2}"
-        f"  at once {site.most_at_once:>2}  {reason}"
+        f"  {reason}"
     )
 
 

@@ -4,7 +4,7 @@ Usage::
 
     python benchmarks/soak.py SECONDS [SITES [SEED]] [--everything]
 
-For so many seconds a spider asks 2,000 sites on loopback (``erratic_server.py``), one request a
+For so many seconds a spider asks 2,000 sites on loopback that answer at random, one request a
 site at a time and the next when that has ended, however it ended. Then it asks for no more, and the
 crawl has to end by itself, within five minutes. Printed are the memory of the crawling process by
 and by, what became of the requests, and what was left open. Exits with 1 unless all of it holds; in
@@ -31,6 +31,7 @@ import gc
 import json
 import logging
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,7 @@ from pathlib import Path
 from statistics import median
 
 import scrapy
-from loopback import hosts, open_more_files
+from loopback import hosts, open_more_files, until_input_ends
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -52,7 +53,6 @@ install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 from twisted.internet import reactor  # noqa: E402 -- it is installed by its first import
 
 HERE = Path(__file__).parent
-SERVER = HERE / "erratic_server.py"
 SAMPLES = 10
 MOST_BETWEEN = 60.0  # seconds between two samples of the memory
 DRAIN = 300.0  # seconds in which the crawl has to end
@@ -67,10 +67,8 @@ SETTINGS = {
     "DOWNLOAD_TIMEOUT": 10,
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",  # keeps nothing of each request
     "LOG_ENABLED": False,  # what is an error is heard of
-    "MANDELBOT_PAUSE_FIRST": 0.5,
-    "MANDELBOT_PAUSE_MAX": 3,
-    "MANDELBOT_PAUSE_TRIES": 3,
-    "MANDELBOT_ROBOTS_TIMEOUT": 5,
+    "MANDELBOT_LIMITS": {"robots_timeout": 5},
+    "MANDELBOT_PAUSE_OPTIONS": {"first": 0.5, "longest": 3, "tries": 3},
     "RETRY_TIMES": 1,
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
@@ -91,6 +89,154 @@ EVERYTHING = {
     "MANDELBOT_SITEMAPS": "follow",
     "MANDELBOT_USAGE": "obey",
 }
+
+
+DRIP = 0.3  # seconds between the parts of a slow body
+PAGE = b"<html><head><title>page</title></head><body>" + b"words " * 300 + b"</body></html>"
+ROBOTS = b"User-agent: *\nDisallow: /forbidden\nAllow: /forbidden/but\nCrawl-delay: 1\n"
+
+# Kind of answer: how often, of a hundred, on a page of a site that is not down.
+PAGES = {
+    "page": 80,
+    "moved": 5,
+    "missing": 3,
+    "error": 2,
+    "refused": 1,
+    "refused-until": 2,
+    "reset": 2,
+    "slow": 3,
+    "cut": 2,
+}
+ROBOTS_TXT = {
+    "robots": 60,
+    "missing": 14,
+    "moved": 5,
+    "error": 3,
+    "refused-until": 4,
+    "reset": 3,
+    "slow": 2,
+    "cut": 2,
+    "noise": 3,
+    "long": 1,
+    "not-robots": 3,
+}
+SAID = b"\r\nX-Robots-Tag: noindex, max-snippet:5\r\nContent-Usage: search=y, train-ai=n"
+TDMREP = (
+    b'[{"location": "/listed/1*", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]'
+)
+LISTED = 20  # pages of a sitemap
+DOWN = 0.01  # of the sites refuse everything
+GONE = 0.02  # of the sites drop every connection
+
+
+class Sites:
+    """What all sites answer at random, by a seed.
+
+    It is drawn from the seed, the site's name, the path and how often that path was asked for: the
+    same seed, the same answers. Where it says more each site has a sitemap and a tdmrep.json,
+    answered as its pages are, and its robots.txt and pages say what they may be used for.
+    """
+
+    def __init__(self, seed: int, *, says_more: bool) -> None:
+        self._seed = seed
+        self._says_more = says_more
+        self._asked: Counter[tuple[bytes, bytes]] = Counter()
+        self.answered: Counter[str] = Counter()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, as long as the answers let it stand."""
+        try:
+            while await self._answer(reader, writer):
+                await writer.drain()
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+        path = lines[0].split(b" ")[1]
+        host = next(line[5:].strip() for line in lines if line[:5].lower() == b"host:")
+        chance = self._chance(host, path)
+        kind = self._kind(host, path, chance)
+        self.answered[kind] += 1
+        if kind == "reset":
+            writer.transport.abort()
+            return False
+        head, body = ANSWERS[kind](path, chance)
+        if self._says_more and head.startswith(b"200"):
+            head, body = _with_more(host, path, head, body)
+        length = len(body) + (1_000 if kind == "cut" else 0)
+        head = b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n" % (head, length)
+        if kind != "slow":
+            writer.write(head + body)
+            return kind != "cut"
+        writer.write(head)
+        for start in range(0, len(body), len(body) // 4 + 1):
+            writer.write(body[start : start + len(body) // 4 + 1])
+            await asyncio.sleep(DRIP)
+        return True
+
+    def _chance(self, host: bytes, path: bytes) -> random.Random:
+        self._asked[host, path] += 1
+        return random.Random(f"{self._seed} {host!r} {path!r} {self._asked[host, path]}")
+
+    def _kind(self, host: bytes, path: bytes, chance: random.Random) -> str:
+        state = random.Random(f"{self._seed} {host!r}").random()
+        if state < GONE:
+            return "reset"
+        if path == b"/robots.txt":
+            return chance.choices(list(ROBOTS_TXT), list(ROBOTS_TXT.values()))[0]
+        if state < GONE + DOWN:
+            return "refused"
+        return chance.choices(list(PAGES), list(PAGES.values()))[0]
+
+
+def _moved(path: bytes, chance: random.Random) -> tuple[bytes, bytes]:
+    """Return a redirect to a page that none other leads to; a robots.txt moves once."""
+    to = b"/moved-robots.txt" if path == b"/robots.txt" else b"/to/%x" % chance.getrandbits(64)
+    return b"301 Moved\r\nLocation: " + to, b""
+
+
+def _refused_until(_path: bytes, chance: random.Random) -> tuple[bytes, bytes]:
+    after = chance.choice([b"1", b"2", b"Thu, 01 Jan 1970 00:00:00 GMT", b"soon", b"2.5"])
+    return b"503 No\r\nRetry-After: " + after, b"later"
+
+
+def _with_more(host: bytes, path: bytes, head: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """Return an answer with what else a site has to say."""
+    if path == b"/sitemap.xml":
+        urls = (b"<url><loc>http://%b/listed/%d</loc></url>" % (host, n) for n in range(LISTED))
+        return b"200 OK\r\nContent-Type: text/xml", b"<urlset>%b</urlset>" % b"".join(urls)
+    if path == b"/.well-known/tdmrep.json":
+        return b"200 OK\r\nContent-Type: application/json", TDMREP
+    if body == ROBOTS:
+        return head, body + b"Content-Signal: ai-train=no\nSitemap: http://%b/sitemap.xml\n" % host
+    return head + SAID, body
+
+
+ANSWERS = {
+    "page": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
+    "moved": _moved,
+    "missing": lambda _path, _chance: (b"404 No", b"no such page"),
+    "error": lambda _path, _chance: (b"500 Oops", b"oops"),
+    "refused": lambda _path, _chance: (b"503 No", PAGE),
+    "refused-until": _refused_until,
+    "slow": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
+    "cut": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
+    "robots": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/plain", ROBOTS),
+    "noise": lambda _path, chance: (b"200 OK\r\nContent-Type: text/plain", chance.randbytes(5_000)),
+    "long": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/plain", ROBOTS * 20_000),
+    "not-robots": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
+}
+
+
+async def serve(sites: int, seed: int, *, says_more: bool) -> None:
+    """Serve until standard input ends; then print how often which answer was given, as JSON."""
+    open_more_files()
+    web = Sites(seed, says_more=says_more)
+    await until_input_ends(sites, web.serve)
+    print(json.dumps(web.answered), flush=True)
 
 
 class Erratic(scrapy.Spider):
@@ -340,7 +486,7 @@ def main(seconds: float, sites: int = 2_000, seed: int = 0, *, everything: bool 
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(
             [
-                *(sys.executable, SERVER, str(sites), str(seed)),
+                *(sys.executable, __file__, "serve", str(sites), str(seed)),
                 *(["--everything"] if everything else []),
             ],
             stdin=subprocess.PIPE,
@@ -362,5 +508,9 @@ def main(seconds: float, sites: int = 2_000, seed: int = 0, *, everything: bool 
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[2:] if argument != "--everything"]
-    main(float(sys.argv[1]), *numbers, everything="--everything" in sys.argv)
+    is_all = "--everything" in sys.argv
+    first, *numbers = [argument for argument in sys.argv[1:] if argument != "--everything"]
+    if first == "serve":
+        asyncio.run(serve(*map(int, numbers), says_more=is_all))
+    else:
+        main(float(first), *map(int, numbers), everything=is_all)

@@ -61,7 +61,6 @@ VARIANTS["annotate"] = {
 VARIANTS["obey"] = {**VARIANTS["annotate"], "MANDELBOT_USAGE": "obey"}
 VARIANTS["ledger"] = VARIANTS["annotate"]
 VARIANTS["watched"] = VARIANTS["package"]
-VARIANTS["silent"] = {**VARIANTS["package"], "MANDELBOT_SUMMARY": 0}
 VARIANTS["metrics"] = {**VARIANTS["package"], "MANDELBOT_METRICS": True}
 VARIANTS["stock-job"], VARIANTS["package-job"] = VARIANTS["stock"], VARIANTS["package"]
 SETTINGS = {

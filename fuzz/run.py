@@ -35,7 +35,7 @@ ATTEMPTS = 400  # to make an input smaller that was found
 def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[bytes]]]:
     """Return by name what is fuzzed: the function, its seeds, words that inputs are made of."""
     tests = HERE.parent / "tests"
-    sys.path += [str(tests), str(tests / "robots" / "robotstxt")]
+    sys.path += [str(tests), str(tests / "support"), str(tests / "robots" / "robotstxt")]
     import pages_invariants  # noqa: PLC0415 - to be imported while imports are instrumented
     import robotstxt_invariants  # noqa: PLC0415
     import usage_invariants  # noqa: PLC0415

@@ -368,6 +368,17 @@ def test_a_wrong_option_is_named(value, error):
     assert str(raised.value) == error
 
 
+@pytest.mark.parametrize("lease", [0, 0.5, 0.999])
+def test_a_lease_below_a_second_is_an_error(lease):
+    """A worker renews it within: it would lose what it holds to a moment's delay."""
+    with pytest.raises(SettingsError) as raised:
+        config(MANDELBOT_JOB_OPTIONS={"lease": lease})
+    assert str(raised.value) == (
+        f'MANDELBOT_JOB_OPTIONS["lease"] = {lease}: it takes a number of seconds, 1 or more'
+    )
+    assert config(MANDELBOT_JOB_OPTIONS={"lease": 1}).job_lease == 1
+
+
 def test_there_are_not_too_many_settings():
     """Who reads the table of settings reads it to its end."""
     assert len(setting_defaults()) <= 32

@@ -13,7 +13,7 @@ limit  bears 30 requests a second and five more, and answers 503 to what is abov
 
 Usage, after ``pip install advertools``::
 
-    python benchmarks/other_spiders.py [--runs N]
+    python benchmarks/strangers.py [--runs N]
 """
 
 from __future__ import annotations
