@@ -16,7 +16,6 @@ PURPOSES = ("search", "ai-input", "train-ai", "tdm")
 _MANY: dict[str, Any] = {"action": "append"}
 _FLAG: dict[str, Any] = {"action": "store_true"}
 _FILE: dict[str, Any] = {"metavar": "FILE"}
-_SECONDS: dict[str, Any] = {"metavar": "SECONDS", "type": float}
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "select": {
@@ -58,10 +57,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "diff": {**_FLAG, "help": "show only what changes"},
     "output": {**_FILE, "help": "write to this file"},
-    "agent": {
-        "metavar": "NAME",
-        "help": "the robot (default: the project's); for audit, '*' is any robot",
-    },
+    "agent": {"metavar": "NAME", "help": "the robot (default: the project's)"},
     "file": {**_FILE, "help": "read this file: a robots.txt instead of the site's, or a ledger"},
     "urls": {**_FILE, "help": "read URLs from this file, one per line"},
     "robots": {**_FLAG, "help": "answer for each known robot, and for those that the file names"},
@@ -76,28 +72,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "read": {**_FLAG, "help": "read the sitemaps, and count their entries"},
     "export": {**_FLAG, "help": "print all requests of the job, as JSON lines"},
     "all": {**_FLAG, "help": "drop all copies"},
-    "robots-txt": {
-        **_MANY,
-        "metavar": "[HOST=][SINCE=]FILE|URL",
-        "help": "the robots.txt of all sites, or of a host, or from a date on; may be repeated",
-    },
-    "delay": {
-        **_SECONDS,
-        "help": "the least time between requests (default: what robots.txt asks for)",
-    },
-    "retry-after": {
-        **_SECONDS,
-        "help": "the pause that a refusal asked for, if the log does not say",
-    },
-    "ttl": {
-        **_SECONDS,
-        "help": "how long a copy of robots.txt is valid (default: MANDELBOT_CACHE['ttl'])",
-    },
-    "log-format": {
-        "metavar": "FORMAT",
-        "help": "common, combined, vhost_common, vhost_combined, or a log_format of nginx or a"
-        " LogFormat of Apache (default: detected)",
-    },
     "address": {
         **_MANY,
         "metavar": "IP|NETWORK",

@@ -240,7 +240,6 @@ VERBS = {
     "job": "job_verb.look_at_job",
     "ledger": "ledger_verb.look_at_ledger",
     "identity": "identity_verb.show_identity",
-    "audit": "audit_verb.audit",
     "settings": "project_verbs.show_settings",
 }
 """The function of each, by its import path beside this module: the others are not imported."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.exceptions import UsageError
@@ -33,8 +32,6 @@ class Verb(NamedTuple):
 _LIST = ("text", "table", "csv", "json", "jsonl", "html")
 _PLAIN = ("text", "json")
 _OF_URLS = frozenset({"agent", "file", "urls", "robots"})
-_SECONDS = ("delay", "retry-after", "ttl")
-_OF_LOGS = frozenset({"address", "log-format", "robots-txt", *_SECONDS})
 _DONE = "0: done"
 
 VERBS = {
@@ -104,17 +101,6 @@ VERBS = {
         "0: done; 1: a directory has warnings; 3: errors",
         ("new robot.pem", "directory robot.pem --host example.com"),
     ),
-    "audit": Verb(
-        "check in a server's access log whether a robot was polite",
-        *("ACCESS_LOG|-... --agent NAME", 1, None),
-        *(_OF_LOGS | {"agent", "dialect", "fail-on"}, ("text", "json", "html")),
-        "0: it was polite; 1: warnings, or no request of the robot; 3: it requested forbidden"
-        " URLs, or during a pause",
-        (
-            "access.log --agent Examplebot --robots-txt robots.txt",
-            "access.log.gz --agent '*' --format html",
-        ),
-    ),
     "settings": Verb(
         "show the settings in force in the project, and where each comes from",
         *("", 0, 0, frozenset(), _PLAIN, _DONE, ("", "--format json")),
@@ -169,7 +155,7 @@ def check_use(args: list[str], opts: Namespace) -> None:
     if opts.format and opts.format not in verb.formats:
         raise UsageError(f"{args[0]} does not take --format {opts.format}")
     _check_words(args, count - 1, opts)
-    if [*args, opts.file, opts.urls, *(opts.robots_txt or ())].count("-") > 1:
+    if [*args, opts.file, opts.urls].count("-") > 1:
         raise UsageError("standard input can be read only once")
 
 
@@ -189,10 +175,6 @@ def _check_options(name: str, verb: Verb, opts: Namespace) -> None:
     for option in OPTIONS:
         if getattr(opts, option.replace("-", "_")) and option not in verb.options:
             raise UsageError(f"{name} does not take --{option}")
-    for option in _SECONDS:
-        value = getattr(opts, option.replace("-", "_"))
-        if value is not None and not 0 <= value < inf:
-            raise UsageError(f"--{option} takes a number of seconds")
     if opts.only and opts.unsafe:
         raise UsageError("--only and --unsafe cannot be used together")
     if opts.only and opts.dialect not in {None, opts.only}:
@@ -219,8 +201,6 @@ def asks_a_site(args: list[str], opts: Namespace) -> bool:
     """Whether a site is asked for anything."""
     if args[0] in {"explain", "compare"}:
         return not opts.file
-    if args[0] == "audit":
-        return any("://" in one for one in opts.robots_txt or ())
     if args[0] in {"cache", "job", "ledger", "rule", "settings"}:
         return False
     from scrapy_mandelbot.robots.reports.terminal_text import (  # noqa: PLC0415 - not cheap enough

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.report.samples import Timeline
-from scrapy_mandelbot.robots.shown import counted, shown
+from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -21,98 +20,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.samples import Bucket, Spread, UsageRecord
     from scrapy_mandelbot.report.site_record import PauseRecord, SiteRecord
-
-_MOST_RULES_OWNER = 3
-
-
-def letter(site: dict[str, Any], agent: str, began: str | None, ended: str | None) -> str:
-    """Return what happened at a site, in plain sentences.
-
-    Args:
-        site: as the report has it.
-        agent: the crawl's User-Agent.
-        began: when the site was first asked for, ISO 8601.
-        ended: when the crawl ended.
-    """
-    head = (
-        f"Requests of our crawler ({agent}) to {site['site']}, from {_time(began)} to"
-        f" {_time(ended)} UTC:"
-    )
-    return "\n".join([head, "", *(f"- {line}" for line in _lines(site))])
-
-
-def _lines(site: dict[str, Any]) -> Iterator[str]:
-    others = f", and {counted(site['others'], 'other answer')}" if site["others"] else ""
-    yield f"We fetched {counted(site['pages'], 'page')}{others}."
-    robots = (f"{one['name']} ({counted(one['count'], 'time')})" for one in site["robots"])
-    if site["robots"]:
-        yield f"Your robots.txt, as we had it: {', '.join(robots).replace('_', ' ')}."
-    if site["forbidden"]:
-        rules = "; ".join(
-            f"line {rule['line']}, {rule['text']}"
-            for rule in site["rules"][:_MOST_RULES_OWNER]
-            if rule["line"]
-        )
-        named = f" ({rules})" if rules else ""
-        yield f"Your rules forbade {counted(site['forbidden'], 'URL')}{named}: we requested none."
-    yield from _rhythm(site)
-    yield from _refusals(site)
-    answers = site["answers"]
-    if answers["all"]:
-        all_answers = counted(answers["all"], "answer")
-        first = f"{answers['first_errors']:,} of the first {answers['first']:,}"
-        yield f"{answers['errors']:,} of {all_answers} had a status of 5xx; {first}."
-    if answers["time"] is not None and answers["first_time"] is not None:
-        yield (
-            f"The first byte came after a median of {_seconds(answers['time'])}; at first, of"
-            f" {_seconds(answers['first_time'])}."
-        )
-    if site["usage"] is not None:
-        answers = counted(site["usage"]["pages"], "answer")
-        yield f"We read what you say about the use of your pages in {answers}."
-
-
-def _rhythm(site: dict[str, Any]) -> Iterator[str]:
-    pace, gaps = site["pace"], site["gaps"]
-    if pace is not None:
-        kept = "" if pace["is_obeyed"] else " This crawl did not obey that."
-        yield f"You ask for {pace['words']} ({pace['source']}).{kept}"
-    if site["limit"]:
-        yield f"We found a limit of about {rate_in_words(site['limit'])}, and stayed below it."
-    if gaps is not None:
-        yield (
-            f"Our requests were at least {_seconds(gaps['least'])} apart, with a median of"
-            f" {_seconds(gaps['median'])}."
-        )
-
-
-def _refusals(site: dict[str, Any]) -> Iterator[str]:
-    if not site["refused"]:
-        return
-    kinds = ", ".join(f"{one['name']}: {one['count']:,}" for one in site["refusals"])
-    given_up = ". Then we gave up, and sent no more" if site["state"] == "given up" else ""
-    yield (
-        f"You refused {counted(site['refused'], 'time')} ({kinds}). We left you alone"
-        f" {counted(site['pauses'], 'time')}, for {_seconds(site['paused_for'])} in all, and came"
-        f" back {counted(site['resumed'], 'time')}{given_up}."
-    )
-    asked = site["retry_after"]
-    if asked is not None:
-        times = f"{counted(asked['asked'], 'refusal')} asked us to wait"
-        after, before = counted(asked["kept"], "time"), counted(asked["broken"], "time")
-        yield (
-            f"{times}, for up to {_seconds(asked['longest'])}: our next request came after that"
-            f" {after}, and too early {before}."
-        )
-
-
-def _seconds(number: float | None) -> str:
-    return "no known time" if number is None else f"{number:,.3f}".rstrip("0").rstrip(".") + " s"
-
-
-def _time(moment: str | None) -> str:
-    return "an unknown time" if moment is None else moment[:16].replace("T", " ")
-
 
 VERSION = 1
 """Of the data: it grows when a field changes its meaning or goes."""
@@ -193,7 +100,7 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
 
 def _site(one: SiteRecord, about: About) -> dict[str, Any]:
     now = about.ended
-    data: dict[str, Any] = {
+    return {
         "site": shown(one.site),
         "sites": one.sites,
         "state": one.state(),
@@ -225,8 +132,6 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
         "usage": _usage(one.usage),
         "timeline": None if one.timeline is None else _times(one.timeline),
     }
-    data["letter"] = letter(data, about.agent, moment(one.since), moment(now)) if one.site else None
-    return data
 
 
 def _pause(pause: PauseRecord, now: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the report says of a crawl: the JSON, whose fields docs/report.rst names, and the letter."""
+"""What the report says of a crawl: the JSON, whose fields docs/report.rst names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clocks import MIDNIGHT as NOW
-from reports import AGENT, WAITING, a_record, a_report
+from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import in_short, page_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
@@ -83,23 +83,8 @@ def test_rules_of_all_sites_are_told():
     assert len(first["examples"]) == 3
 
 
-def test_the_letter_tells_the_owner_what_happened():
-    """In sentences with the numbers of the report, and nothing else of the web than rules."""
-    letter = a_report()["sites"][1]["letter"]
-    assert letter.startswith(f"Requests of our crawler ({AGENT}) to https://site-0.example, from ")
-    for sentence in (
-        "- We fetched 50 pages.",
-        "- Your rules forbade 1 URL (line 7, Disallow: /private): we requested none.",
-        "- You ask for 6 s between requests (robots.txt line 3).",
-        "- You refused 4 times (503: 4). We left you alone 1 time, for 120 s in all, and came ba",
-        "- 1 refusal asked us to wait, for up to 30 s: our next request came after that 1 time",
-        "- 4 of 70 answers had a status of 5xx; 0 of the first 20.",
-    ):
-        assert sentence in letter, letter
-
-
-def test_the_letter_of_a_site_that_was_given_up_says_so():
-    """It tells of no request that was not sent; a pace that is not kept to is told as such."""
+def test_a_pace_that_is_not_obeyed_is_named_as_such():
+    """On the page and in the table, for a site that was given up too."""
     record = CrawlRecord(NOW, lambda _: False)
     one = record.of("https://down.example", NOW)
     one.refusal("503", NOW, None)
@@ -107,24 +92,18 @@ def test_the_letter_of_a_site_that_was_given_up_says_so():
     one.give_up(one.site, "503", 9)
     one.pace = PaceRecord(9.0, 0.0, "9 s between requests", "robots.txt line 2", is_obeyed=False)
     report = a_report(record, ended=NOW + 60)
-    letter = report["sites"][0]["letter"]
-    assert "came back 0 times. Then we gave up, and sent no more." in letter
-    assert "You ask for 9 s between requests (robots.txt line 2). This crawl did not" in letter
     assert "Delay not obeyed" in page_of(report)
     table = summary(record, NOW + 60, 20)
     assert "not obeyed" in table
 
 
 def test_a_limit_that_was_found_is_told():
-    """In the data, the letter and the table, where a site has one."""
+    """In the data and the table, where a site has one."""
     record = a_record(1)
     record.of("https://slow.example", NOW).limit = 0.5001
     report = a_report(record)
     limits = {one["site"]: one["limit"] for one in report["sites"]}
     assert limits == {"https://slow.example": 0.5, "https://site-0.example": None}
-    letters = {one["site"]: one["letter"] for one in report["sites"]}
-    told = "- We found a limit of about 30 requests a minute, and stayed below it."
-    assert [site for site, letter in letters.items() if told in letter] == ["https://slow.example"]
     assert "  30 requests a minute  " in summary(record, NOW + 60, 20)
     assert "LIMIT" not in summary(a_record(1), NOW + 60, 20), "a column that would be empty"
 
@@ -177,19 +156,6 @@ def test_the_page_names_all_of_the_json():
     table = PAGE.read_text(encoding="utf-8").partition("\nThe JSON\n")[2]
     told = set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
     assert found - {"total"} == told - {"total"}
-
-
-def test_the_letter_tells_of_the_first_byte():
-    """Where any answer had one, and of no other site's."""
-    record = a_record()
-    record.of("https://silent.example", NOW).refusal("no answer", NOW + 1, None)
-    letters = {one["site"]: one["letter"] for one in a_report(record)["sites"]}
-    tell = {
-        site
-        for site, letter in letters.items()
-        if "The first byte came after a median of " in letter
-    }
-    assert tell == letters.keys() - {"https://silent.example"}
 
 
 @pytest.mark.parametrize(

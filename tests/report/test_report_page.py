@@ -78,7 +78,7 @@ def test_what_happened_is_there(opened):
 
 
 def test_a_site_is_opened(opened):
-    """With its facts, charts, tables, and a letter that can be copied."""
+    """With its facts, charts and tables."""
     browser = opened()
     open_first(browser)
     assert one(browser, "#site-head").text == "https://site-3.example"
@@ -88,10 +88,6 @@ def test_a_site_is_opened(opened):
     }
     assert tables == {"Asked (UTC)", "Since (UTC)", "Second"}
     assert "given up" in one(browser, "#site .tables").text
-    letter = one(browser, "#letter").get_property("value")
-    assert letter.startswith("Requests of our crawler")
-    one(browser, "#copy").click()
-    assert one(browser, "#copied").text
 
 
 def test_sites_are_found_and_sorted(opened):

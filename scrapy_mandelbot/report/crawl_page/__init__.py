@@ -153,7 +153,7 @@ _RULES = 15
 _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
 _DETAILED = (
-    *("answers", "gaps", "letter", "others", "pace", "pause_list", "refusals"),
+    *("answers", "gaps", "others", "pace", "pause_list", "refusals"),
     *("retry_after", "robots_answers", "rules", "sitemaps", "tags", "timeline", "turns"),
     *("turn_waits", "usage"),
 )

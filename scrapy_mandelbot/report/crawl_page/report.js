@@ -142,18 +142,10 @@
     section.querySelector(".charts").replaceChildren(...(details.timeline ? chartsOf(details.timeline, pauses, span) : []));
     section.querySelector(".tables").replaceChildren(...[...tablesOf(details)].flatMap(([head, table]) =>
       (head === null ? [table] : [make("h3", {}, head), table])));
-    byId("letter").value = details.letter;
-    byId("copied").textContent = "";
     section.hidden = false;
     section.focus({ preventScroll: true });
     section.scrollIntoView({ block: "start" });
   }
-
-  byId("copy").addEventListener("click", () => {
-    byId("letter").select();
-    const isCopied = document.execCommand("copy");
-    byId("copied").textContent = isCopied ? "copied" : "it is selected: copy it";
-  });
 
   // The table's head sorts.
 
