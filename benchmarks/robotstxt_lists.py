@@ -24,11 +24,8 @@ SIZE = 57_000
 RUNS = 3
 WAYS = (
     ("explain", "table"),
-    ("explain", "csv"),
     ("explain", "json"),
-    ("explain", "jsonl"),
     ("compare", "table"),
-    ("compare", "csv"),
 )
 
 

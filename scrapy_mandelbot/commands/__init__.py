@@ -37,10 +37,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         **_FLAG,
         "help": "include notes, and show for each finding the line and whom it affects",
     },
-    "statistics": {
-        **_FLAG,
-        "help": "count the occurrences of each finding, and the files that have it",
-    },
     "dialect": {
         "choices": DIALECTS,
         "help": "the dialect to read the file in (default: MANDELBOT_DIALECT; for explain, the"
@@ -81,7 +77,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """What verbs take, by name, as argparse has it; and --format."""
 
 
-CHOICES = frozenset({"select", "ignore", "fail-on", "config", "full", "statistics"})
+CHOICES = frozenset({"select", "ignore", "fail-on", "config", "full"})
 """The options of check."""
 
 

@@ -185,15 +185,11 @@ def check(job: Invocation) -> Result:
 
 
 def _text(job: Invocation, reports: list[dict[str, Any]], choices: Choices, *, is_one: bool) -> str:
-    if job.opts.format == "csv":
-        return reports_on.as_csv(reports)
     if job.opts.format == "github":
         return reports_on.github_text(reports)
     if job.opts.format == "sarif":
         return reports_on.sarif_text(reports, choices.takes)
     paint = job.terminal.paint
-    if job.opts.statistics:
-        return reports_on.statistics_text(reports, paint)
     texts = [reports_on.text(one, paint, in_full=job.opts.full) for one in reports]
     if is_one:
         return texts[0]

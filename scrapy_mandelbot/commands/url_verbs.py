@@ -27,7 +27,6 @@ from scrapy_mandelbot.robots.reports.rules_in_force import (
     robots_asked,
     unknown_names,
 )
-from scrapy_mandelbot.robots.reports.terminal_text import json_lines
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 
@@ -80,10 +79,6 @@ def _result(
         text = "\n".join(made_by.text(report, job.terminal.paint) for report in reports)
     elif wanted == "table":
         text = made_by.table(reports, job.terminal.paint)
-    elif wanted == "csv":
-        text = made_by.as_csv(reports)
-    elif wanted == "jsonl":
-        text = json_lines({**job.envelope, **report} for report in reports)
     told = {  # beside the verdict for the call's robot, and for no other
         report["url"]: [] if job.opts.robots else explanation.changes_told(report)
         for report in reports

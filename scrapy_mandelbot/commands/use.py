@@ -29,7 +29,7 @@ class Verb(NamedTuple):
     """What may follow the verb."""
 
 
-_LIST = ("text", "table", "csv", "json", "jsonl", "html")
+_LIST = ("text", "table", "json", "html")
 _PLAIN = ("text", "json")
 _OF_URLS = frozenset({"agent", "file", "urls", "robots"})
 _DONE = "0: done"
@@ -39,7 +39,7 @@ VERBS = {
         "report what is wrong with a file, or with how a site serves it, and which robots it"
         " affects",
         *("FILE|FOLDER|URL|-...", 1, None, CHOICES),
-        ("text", "csv", "json", "html", "sarif", "github"),
+        ("text", "json", "html", "sarif", "github"),
         "0: only notes; 1: warnings; 3: errors",
         ("robots.txt --full", "sites/ https://example.com --ignore note --fail-on error"),
     ),
@@ -61,7 +61,7 @@ VERBS = {
         "0: all URLs are allowed; 1: a URL is forbidden, or the use is refused",
         (
             "https://example.com/a --agent Googlebot",
-            "--urls list.txt --file robots.txt --format csv",
+            "--urls list.txt --file robots.txt --format json",
         ),
     ),
     "compare": Verb(

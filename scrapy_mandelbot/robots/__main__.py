@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
         formatter_class=RawDescriptionHelpFormatter,
     )
     verb.add_argument("args", nargs="+", metavar="FILE")
-    add_options(verb, CHOICES, ("text", "csv", "json", "sarif", "github"))
+    add_options(verb, CHOICES, ("text", "json", "sarif", "github"))
     verb = verbs.add_parser("rule", help="what a finding is about")
     verb.add_argument("args", nargs="*", metavar="CODE")
     add_options(verb, (), ("text", "json"))
