@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.call import Result
-from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.purposes.ledger_file import kept_copy, lines_of
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.preferences import Statement, Terms
@@ -26,46 +25,48 @@ from scrapy_mandelbot.store.memory import Recent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
 
 _COPIES_LIMIT = 32 * 1024 * 1024  # bytes of copies that are held while lines are decided again
 _MOST_TOLD = 50  # lines that do not agree, told one by one
 
 
-def look_at_ledger(job: Invocation) -> Result:
+def look_at_ledger(invocation: Invocation) -> Result:
     """Tell why a page was fetched, or decide every line again."""
-    named = job.opts.file or read_setting(job.settings, "ledger")
+    named = invocation.opts.file or invocation.setting("ledger")
     if not named:
-        raise CannotBeHadError("there is no ledger here: say MANDELBOT_LEDGER, or --file")
+        raise UnavailableError("there is no ledger here: say MANDELBOT_LEDGER, or --file")
     ledger = Path(named)
     try:
-        return _why(job, ledger) if job.args[0] == "why" else _verify(job, ledger)
+        return (
+            _why(invocation, ledger) if invocation.args[0] == "why" else _verify(invocation, ledger)
+        )
     except OSError as error:
-        raise CannotBeHadError(f"{ledger}: {(error.strerror or str(error)).lower()}") from None
+        raise UnavailableError(f"{ledger}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _why(job: Invocation, ledger: Path) -> Result:
-    wanted = without_user(job.args[1])
+def _why(invocation: Invocation, ledger: Path) -> Result:
+    wanted = without_user(invocation.args[1])
     found = [
         entry
-        for *_, entry in _entries(job, ledger)
+        for *_, entry in _entries(invocation, ledger)
         if entry and entry.get("url") == wanted and entry.get("version") in (1, VERSION)
     ]
     report = {"ledger": str(ledger), "pages": found}
     if not found:
         return Result(1, report, "", [f"{ledger} has no line of {wanted}"])
-    return Result(0, report, why_text(found, job.terminal.paint))
+    return Result(0, report, why_text(found, invocation.terminal.paint))
 
 
-def _verify(job: Invocation, ledger: Path) -> Result:
+def _verify(invocation: Invocation, ledger: Path) -> Result:
     copies = _Copies(ledger)
-    chain, known_head = Chain(), "".join(job.args[1:2]).lower()
+    chain, known_head = Chain(), "".join(invocation.args[1:2]).lower()
     lines = written_after = 0
     has_head = False
     wrong: list[dict[str, Any]] = []
     different = 0
-    for number, line, entry in _entries(job, ledger):
+    for number, line, entry in _entries(invocation, ledger):
         lines += 1
         problems = chain.problems(line, entry)
         problems += (
@@ -90,14 +91,16 @@ def _verify(job: Invocation, ledger: Path) -> Result:
         "open_runs": chain.open_runs,
     }
     is_wrong = different or (known_head and not has_head)
-    return Result(3 if is_wrong else 0, report, verify_text(report, job.terminal.paint))
+    return Result(3 if is_wrong else 0, report, verify_text(report, invocation.terminal.paint))
 
 
-def _entries(job: Invocation, ledger: Path) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:
+def _entries(
+    invocation: Invocation, ledger: Path
+) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:
     """Yield the lines with their numbers, as they stand and read; None: one cannot be."""
     for number, line in enumerate(lines_of(ledger), start=1):
         if number % 1_000 == 0:
-            job.terminal.progress(f"{number:,} lines")
+            invocation.terminal.progress(f"{number:,} lines")
         yield number, line, read_line(line)
 
 

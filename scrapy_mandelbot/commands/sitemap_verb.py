@@ -4,87 +4,68 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands import downloads as fetching
-from scrapy_mandelbot.commands.call import Result, body_of
-from scrapy_mandelbot.commands.sources import CannotBeHadError, named, read_source, url_to_check
-from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.invocation import Result, body_of
+from scrapy_mandelbot.commands.sources import named, read_source, url_to_check
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, is_url, joined, wrapped
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.shown import counted, printable
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
-from scrapy_mandelbot.rules.own_requests import http_url
+from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy_mandelbot.commands.call import Invocation
-    from scrapy_mandelbot.commands.downloads import FetchedFile
+    from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
 
 _MOST_SITEMAPS = 100  # read in one call
 _INSIDE = 'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
 
 
-def list_sitemaps(job: Invocation) -> Result:
+def list_sitemaps(invocation: Invocation) -> Result:
     """List the sitemaps of a file, and read them if that was asked for."""
-    source = job.args[0]
-    report: dict[str, Any] = {}
+    source = invocation.args[0]
     if is_url(source):
-        source = url_to_check(source)
-
-        def visit(fetched: FetchedFile) -> Iterator[fetching.FetchPlan]:
-            if not report:
-                report.update(cited(source, body_of(fetched), fetched.wanted.url, job.max_bytes))
-                yield from _to_read(job, source, report["sitemaps"])
-            else:
-                yield from _to_read(job, source, _read(job, fetched, report))
-
-        job.fetch([job.wanted_robots(source)], visit)
+        site = url_to_check(source)
+        report = cited(site, body_of(invocation.fetch(site)), site, invocation.max_bytes)
+        if invocation.opts.read:
+            _read_all(invocation, site, report)
     else:
-        if job.opts.read:
-            raise CannotBeHadError("--read takes the URL of a site")
-        report = cited(named(source), read_source(source), "", job.max_bytes)
-    return Result(exit_code(report), report, text(report, job.terminal.paint))
+        if invocation.opts.read:
+            raise UnavailableError("--read takes the URL of a site")
+        report = cited(named(source), read_source(source), "", invocation.max_bytes)
+    return Result(exit_code(report), report, text(report, invocation.terminal.paint))
 
 
-def _to_read(
-    job: Invocation, site: str, found: list[dict[str, Any]]
-) -> Iterator[fetching.FetchPlan]:
-    if not job.opts.read:
-        return
-    most = int(read_setting(job.settings, "sitemap_max_bytes"))
-    timeout = float(job.settings.getfloat("DOWNLOAD_TIMEOUT"))
-    for sitemap in found:
+def _read_all(invocation: Invocation, site: str, report: dict[str, Any]) -> None:
+    """Read the sitemaps of a report, and those that indexes list."""
+    most_bytes = int(invocation.setting("sitemap_max_bytes"))
+    most_entries = invocation.setting("sitemap_max_entries")
+    sitemaps = report["sitemaps"]
+    known = {one["url"] for one in sitemaps}
+    for sitemap in sitemaps:  # the loop comes to those that it adds
         if not is_url(sitemap["url"]):
             sitemap["failure"] = "this is no URL that can be read"
-        elif not job.may_send(site, sitemap["url"]):
+            continue
+        if not invocation.may_redirect(site, sitemap["url"]):
             sitemap["failure"] = _INSIDE
-        else:
-            yield fetching.FetchPlan(sitemap["url"], most, timeout, on_behalf_of=sitemap)
-
-
-def _read(job: Invocation, fetched: FetchedFile, report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Note what is in a sitemap; return those that it lists and that are to be read."""
-    sitemap: dict[str, Any] = fetched.wanted.on_behalf_of
-    sitemap["status"] = fetched.status
-    if fetched.failure is not None:
-        sitemap["failure"] = fetched.failure.value
-        return []
-    if fetched.status not in SUCCESS:
-        sitemap["failure"] = f"the status is {fetched.status}"
-        return []
-    most = int(read_setting(job.settings, "sitemap_max_bytes"))
-    entries = read_setting(job.settings, "sitemap_max_entries")
-    what, children = read(fetched.body, fetched.final_url, most, entries)
-    sitemap.update(what)
-    known = {one["url"] for one in report["sitemaps"]}
-    found = [_unread(url, sitemap["url"]) for url in dict.fromkeys(children) if url not in known]
-    room = max(0, _MOST_SITEMAPS - len(report["sitemaps"]))
-    report["sitemaps"] += found[:room]
-    report["left"] += len(found[room:])
-    return found[:room]
+            continue
+        fetched = invocation.fetch(sitemap["url"], most_bytes, invocation.page_timeout)
+        sitemap["status"] = fetched.status
+        if fetched.failure is not None:
+            sitemap["failure"] = fetched.failure.value
+            continue
+        if fetched.status not in SUCCESS:
+            sitemap["failure"] = f"the status is {fetched.status}"
+            continue
+        what, children = read(fetched.body, fetched.final_url, most_bytes, most_entries)
+        sitemap.update(what)
+        found = [url for url in dict.fromkeys(children) if url not in known]
+        room = max(0, _MOST_SITEMAPS - len(sitemaps))
+        known.update(found[:room])
+        sitemaps += [_unread(url, sitemap["url"]) for url in found[:room]]
+        report["left"] += len(found[room:])
 
 
 _PIECE = 65_536  # bytes
@@ -93,7 +74,7 @@ _PIECE = 65_536  # bytes
 def cited(source: str, body: bytes, base: str, max_bytes: int) -> dict[str, Any]:
     """Return the sitemaps that a file cites, none of them read; `base`: its URL, if it has one."""
     urls = RobotsTxt.parse(body, max_bytes=max_bytes).sitemaps
-    whole = ((http_url(base, url) if base else None) or without_user(url) for url in urls)
+    whole = (without_user((base and absolute_url(url, base)) or url) for url in urls)
     return {"source": source, "sitemaps": [_unread(url) for url in dict.fromkeys(whole)], "left": 0}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from datetime import datetime, timezone
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.robots.lint import Delivery
 from scrapy_mandelbot.robots.origins import robots_url, site_of, without_user
 from scrapy_mandelbot.robots.outcome import Failure
@@ -21,18 +21,11 @@ from scrapy_mandelbot.robots.robotstxt.paths import split_url
 from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.call import Invocation
-    from scrapy_mandelbot.commands.downloads import FetchedFile
+    from scrapy_mandelbot.commands.fetch import Fetched
+    from scrapy_mandelbot.commands.invocation import Invocation
 
 _NEEDS_SITE = "this is no URL with a site, as https://example.com/page"
 _MOST = 64 * 1024 * 1024  # bytes; what is larger is no robots.txt, and may never end
-
-
-class CannotBeHadError(Exception):
-    """What was asked for cannot be had; the message is the line that a person reads.
-
-    Whatever reads here what a call names raises it: of a file, a URL, an answer, a choice.
-    """
 
 
 def read_source(source: str) -> bytes:
@@ -47,7 +40,7 @@ def read_source(source: str) -> bytes:
         if isinstance(error, FileNotFoundError) and "." in source and "/" not in source:
             hint = " (a URL begins with https:// or http://)"
         reason = (error.strerror or str(error)).lower()
-        raise CannotBeHadError(f"{named(source)}: {reason}{hint}") from None
+        raise UnavailableError(f"{named(source)}: {reason}{hint}") from None
 
 
 def named(source: str) -> str:
@@ -80,10 +73,10 @@ class AskedUrl(NamedTuple):
     where: str = ""
     """The file and line that it stands in; empty: it is an argument."""
 
-    def refused(self, needed: str) -> CannotBeHadError:
+    def refused(self, needed: str) -> UnavailableError:
         """Return the error that says where it stands, and what was needed instead."""
         where = f"{self.where}: " if self.where else ""
-        return CannotBeHadError(f"{where}{shown(self.url)}: {needed}")
+        return UnavailableError(f"{where}{shown(self.url)}: {needed}")
 
 
 def read_urls(arguments: list[str], file: str | None) -> list[AskedUrl]:
@@ -141,16 +134,14 @@ def _escaped(url: str) -> str:
     )
 
 
-def check_for_jinja() -> None:
-    """Make sure that a page can be made, before anything is asked for."""
-    if find_spec("jinja2") is None:
-        raise CannotBeHadError(
-            "--format html needs Jinja2: pip install 'scrapy-mandelbot[html]' brings it"
-        )
+def check_for_protego() -> None:
+    """Raise unless corrections can be proved for Protego."""
+    if find_spec("protego") is None:
+        raise UnavailableError("corrections need Protego: pip install protego")
 
 
 def page_of(
-    job: Invocation,
+    invocation: Invocation,
     rules: Rules,
     *,
     checked: dict[str, Any] | None = None,
@@ -167,8 +158,9 @@ def page_of(
         render,
     )
 
-    job.terminal.progress(f"making the page of {rules.source}")
-    dialect, max_bytes = job.dialect, job.max_bytes
+    check_for_protego()
+    invocation.terminal.progress(f"making the page of {rules.source}")
+    dialect, max_bytes = invocation.dialect, invocation.max_bytes
     if corrected is None and rules.read(dialect, max_bytes)[0] is not None:
         corrected = correction.fix(rules.source, rules.body, dialect, max_bytes)
     subject = RobotsPageData(
@@ -176,7 +168,7 @@ def page_of(
         checked=checked or findings.check_rules(rules, max_bytes),
         corrected=corrected,
         dialect=dialect,
-        agents=[job.agent] if isinstance(job.agent, str) else job.agent,
+        agents=[invocation.agent] if isinstance(invocation.agent, str) else invocation.agent,
         max_bytes=max_bytes,
         told=told or {},
     )
@@ -191,29 +183,29 @@ def rules_on_disk(source: str) -> Rules:
     return Rules(named(source), read_source(source), delivery=delivery_of_file(source))
 
 
-def rules_from(job: Invocation, fetched: FetchedFile, delivery: Delivery | None) -> Rules:
+def rules_from(invocation: Invocation, fetched: Fetched, delivery: Delivery | None) -> Rules:
     """Return the rules that a site's answer means, to a crawl of the project."""
-    return Rules(fetched.wanted.url, fetched.body, fetched.answer, delivery, job.law)
+    return Rules(fetched.url, fetched.body, fetched.answer, delivery, invocation.law)
 
 
-def delivery_of(fetched: FetchedFile) -> Delivery:
+def delivery_of(fetched: Fetched) -> Delivery:
     """Return how a file came. That it took longer than anyone waits is a finding."""
     seconds = fetched.seconds
-    if fetched.failure is Failure.TIMED_OUT and fetched.wanted.timeout >= _NOBODY_WAITS:
-        seconds = max(seconds, fetched.wanted.timeout)
-        return Delivery(url=fetched.wanted.url, redirects=fetched.redirects, seconds=seconds)
+    if fetched.failure is Failure.TIMED_OUT and fetched.timeout >= _NOBODY_WAITS:
+        seconds = max(seconds, fetched.timeout)
+        return Delivery(url=fetched.url, redirects=fetched.redirects, seconds=seconds)
     if fetched.failure is not None and fetched.content_encoding:
         return Delivery(
-            url=fetched.wanted.url,
+            url=fetched.url,
             redirects=fetched.redirects,
             content_encoding=fetched.content_encoding,
             encoded=False,
         )
     if fetched.failure is not None:
-        raise CannotBeHadError(fetched.trouble)
+        raise UnavailableError(fetched.trouble)
     is_success = fetched.status in SUCCESS
     return Delivery(
-        url=fetched.wanted.url,
+        url=fetched.url,
         final_url=fetched.final_url,
         redirects=fetched.redirects,
         status=fetched.status,

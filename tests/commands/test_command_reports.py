@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_mandelbot.commands import sitemap_verb as sitemaps
-from scrapy_mandelbot.commands.call import Terminal
+from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
 from scrapy_mandelbot.robots.reports import check_report as findings
 from scrapy_mandelbot.robots.reports import compare_report as comparison

@@ -134,9 +134,9 @@ def test_verify_tells_what_does_not_agree(robots, ledger):
     [
         (["ledger", "verify"], "there is no ledger here: say MANDELBOT_LEDGER, or --file"),
         (["ledger", "verify", "--file", "none.jsonl"], "none.jsonl: no such file"),
-        (["ledger", "why"], "usage: scrapy robots ledger why URL|verify [HEAD]"),
-        (["ledger", "verify", "x", "y"], "usage: scrapy robots ledger why URL|verify [HEAD]"),
-        (["ledger", "show"], "usage: scrapy robots ledger why URL|verify [HEAD]"),
+        (["ledger", "why"], "the following arguments are required: URL"),
+        (["ledger", "verify", "x", "y"], "unrecognized arguments: y"),
+        (["ledger", "show"], "invalid choice: 'show'"),
     ],
 )
 def test_wrong_use_is_told(robots, arguments, told):
