@@ -191,7 +191,7 @@ class Fetcher:
             coding = encoding if isinstance(error, UnreadableBodyError) else ""
             return fetched(
                 *(urls[-1], len(urls) - 1, download.seconds),
-                failure=_failure_of(error, urls[-1]),
+                failure=_failure_of(error),
                 detail=shown(" ".join(f"{type(error).__name__}: {str(error)[:1_000]}".split())),
                 content_encoding=coding,
             )
@@ -207,6 +207,8 @@ class Fetcher:
 
     def _open(self, url: str, download: _Download) -> HTTPResponse:
         """Return the response to one request, whatever its status."""
+        if names_no_host(url):
+            raise socket.gaierror("no host can have this name")
         opener = OpenerDirector()
         for handler in (ProxyHandler(), UnknownHandler(), _Handler(download, verify=self._verify)):
             opener.add_handler(handler)
@@ -345,15 +347,13 @@ def _headers_of(response: HTTPResponse) -> dict[str, str]:
 _PROXY_REFUSES = "Tunnel connection failed"  # what http.client says of a proxy
 
 
-def _failure_of(error: Exception, url: str) -> Failure:
+def _failure_of(error: Exception) -> Failure:
     reason: object = error.reason if isinstance(error, URLError) else error
     if not isinstance(reason, BaseException):
         reason = error
     if isinstance(reason, HTTPException):  # what came makes no sense
         return Failure.LOST
     failure = failure_of(reason)
-    if failure is Failure.OTHER and names_no_host(url):
-        return Failure.NO_SUCH_HOST
     if failure is Failure.OTHER and str(reason).startswith(_PROXY_REFUSES):
         return Failure.UNREACHABLE
     return failure

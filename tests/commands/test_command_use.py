@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from crawling import ensureDeferred
 from scrapy.settings import Settings
+from twisted.internet.threads import deferToThread
+from webs import Answer
 
 from scrapy_mandelbot.commands import robots as command
 from scrapy_mandelbot.commands.cli import VERBS
@@ -244,3 +247,53 @@ def test_a_misspelt_verb_is_told_which_was_meant(robots, word, meant):
     run = robots(word, "robots.txt")
     assert run.returncode == 2
     assert f"unknown command '{word}': did you mean {meant}?" in (run.stdout + run.stderr).decode()
+
+
+# The other door.
+
+
+WITHOUT_SCRAPY = """
+import sys
+from scrapy_mandelbot.robots.__main__ import main
+code = main(sys.argv[1:])
+sys.exit(9 if {"scrapy", "twisted"} & set(sys.modules) else code)
+"""
+
+
+def without_scrapy(tmp_path, *arguments):
+    """Run ``python -m scrapy_mandelbot.robots``; exit code 9: it imported Scrapy."""
+    command = [sys.executable, "-c", WITHOUT_SCRAPY, *arguments]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["check", "{}"], 3, "/robots.txt: 2 errors"),
+        (["explain", "{}/x"], 1, "forbidden by line 2, Disallow: /x"),
+        (["compare", "{}/a"], 0, "mandelbot  allowed"),
+        (["sitemaps", "{}", "--read"], 1, "urlset: 1 entry"),
+    ],
+)
+@ensureDeferred
+async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, says):
+    """By ``python -m scrapy_mandelbot.robots``, with an agent of its own."""
+    web = webs()
+    body = b"User-agent: *\nDisallow: /x\nDisalow: /y\nSitemap: /s.xml\n"
+    web.pages["/robots.txt"] = Answer(body, headers={"Content-Type": "text/plain"})
+    web.pages["/s.xml"] = Answer(b"<urlset><url><loc>/a</loc></url><url></url></urlset>")
+    called = [one.format(web.url) for one in arguments]
+    run = await deferToThread(without_scrapy, tmp_path, *called)
+    assert (run.returncode, run.stderr) == (code, "")
+    assert says in run.stdout
+    assert web.hits[0].headers["user-agent"].startswith("scrapy-mandelbot/")
+
+
+def test_the_other_door_has_the_verbs_that_need_no_project(tmp_path):
+    """And says which they are."""
+    run = without_scrapy(tmp_path, "--help")
+    listed = re.findall(r"^    (\w+) ", run.stdout, re.MULTILINE)
+    assert listed == [name for name, verb in VERBS.items() if not verb.needs_project]
+    run = without_scrapy(tmp_path, "job", "crawls/shop-1")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "invalid choice: 'job'" in run.stderr
