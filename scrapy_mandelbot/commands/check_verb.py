@@ -50,7 +50,7 @@ _SEVERITIES = frozenset(map(str, Severity))
 
 
 def read_choices(opts: Namespace, folder: Path) -> Choices:
-    """Return the choices of a call; what it leaves open is as the project's file says."""
+    """Return the choices of the options; those that are not given come from the project's file."""
     path, chosen = _nearest(folder)
     if opts.config:
         path = Path(opts.config)
@@ -84,7 +84,7 @@ def _by_file(told: Any, where: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Return the file that has a project's choices, and these; an empty path: there is none."""
+    """Return the nearest file with choices, and these."""
     for one in (folder, *folder.parents):
         for name, section in _SECTIONS.items():
             if (one / name).is_file() and (found := _read(one / name, section)) is not None:
@@ -95,7 +95,7 @@ def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _read(path: Path, section: str) -> dict[str, Any] | None:
-    """Return the choices in a file, or None; UnavailableError: it has keys that are none."""
+    """Return the choices in a file, if it has any."""
     try:
         text = read_source(str(path)).decode()
         if section != _OWN and "robots-check" not in text:
@@ -128,7 +128,7 @@ def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
 
 
 def _codes(told: Any, where: str) -> frozenset[str]:
-    """Return the codes in a text or a list: of a severity, all of its."""
+    """Return the codes in a text or a list; a severity stands for all of its codes."""
     codes: set[str] = set()
     text = told if isinstance(told, str) else " ".join(map(str, told))
     for word in text.replace(",", " ").split():
@@ -140,7 +140,6 @@ def _codes(told: Any, where: str) -> frozenset[str]:
 
 
 def _code(word: str, where: str = "") -> str:
-    """Return a code that there is; UnavailableError: there is none such."""
     if word not in FINDINGS:
         like = get_close_matches(word, FINDINGS, 1)
         hint = f": {like[0]} is meant, most likely" if like else ""
@@ -215,7 +214,7 @@ def _is_pattern(source: str) -> bool:
 
 
 def _expanded(sources: list[str]) -> Iterator[str]:
-    """Yield what is meant: of a pattern, the files that it matches; of a folder, its robots.txt."""
+    """Yield files and URLs; patterns and folders stand for the files in them."""
     for source in sources:
         if source != "-" and Path(source).is_dir():
             found = sorted(map(str, _in_folder(Path(source))))
@@ -235,7 +234,7 @@ def _expanded(sources: list[str]) -> Iterator[str]:
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:
-    """Yield the robots.txt files of a folder and those in it, but those that are hidden."""
+    """Yield the robots.txt files of a folder, at any depth, without hidden folders."""
     for here, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(here, name) for name in names if name.lower() == "robots.txt")
@@ -244,7 +243,7 @@ def _in_folder(folder: Path) -> Iterator[Path]:
 def _had(
     invocation: Invocation, sources: list[str]
 ) -> Iterator[tuple[str, Rules | UnavailableError]]:
-    """Yield the rules of each source, in order, each once; or why they cannot be had."""
+    """Yield the rules of each source, or why they are not available."""
     for source in dict.fromkeys(sources):
         yield source, _of_site(invocation, source) if is_url(source) else _on_disk(source)
 
@@ -257,7 +256,7 @@ def _on_disk(source: str) -> Rules | UnavailableError:
 
 
 def _of_site(invocation: Invocation, source: str) -> Rules | UnavailableError:
-    """Fetch a file; if it is not there, look whether it is there in capitals."""
+    """Fetch a file; if it is missing, look for one in capitals."""
     try:
         url = url_to_check(source)
         fetched = invocation.fetch(url)

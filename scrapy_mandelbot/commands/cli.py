@@ -315,7 +315,7 @@ def _args_of(opts: Namespace) -> list[str]:
 
 
 def _wrong_use(opts: Namespace, args: list[str]) -> str:
-    """Return what is wrong with a combination of options; empty: nothing."""
+    """Return what is wrong with the options together; empty: nothing."""
     given = vars(opts)
     only, robots = given.get("only"), given.get("robots")
     inputs = [*args, given.get("file"), given.get("urls_file")]

@@ -45,6 +45,8 @@ from scrapy_mandelbot.rules.failures import failure_of, names_no_host
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Connect = Callable[[tuple[str, int], Callable[[], float]], socket.socket]
+
 # RFC 9309, section 2.3.1.2, asks for five at least; ten are read everywhere in this package.
 _MAX_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -92,14 +94,7 @@ class Fetched:
         return f"{shown(self.final_url)}: {self.failure.value}{detail}"
 
 
-class Address(NamedTuple):
-    """A host and its port."""
-
-    host: str
-    port: int
-
-
-def connect(address: Address, left: Callable[[], float]) -> socket.socket:
+def connect(address: tuple[str, int], left: Callable[[], float]) -> socket.socket:
     """Connect to a host, within the seconds that are left."""
     places = _places(address, left())
     error: OSError = OSError("no address")
@@ -117,7 +112,7 @@ def connect(address: Address, left: Callable[[], float]) -> socket.socket:
     raise error
 
 
-def _places(address: Address, seconds: float) -> list[Any]:
+def _places(address: tuple[str, int], seconds: float) -> list[Any]:
     """Resolve a name in a thread: the resolver of the system knows no deadline."""
     found: SimpleQueue[list[Any] | Exception] = SimpleQueue()
 
@@ -155,7 +150,7 @@ class Fetcher:
         *,
         verify: bool = True,
         now: Callable[[], float] = time.monotonic,
-        connect: Callable[[Address, Callable[[], float]], socket.socket] = connect,
+        connect: Connect = connect,
     ) -> None:
         self._headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": _CODINGS}
         self._may_redirect = may_redirect
@@ -241,7 +236,7 @@ class _Download:
         self,
         now: Callable[[], float],
         timeout: float,
-        connect: Callable[[Address, Callable[[], float]], socket.socket],
+        connect: Connect,
     ) -> None:
         self._now, self._connect = now, connect
         self._began, self._timeout = now(), timeout
@@ -267,7 +262,7 @@ class _Download:
         connection: Any = kind(host, **options)
         # http.client has this attribute to be replaced.
         connection._create_connection = lambda address, *_: self._connect(  # noqa: SLF001
-            Address(*address), self.left
+            address, self.left
         )
         connection.response_class = self._response
         return connection  # type: ignore[no-any-return]

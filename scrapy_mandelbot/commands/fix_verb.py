@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def fix(invocation: Invocation) -> Result:
-    """Correct one file, and write it where that was asked for."""
+    """Correct one file."""
     check_for_protego()
     source = invocation.args[0]
     if is_url(source):
@@ -51,7 +51,7 @@ def fix(invocation: Invocation) -> Result:
 
 
 def _corrected(invocation: Invocation, report: dict[str, Any]) -> str:
-    """Return the file or the diff: for a program as it is, for a person as it can be shown."""
+    """Return the file or the diff: octet by octet for a program, printable for a person."""
     if invocation.terminal.is_screen:
         is_diff, paint = invocation.opts.diff, invocation.terminal.paint
         return correction.diff_shown(report, paint) if is_diff else correction.text_shown(report)

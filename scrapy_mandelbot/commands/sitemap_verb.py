@@ -1,4 +1,4 @@
-"""The verb ``sitemaps``: which sitemaps a robots.txt cites, and what is in them."""
+"""The verb ``sitemaps``: lists the sitemaps that a robots.txt cites, and reads them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,19 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result, body_of
 from scrapy_mandelbot.commands.sources import named, read_source, url_to_check
-from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, is_url, joined, wrapped
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.shown import counted, printable
-from scrapy_mandelbot.robots.sitemaps import SitemapReader
-from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
+from scrapy_mandelbot.robots.reports.sitemaps_report import cited, exit_code, read, text, unread
+from scrapy_mandelbot.robots.reports.terminal_text import is_url
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.robots.reports.terminal_text import Paint
 
 _MOST_SITEMAPS = 100  # read in one call
 _INSIDE = 'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
 
 
 def list_sitemaps(invocation: Invocation) -> Result:
-    """List the sitemaps of a file, and read them if that was asked for."""
+    """List the sitemaps of a file; with ``--read``, read them."""
     source = invocation.args[0]
     if is_url(source):
         site = url_to_check(source)
@@ -64,76 +59,5 @@ def _read_all(invocation: Invocation, site: str, report: dict[str, Any]) -> None
         found = [url for url in dict.fromkeys(children) if url not in known]
         room = max(0, _MOST_SITEMAPS - len(sitemaps))
         known.update(found[:room])
-        sitemaps += [_unread(url, sitemap["url"]) for url in found[:room]]
+        sitemaps += [unread(url, sitemap["url"]) for url in found[:room]]
         report["left"] += len(found[room:])
-
-
-_PIECE = 65_536  # bytes
-
-
-def cited(source: str, body: bytes, base: str, max_bytes: int) -> dict[str, Any]:
-    """Return the sitemaps that a file cites, none of them read; `base`: its URL, if it has one."""
-    urls = RobotsTxt.parse(body, max_bytes=max_bytes).sitemaps
-    whole = (without_user((base and absolute_url(url, base)) or url) for url in urls)
-    return {"source": source, "sitemaps": [_unread(url) for url in dict.fromkeys(whole)], "left": 0}
-
-
-def _unread(url: str, cited_by: str | None = None) -> dict[str, Any]:
-    return {
-        "url": url,
-        "cited_by": cited_by,
-        "status": None,
-        "kind": None,
-        "entries": None,
-        "problems": [],
-        "failure": None,
-    }
-
-
-def read(
-    body: bytes, url: str, max_bytes: int, max_entries: int | None
-) -> tuple[dict[str, Any], list[str]]:
-    """Return what is in a sitemap, and the sitemaps that it lists, if it is an index."""
-    reader = SitemapReader(url, max_bytes=max_bytes, max_entries=max_entries)
-    children: list[str] = []
-    for start in range(0, len(body), _PIECE):
-        entries = list(reader.feed(body[start : start + _PIECE]))
-        if reader.kind == "index":
-            children += [entry.loc for entry in entries]
-    entries = list(reader.close())
-    if reader.kind == "index":
-        children += [entry.loc for entry in entries]
-    problems = [
-        {"code": one.code, "message": one.message, "where": one.where, "count": one.count}
-        for one in reader.problems
-    ]
-    return {"kind": reader.kind, "entries": reader.entries_read, "problems": problems}, children
-
-
-def exit_code(report: dict[str, Any]) -> int:
-    """Return 3 where a sitemap cannot be had, 1 where something is wrong with one, else 0."""
-    sitemaps = report["sitemaps"]
-    if any(one["failure"] for one in sitemaps):
-        return 3
-    return 1 if any(one["problems"] for one in sitemaps) else 0
-
-
-def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
-    """Return the report for a terminal."""
-    sitemaps = report["sitemaps"]
-    lines = []
-    for one in sitemaps:
-        lines.append(paint("strong", printable(one["url"])))
-        if one["failure"]:
-            lines.append(f"    {paint('error', printable(one['failure']))}")
-        elif one["entries"] is not None:
-            lines.append(f"    {one['kind']}: {counted(one['entries'], 'entry', 'entries')}")
-        for problem in one["problems"]:
-            where = f"{problem['where']}: " if problem["where"] else ""
-            often = f" ({problem['count']:,} times)" if problem["count"] > 1 else ""
-            lines.append(wrapped(f"{where}{problem['message']}{often}", 4, width=paint.width))
-    if report["left"]:
-        lines.append(f"And {counted(report['left'], 'more sitemap')}, not read.")
-    if not sitemaps:
-        lines.append(f"{printable(report['source'])} cites no sitemap.")
-    return joined(lines)

@@ -1,4 +1,4 @@
-"""From what a call names, or the answer of a site, to the rules that reports are about."""
+"""From files and responses to the rules that reports are about."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST = 64 * 1024 * 1024  # bytes; what is larger is no robots.txt, and may neve
 
 
 def read_source(source: str) -> bytes:
-    """Return what is in a file, or comes from standard input (``-``)."""
+    """Return the contents of a file, or of standard input (``-``)."""
     try:
         if source == "-":
             return sys.stdin.buffer.read(_MOST)
@@ -50,7 +50,7 @@ def named(source: str) -> str:
 
 
 def delivery_of_file(source: str) -> Delivery | None:
-    """Return what a file's name says. Of a draft under another name it says nothing."""
+    """Return what the name of a file says of its delivery; nothing, if it is a draft's."""
     name = Path(source).name
     return Delivery(url=source) if name.lower() == "robots.txt" else None
 
@@ -61,7 +61,7 @@ def robots_url_of(url: str) -> str:
 
 
 def url_to_check(url: str) -> str:
-    """Return the URL that is meant, without credentials: of a bare site, its robots.txt."""
+    """Return the URL to fetch, without credentials; of a bare site, its robots.txt."""
     of_site = robots_url_of(url)
     return without_user(url) if urlsplit(url).path.strip("/") else of_site
 
@@ -75,16 +75,13 @@ class AskedUrl(NamedTuple):
     """The file and line that it stands in; empty: it is an argument."""
 
     def refused(self, needed: str) -> UnavailableError:
-        """Return the error that says where it stands, and what was needed instead."""
+        """Return the error that says where the URL stands, and what is needed instead."""
         where = f"{self.where}: " if self.where else ""
         return UnavailableError(f"{where}{shown(self.url)}: {needed}")
 
 
 def read_urls(arguments: list[str], file: str | None) -> list[AskedUrl]:
-    """Return the URLs that are meant: those named, and those in a file.
-
-    ``-`` stands for those on standard input.
-    """
+    """Return the URLs that are named, and those in a file; ``-`` is standard input."""
     urls: list[AskedUrl] = []
     for argument in arguments:
         urls += _urls_in("-") if argument == "-" else [AskedUrl(_escaped(argument))]
@@ -94,7 +91,6 @@ def read_urls(arguments: list[str], file: str | None) -> list[AskedUrl]:
 
 
 def _urls_in(source: str) -> list[AskedUrl]:
-    """Return the lines of a file that are not blank."""
     lines = read_source(source).decode("utf-8", "surrogateescape").splitlines()
     return [
         AskedUrl(_escaped(line.strip()), f"{named(source)}, line {number}")
@@ -113,9 +109,9 @@ def robots_url_asked(asked: AskedUrl) -> str:
 
 
 def check_url_of_file(asked: AskedUrl) -> None:
-    """Make sure that a file can be asked about a URL: an absolute one, or a path.
+    """Raise unless a URL is absolute, or a path.
 
-    What is neither, a host without a scheme most likely, no rule matches: it would seem allowed.
+    No rule matches anything else, mostly a host without its scheme: it would seem allowed.
     """
     url = asked.url
     try:
@@ -128,7 +124,7 @@ def check_url_of_file(asked: AskedUrl) -> None:
 
 
 def _escaped(url: str) -> str:
-    """Return a URL without octets that are not UTF-8: they become escapes."""
+    """Escape the octets of a URL that are not UTF-8."""
     return "".join(
         f"%{ord(sign) - 0xDC00:02X}" if 0xDC80 <= ord(sign) <= 0xDCFF else sign  # noqa: PLR2004
         for sign in url
@@ -185,12 +181,12 @@ def rules_on_disk(source: str) -> Rules:
 
 
 def rules_from(invocation: Invocation, fetched: Fetched, delivery: Delivery | None) -> Rules:
-    """Return the rules that a site's answer means, to a crawl of the project."""
+    """Return the rules that a response means to a crawl of the project."""
     return Rules(fetched.url, fetched.body, fetched.answer, delivery, invocation.law)
 
 
 def delivery_of(fetched: Fetched) -> Delivery:
-    """Return how a file came. That it took longer than anyone waits is a finding."""
+    """Return how a file was delivered. A timeout is a finding, if no robot waits longer."""
     seconds = fetched.seconds
     if fetched.failure is Failure.TIMED_OUT and fetched.timeout >= _NOBODY_WAITS:
         seconds = max(seconds, fetched.timeout)

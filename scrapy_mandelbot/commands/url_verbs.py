@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
-_STEPS = 100  # of what is shown while it is done
+_STEPS = 100  # of the progress
 
 
 def explain(invocation: Invocation) -> Result:
-    """Say of each URL whether it may be fetched, and by which line."""
+    """Say of each URL whether it may be crawled, and which line decides."""
     questions = _questions(invocation)
     with_changes = invocation.opts.changes or len(questions) == 1
     purposes, of_project = invocation.opts.purpose or (), invocation.dialect
     is_named = bool(invocation.opts.dialect)
 
     def dialect(agent: str | Sequence[str]) -> Dialect:
-        """Return the robot's own, where it is known and the call names none."""
+        """Return the robot's own, if it is known and no option names one."""
         own = None if is_named or not isinstance(agent, str) else dialect_of(agent)
         return DIALECTS[own] if own else of_project
 
@@ -85,7 +85,7 @@ def _result(
         text = "\n".join(made_by.text(report, invocation.terminal.paint) for report in reports)
     elif wanted == "table":
         text = made_by.table(reports, invocation.terminal.paint)
-    told = {  # beside the verdict for the call's robot, and for no other
+    told = {  # beside the verdict for one robot
         report["url"]: [] if invocation.opts.robots else explanation.changes_told(report)
         for report in reports
     }
@@ -107,7 +107,6 @@ def _page_of_urls(
 
 
 def _counted(invocation: Invocation, questions: list[Question]) -> Iterator[Question]:
-    """Iterate over the questions, and show how far it has come."""
     step = max(1, len(questions) // _STEPS)
     for number, question in enumerate(questions):
         if number % step == 0:
@@ -117,7 +116,6 @@ def _counted(invocation: Invocation, questions: list[Question]) -> Iterator[Ques
 
 
 def _questions(invocation: Invocation) -> list[Question]:
-    """Return who asks for what."""
     asked = _rules_of(invocation)
     if not invocation.opts.robots:
         return [Question(one.url, invocation.agent, rules) for one, rules in asked]
@@ -133,7 +131,6 @@ def _questions(invocation: Invocation) -> list[Question]:
 
 
 def _left_out(questions: list[Question]) -> Iterator[str]:
-    """Yield how many robots of a file are not asked about."""
     for rules in {id(one.rules): one.rules for one in questions}.values():
         left = sum(1 for _ in unknown_names(rules)) - MOST_NAMED
         if left > 0:
@@ -141,7 +138,7 @@ def _left_out(questions: list[Question]) -> Iterator[str]:
 
 
 def _rules_of(invocation: Invocation) -> list[tuple[AskedUrl, Rules]]:
-    """Return the URLs asked about, each with the rules of its site, or those of the file."""
+    """Return the URLs, each with the rules of its site, or those of the file."""
     urls = read_urls(invocation.args, invocation.opts.urls_file)
     if invocation.opts.file:
         if invocation.opts.robots and not invocation.args and not invocation.opts.urls_file:

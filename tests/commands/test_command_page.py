@@ -17,8 +17,8 @@ from pages import page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from scrapy_mandelbot.commands import sitemap_verb as sitemaps
 from scrapy_mandelbot.commands.cli import VERBS
+from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
 from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.sqlite import SqliteStore
 

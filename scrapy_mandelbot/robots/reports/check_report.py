@@ -205,7 +205,6 @@ def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False)
 
 
 def _kind_text(found: list[dict[str, Any]], paint: Paint, *, in_full: bool) -> Iterator[str]:
-    """Yield the lines about findings of one kind."""
     one, severity = found[0], found[0]["severity"]
     head = f"{one['line'] or '':>5}  {severity:<8}  "
     message = f"{one['message']}{_more_told(found)} [{one['code']}]"
