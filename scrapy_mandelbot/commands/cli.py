@@ -257,10 +257,12 @@ VERBS = {
 
 def parser_of(program: str, *, has_project: bool) -> ArgumentParser:
     """Return the parser of all verbs, or of those that need no project."""
+    of_scrapy = " Scrapy's options, such as -s NAME=VALUE, may stand anywhere."
     parser = ArgumentParser(
         program,
         description="Check, fix and explain robots.txt files. Use - for standard input.",
-        epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb.",
+        epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb."
+        f"{of_scrapy if has_project else ''}",
         allow_abbrev=False,
     )
     verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
