@@ -161,7 +161,7 @@ class Fetcher:
 
         A body that is longer is read up to `max_bytes`, one that is late as far as it came.
         """
-        download = _Download(self._now, timeout, self._connect)
+        download = _TimedDownload(self._now, timeout, self._connect)
         urls = [without_user(url)]
         fetched = partial(Fetched, url, timeout)
         encoding = ""
@@ -200,7 +200,7 @@ class Fetcher:
             headers=headers,
         )
 
-    def _open(self, url: str, download: _Download) -> HTTPResponse:
+    def _open(self, url: str, download: _TimedDownload) -> HTTPResponse:
         """Return the response to one request, whatever its status."""
         if names_no_host(url):
             raise socket.gaierror("no host can have this name")
@@ -229,7 +229,7 @@ class _Body(NamedTuple):
     is_late: bool = False
 
 
-class _Download:
+class _TimedDownload:
     """One download: its deadline, and connections that keep it."""
 
     def __init__(
@@ -314,7 +314,7 @@ class _TimedReader(RawIOBase):
 class _Handler(AbstractHTTPHandler):
     """Makes connections of a download."""
 
-    def __init__(self, download: _Download, *, verify: bool) -> None:
+    def __init__(self, download: _TimedDownload, *, verify: bool) -> None:
         super().__init__()
         self._download, self._verify = download, verify
 
