@@ -48,9 +48,7 @@ def take(pause: Pause, fact: Fact, now: float, refusal=None, *, has_served=False
         return pause.be_due(now)
     from scrapy_mandelbot.sites.pause import News
 
-    return (
-        News.GAVE_UP if pause.give_up(pause.reason if refusal is None else refusal.reason) else None
-    )
+    return News.GAVE_UP if pause.give_up(pause.reason if refusal is None else refusal.reason) else None
 
 
 Pause.take = take
