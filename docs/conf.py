@@ -21,7 +21,7 @@ extensions = [
     "linked_words",
     "reachable",
 ]
-exclude_patterns = ["sphinx", "upstream"]
+exclude_patterns = ["sphinx"]
 towncrier_draft_working_directory = Path(__file__).parent.parent
 towncrier_draft_autoversion_mode = "draft"
 towncrier_draft_include_empty = True

@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.call import Result
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.sources import (
-    CannotBeHadError,
     delivery_of,
     page_of,
     read_source,
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.commands.call import Invocation
-    from scrapy_mandelbot.commands.downloads import FetchedFile, FetchPlan
+    from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
 
 FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING}
@@ -51,7 +50,7 @@ _SEVERITIES = frozenset(map(str, Severity))
 
 
 def read_choices(opts: Namespace, folder: Path) -> Choices:
-    """Return the choices of a call; what it leaves open is as the project's file says."""
+    """Return the choices of the options; those that are not given come from the project's file."""
     path, chosen = _nearest(folder)
     if opts.config:
         path = Path(opts.config)
@@ -65,7 +64,7 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     codes = {key: _codes(chosen[key], where[key] + key) for key in _KEYS[:2] if key in chosen}
     fail_on = str(chosen.get("fail-on", ALL.fail_on)).strip()
     if fail_on not in FAIL_ON:
-        raise CannotBeHadError(f"{where['fail-on']}fail-on: {shown(fail_on)} is not error, warning")
+        raise UnavailableError(f"{where['fail-on']}fail-on: {shown(fail_on)} is not error, warning")
     return Choices(
         *(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on]),
         tuple(_by_file(chosen.get("per-file-ignores", {}), f"{path}: per-file-ignores")),
@@ -79,13 +78,13 @@ def _by_file(told: Any, where: str) -> Iterator[tuple[str, frozenset[str]]]:
         lines = [line.rpartition(":") for line in told.splitlines() if line.strip()]
         told = {pattern.strip(): codes for pattern, _, codes in lines}
     if not isinstance(told, dict) or not all(told):
-        raise CannotBeHadError(f"{where}: it is a pattern of paths, a colon, codes")
+        raise UnavailableError(f"{where}: it is a pattern of paths, a colon, codes")
     for pattern, codes in told.items():
         yield pattern, _codes(codes, where)
 
 
 def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Return the file that has a project's choices, and these; an empty path: there is none."""
+    """Return the nearest file with choices, and these."""
     for one in (folder, *folder.parents):
         for name, section in _SECTIONS.items():
             if (one / name).is_file() and (found := _read(one / name, section)) is not None:
@@ -96,17 +95,17 @@ def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _read(path: Path, section: str) -> dict[str, Any] | None:
-    """Return the choices in a file, or None; CannotBeHadError: it has keys that are none."""
+    """Return the choices in a file, if it has any."""
     try:
         text = read_source(str(path)).decode()
         if section != _OWN and "robots-check" not in text:
             return None
         found = _toml(text) if path.suffix == ".toml" else _ini(text, path, section)
     except (ConfigError, ValueError, ImportError) as error:
-        raise CannotBeHadError(f"{path}: {str(error).splitlines()[0]}") from None
+        raise UnavailableError(f"{path}: {str(error).splitlines()[0]}") from None
     for key in found or ():
         if key not in _KEYS:
-            raise CannotBeHadError(f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}")
+            raise UnavailableError(f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}")
     return found
 
 
@@ -129,7 +128,7 @@ def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
 
 
 def _codes(told: Any, where: str) -> frozenset[str]:
-    """Return the codes in a text or a list: of a severity, all of its."""
+    """Return the codes in a text or a list; a severity stands for all of its codes."""
     codes: set[str] = set()
     text = told if isinstance(told, str) else " ".join(map(str, told))
     for word in text.replace(",", " ").split():
@@ -141,60 +140,59 @@ def _codes(told: Any, where: str) -> frozenset[str]:
 
 
 def _code(word: str, where: str = "") -> str:
-    """Return a code that there is; CannotBeHadError: there is none such."""
     if word not in FINDINGS:
         like = get_close_matches(word, FINDINGS, 1)
         hint = f": {like[0]} is meant, most likely" if like else ""
-        raise CannotBeHadError(f"{where}there is no finding {shown(word)}{hint}")
+        raise UnavailableError(f"{where}there is no finding {shown(word)}{hint}")
     return word
 
 
-def tell_rules(job: Invocation) -> Result:
-    """Say what findings are about; of none that is named, of all."""
-    codes = [_code(word) for word in job.args] or list(FINDINGS)
+def explain_rules(invocation: Invocation) -> Result:
+    """Explain the findings that are named, or all of them."""
+    codes = [_code(word) for word in invocation.args] or list(FINDINGS)
     data = {"rules": [reports_on.rule_data(code) for code in codes]}
-    return Result(0, data, reports_on.rule_text(codes, job.terminal.paint))
+    return Result(0, data, reports_on.rule_text(codes, invocation.terminal.paint))
 
 
 _NOT_FOUND = frozenset({404, 410})
-_CANNOT_BE_HAD = 2
+_UNAVAILABLE = 2
 _PATTERN = frozenset("*?[")
 
 
-def check(job: Invocation) -> Result:
-    """Check files and sites. One that cannot be had does not keep the others from being checked."""
-    choices = read_choices(job.opts, Path.cwd())
-    is_one = len(job.args) == 1 and not (_is_pattern(job.args[0]) or Path(job.args[0]).is_dir())
-    if job.opts.format == "html" and not is_one:
-        raise CannotBeHadError("a page is about one file")
-    had = dict(_had(job, list(_expanded(job.args))))
+def check(invocation: Invocation) -> Result:
+    """Check files and sites; one that is not available does not keep others from being checked."""
+    choices = read_choices(invocation.opts, Path.cwd())
+    is_one = len(invocation.args) == 1 and not (
+        _is_pattern(invocation.args[0]) or Path(invocation.args[0]).is_dir()
+    )
+    if invocation.opts.format == "html" and not is_one:
+        raise UnavailableError("a page is about one file")
+    had = dict(_had(invocation, list(_expanded(invocation.args))))
     reports = []
     for source, rules in had.items():
-        if isinstance(rules, CannotBeHadError):
+        if isinstance(rules, UnavailableError):
             if is_one:
                 raise rules
             reports.append(reports_on.not_had(source, str(rules)))
         else:
-            reports.append(reports_on.check_rules(rules, job.max_bytes, choices.of(source)))
-    page = partial(_page, job, had, reports)
+            reports.append(reports_on.check_rules(rules, invocation.max_bytes, choices.of(source)))
+    page = partial(_page, invocation, had, reports)
     data = reports[0] if is_one else reports_on.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
-    code = _CANNOT_BE_HAD if failures else reports_on.exit_code(reports, choices)
-    text = _text(job, reports, choices, is_one=is_one)
+    code = _UNAVAILABLE if failures else reports_on.exit_code(reports, choices)
+    text = _text(invocation, reports, choices, is_one=is_one)
     return Result(code, data, text, page=page, remarks=failures)
 
 
-def _text(job: Invocation, reports: list[dict[str, Any]], choices: Choices, *, is_one: bool) -> str:
-    if job.opts.format == "csv":
-        return reports_on.as_csv(reports)
-    if job.opts.format == "github":
+def _text(
+    invocation: Invocation, reports: list[dict[str, Any]], choices: Choices, *, is_one: bool
+) -> str:
+    if invocation.opts.format == "github":
         return reports_on.github_text(reports)
-    if job.opts.format == "sarif":
+    if invocation.opts.format == "sarif":
         return reports_on.sarif_text(reports, choices.takes)
-    paint = job.terminal.paint
-    if job.opts.statistics:
-        return reports_on.statistics_text(reports, paint)
-    texts = [reports_on.text(one, paint, in_full=job.opts.full) for one in reports]
+    paint = invocation.terminal.paint
+    texts = [reports_on.text(one, paint, in_full=invocation.opts.full) for one in reports]
     if is_one:
         return texts[0]
     told = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
@@ -202,12 +200,12 @@ def _text(job: Invocation, reports: list[dict[str, Any]], choices: Choices, *, i
 
 
 def _page(
-    job: Invocation, had: dict[str, Rules | CannotBeHadError], reports: list[dict[str, Any]]
+    invocation: Invocation, had: dict[str, Rules | UnavailableError], reports: list[dict[str, Any]]
 ) -> str:
     (rules,) = had.values()
-    if isinstance(rules, CannotBeHadError):
+    if isinstance(rules, UnavailableError):
         raise rules
-    return page_of(job, rules, checked=reports[0])
+    return page_of(invocation, rules, checked=reports[0])
 
 
 def _is_pattern(source: str) -> bool:
@@ -216,12 +214,12 @@ def _is_pattern(source: str) -> bool:
 
 
 def _expanded(sources: list[str]) -> Iterator[str]:
-    """Yield what is meant: of a pattern, the files that it matches; of a folder, its robots.txt."""
+    """Yield files and URLs; patterns and folders stand for the files in them."""
     for source in sources:
         if source != "-" and Path(source).is_dir():
             found = sorted(map(str, _in_folder(Path(source))))
             if not found:
-                raise CannotBeHadError(f"{source}: there is no robots.txt in it")
+                raise UnavailableError(f"{source}: there is no robots.txt in it")
             yield from found
             continue
         if not _is_pattern(source):
@@ -231,58 +229,42 @@ def _expanded(sources: list[str]) -> Iterator[str]:
         matched = glob(source, recursive=True)  # noqa: PTH207
         found = sorted(one for one in matched if Path(one).is_file())
         if not found:
-            raise CannotBeHadError(f"{source}: no file has such a name")
+            raise UnavailableError(f"{source}: no file has such a name")
         yield from found
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:
-    """Yield the robots.txt files of a folder and those in it, but those that are hidden."""
+    """Yield the robots.txt files of a folder, at any depth, without hidden folders."""
     for here, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(here, name) for name in names if name.lower() == "robots.txt")
 
 
-def _had(job: Invocation, sources: list[str]) -> Iterator[tuple[str, Rules | CannotBeHadError]]:
-    """Yield the rules of each source, in order, each once; or why they cannot be had."""
-    of_sites = _of_sites(job, list(dict.fromkeys(filter(is_url, sources))))
+def _had(
+    invocation: Invocation, sources: list[str]
+) -> Iterator[tuple[str, Rules | UnavailableError]]:
+    """Yield the rules of each source, or why they are not available."""
     for source in dict.fromkeys(sources):
-        yield source, of_sites[source] if is_url(source) else _on_disk(source)
+        yield source, _of_site(invocation, source) if is_url(source) else _on_disk(source)
 
 
-def _on_disk(source: str) -> Rules | CannotBeHadError:
+def _on_disk(source: str) -> Rules | UnavailableError:
     try:
         return rules_on_disk(source)
-    except CannotBeHadError as error:
+    except UnavailableError as error:
         return error
 
 
-def _of_sites(job: Invocation, urls: list[str]) -> dict[str, Rules | CannotBeHadError]:
-    """Ask for files; where one is not there, whether it is there in capitals."""
-    found: dict[str, FetchedFile] = {}
-    in_capitals: set[str] = set()
-
-    def visit(fetched: FetchedFile) -> list[FetchPlan]:
-        url: str = fetched.wanted.on_behalf_of
-        if url in found:
-            if fetched.status in SUCCESS:
-                in_capitals.add(url)
-            return []
-        found[url] = fetched
-        asked = fetched.wanted.url
-        if fetched.status not in _NOT_FOUND or not asked.endswith("/robots.txt"):
-            return []
-        other = job.wanted_robots(asked.removesuffix("robots.txt") + "ROBOTS.TXT")
-        return [other._replace(on_behalf_of=url)]
-
-    wanted = [job.wanted_robots(url_to_check(url))._replace(on_behalf_of=url) for url in urls]
-    if wanted:
-        job.fetch(wanted, visit)
-    return {url: _rules(job, found[url], in_capitals=url in in_capitals) for url in urls}
-
-
-def _rules(job: Invocation, fetched: FetchedFile, *, in_capitals: bool) -> Rules | CannotBeHadError:
+def _of_site(invocation: Invocation, source: str) -> Rules | UnavailableError:
+    """Fetch a file; if it is missing, look for one in capitals."""
     try:
+        url = url_to_check(source)
+        fetched = invocation.fetch(url)
+        in_capitals = False
+        if fetched.status in _NOT_FOUND and url.endswith("/robots.txt"):
+            other = invocation.fetch(url.removesuffix("robots.txt") + "ROBOTS.TXT")
+            in_capitals = other.status in SUCCESS
         delivery = replace(delivery_of(fetched), in_capitals=in_capitals)
-        return rules_from(job, fetched, delivery)
-    except CannotBeHadError as error:
+        return rules_from(invocation, fetched, delivery)
+    except UnavailableError as error:
         return error

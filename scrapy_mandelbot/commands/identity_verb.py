@@ -18,9 +18,8 @@ from urllib.parse import urlsplit
 
 import http_sf
 
-from scrapy_mandelbot.commands.call import Result
-from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.robots.reports.terminal_text import joined
 from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
 from scrapy_mandelbot.robots.shown import shown
@@ -37,13 +36,13 @@ try:
     from scrapy_mandelbot.signing import WELL_KNOWN, Signer, read_signer, thumbprint
 except ImportError:
     takes = "identity needs cryptography: pip install scrapy-mandelbot[sign]"
-    raise CannotBeHadError(takes) from None
+    raise UnavailableError(takes) from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_mandelbot.commands.call import Invocation
-    from scrapy_mandelbot.commands.downloads import FetchedFile
+    from scrapy_mandelbot.commands.fetch import Fetched
+    from scrapy_mandelbot.commands.invocation import Invocation
 
 MEDIA_TYPE = "application/http-message-signatures-directory+json"
 _TAG = "http-message-signatures-directory"
@@ -54,7 +53,7 @@ _EXAMPLE_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"  # RFC 9421, append
 _ERROR, _WARNING = "error", "warning"
 
 
-def show_identity(job: Invocation) -> Result:
+def show_identity(invocation: Invocation) -> Result:
     """Make a key, write or check a directory of keys, or write the page about the robot."""
     verbs: dict[str, Callable[[Invocation], Result]] = {
         "new": _new,
@@ -63,15 +62,15 @@ def show_identity(job: Invocation) -> Result:
         "page": _page,
     }
     try:
-        return verbs[job.args[0]](job)
+        return verbs[invocation.args[0]](invocation)
     except OSError as error:
-        where = error.filename or job.args[-1]
-        raise CannotBeHadError(f"{where}: {(error.strerror or str(error)).lower()}") from None
+        where = error.filename or invocation.args[-1]
+        raise UnavailableError(f"{where}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _new(job: Invocation) -> Result:
+def _new(invocation: Invocation) -> Result:
     """Write a private key that only its owner can read. What is there already is not touched."""
-    path = Path(job.args[1])
+    path = Path(invocation.args[1])
     key = Ed25519PrivateKey.generate()
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
@@ -108,35 +107,35 @@ def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str
     return headers, body
 
 
-def _directory(job: Invocation) -> Result:
-    signers = [read_signer("KEY", place) for place in job.args[1:]]
+def _directory(invocation: Invocation) -> Result:
+    signers = [read_signer("KEY", place) for place in invocation.args[1:]]
     now = int(time.time())
-    headers, body = directory(signers, job.opts.host.lower().removesuffix(":443"), now)
+    headers, body = directory(signers, invocation.opts.host.lower().removesuffix(":443"), now)
     until = datetime.fromtimestamp(now + _PROVED_FOR, tz=timezone.utc)
     lines = [f"{name}: {value}" for name, value in headers.items()]
-    if job.opts.output:
-        Path(job.opts.output).write_text(body, "utf-8")
+    if invocation.opts.output:
+        Path(invocation.opts.output).write_text(body, "utf-8")
     else:
         lines += ["", body]
-    data = {"url": f"https://{job.opts.host}{WELL_KNOWN}", "headers": headers, "body": body}
+    data = {"url": f"https://{invocation.opts.host}{WELL_KNOWN}", "headers": headers, "body": body}
     remark = f"serve it at {data['url']}; its proof expires on {until:%Y-%m-%d}"
     return Result(0, {**data, "expires": until.isoformat()}, joined(lines), [remark])
 
 
-def _check(job: Invocation) -> Result:
+def _check(invocation: Invocation) -> Result:
     """Check a directory as it is served."""
-    url = job.args[1]
+    url = invocation.args[1]
     if not urlsplit(url).path.strip("/"):
         url = url.rstrip("/") + WELL_KNOWN
-    found = job.fetch_one(url)
+    found = invocation.fetch(url)
     if found.failure is not None:
-        raise CannotBeHadError(found.trouble)
-    findings = list(_of_delivery(url, found, may_be_http=read_setting(job.settings, "sign_http")))
+        raise UnavailableError(found.trouble)
+    findings = list(_of_delivery(url, found, may_be_http=invocation.setting("sign_http")))
     keys = _keys_in(found.body)
     names = [thumbprint(key) for key in keys]
     for key, name in zip(keys, names, strict=True):
         findings += [(level, f"{shown(str(name))} {text}") for level, text in _of_key(key, name)]
-    place = read_setting(job.settings, "sign_key")
+    place = invocation.setting("sign_key")
     if place and read_signer("MANDELBOT_SIGN_KEY", place).keyid not in names:
         findings.append((_ERROR, "the key of MANDELBOT_SIGN_KEY is not in it"))
     proved: set[str] = set()
@@ -155,7 +154,7 @@ def _check(job: Invocation) -> Result:
     return Result(code, data, joined([*head, *lines]))
 
 
-def _of_delivery(url: str, found: FetchedFile, *, may_be_http: bool) -> Iterator[tuple[str, str]]:
+def _of_delivery(url: str, found: Fetched, *, may_be_http: bool) -> Iterator[tuple[str, str]]:
     """Find what is wrong with how a directory is served, and with what it is."""
     kind = found.content_type.partition(";")[0].strip().lower()
     if not url.startswith("https:") and not may_be_http:
@@ -206,7 +205,7 @@ def _number(value: Any, default: float) -> float:
 
 
 def _of_proof(
-    url: str, found: FetchedFile, label: str, keys: list[dict[str, Any]], proved: set[str]
+    url: str, found: Fetched, label: str, keys: list[dict[str, Any]], proved: set[str]
 ) -> Iterator[tuple[str, str]]:
     """Find what is wrong with a signature by which a key of a directory proves to be there."""
     items, parameters = _dictionary(found, "signature-input")[label]
@@ -238,7 +237,7 @@ def _of_proof(
         yield _ERROR, "is dated in the future"
 
 
-def _dictionary(found: FetchedFile, name: str) -> dict[str, Any]:
+def _dictionary(found: Fetched, name: str) -> dict[str, Any]:
     try:
         members: Any = http_sf.parse(found.headers.get(name, "").encode(), tltype="dictionary")
     except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
@@ -249,44 +248,44 @@ def _dictionary(found: FetchedFile, name: str) -> dict[str, Any]:
 _RANGES = "addresses.json"
 
 
-def _page(job: Invocation) -> Result:
+def _page(invocation: Invocation) -> Result:
     """Write the page that tells owners of sites about the robot, from the project's settings.
 
     Source: draft-illyes-webbotauth-cbcp, sections 2.2, 2.5 and 2.6.
     """
-    settings = job.settings
+    settings = invocation.settings
     agent = first_named(default_header(settings), settings["USER_AGENT"])
     name = _named(agent)
     if not name or "scrapy.org" in agent:
-        raise CannotBeHadError(
+        raise UnavailableError(
             "USER_AGENT names no robot: set one as 'Examplebot/1.0 (+https://…)'"
         )
-    token = read_setting(settings, "agent") or name
+    token = invocation.setting("agent") or name
     mail = next((one.strip("();,+") for one in agent.split() if "@" in one), "")
     try:
-        networks = [ip_network(one, strict=False) for one in job.opts.address or ()]
+        networks = [ip_network(one, strict=False) for one in invocation.opts.address or ()]
     except ValueError as error:
-        raise CannotBeHadError(str(error)) from None
+        raise UnavailableError(str(error)) from None
     told = {
         "name": name,
         "user_agent": agent,
         "robots_txt_token": _named(token if isinstance(token, str) else token[0]),
-        "purposes": list(read_setting(settings, "purposes")),
-        "key_directory": read_setting(settings, "sign_agent"),
+        "purposes": list(invocation.setting("purposes")),
+        "key_directory": invocation.setting("sign_agent"),
         "addresses": {
             "creationTime": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "prefixes": [{f"ipv{one.version}Prefix": str(one)} for one in networks],
         },
     }
     template = Path(__file__).with_name("robot.html").read_text("utf-8")
-    page = template.format(**_parts(job, told, mail))
+    page = template.format(**_parts(invocation, told, mail))
     remarks = [] if mail else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
-    if networks and job.opts.output:
-        ranges = Path(job.opts.output).with_name(_RANGES)
+    if networks and invocation.opts.output:
+        ranges = Path(invocation.opts.output).with_name(_RANGES)
         ranges.write_text(json.dumps(told["addresses"]), "utf-8")
-    if job.opts.output:
-        Path(job.opts.output).write_text(page, "utf-8")
-    return Result(0, told, "" if job.opts.output else page, remarks)
+    if invocation.opts.output:
+        Path(invocation.opts.output).write_text(page, "utf-8")
+    return Result(0, told, "" if invocation.opts.output else page, remarks)
 
 
 def _named(agent: str) -> str:
@@ -296,13 +295,13 @@ def _named(agent: str) -> str:
     return found[0] if found else ""
 
 
-def _parts(job: Invocation, told: dict[str, Any], mail: str) -> dict[str, Any]:
+def _parts(invocation: Invocation, told: dict[str, Any], mail: str) -> dict[str, Any]:
     """Return what stands in the page, escaped."""
-    delay = job.settings.getfloat("DOWNLOAD_DELAY")
+    delay = invocation.settings.getfloat("DOWNLOAD_DELAY")
     pace = f"It waits {delay:g} seconds between two requests to a host." if delay else ""
-    if read_setting(job.settings, "pace") == "obey":
+    if invocation.setting("pace") == "obey":
         pace += " It keeps to the Crawl-delay, Request-rate and Visit-time of your robots.txt."
-    ttl = read_setting(job.settings, "cache_ttl")
+    ttl = invocation.setting("cache_ttl")
     uses = ", ".join(told["purposes"])
     prefixes = [escape(prefix) for one in told["addresses"]["prefixes"] for prefix in one.values()]
     keys = escape(told["key_directory"] or "")
@@ -310,7 +309,7 @@ def _parts(job: Invocation, told: dict[str, Any], mail: str) -> dict[str, Any]:
         "name": escape(told["name"]),
         "agent": escape(told["user_agent"]),
         "token": escape(told["robots_txt_token"]),
-        "hours": (job.dialect.fresh_for if ttl is None else ttl) / 3_600,
+        "hours": (invocation.dialect.fresh_for if ttl is None else ttl) / 3_600,
         "pace": pace.strip(),
         "purpose": f"<p>The pages are wanted for: {escape(uses)}.</p>\n" if uses else "",
         "signed": f"<p>They are signed with a key of <code>{keys}</code>.</p>\n" if keys else "",

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.clock import moment
-from scrapy_mandelbot.commands.call import Result
-from scrapy_mandelbot.commands.sources import CannotBeHadError
-from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.job.deliveries import ASIDE, CLAIMED, bring_back, read_aside
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping
 
-    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
     from scrapy_mandelbot.sites.pause_law import LeftPause
 
@@ -162,26 +161,28 @@ def _later(seconds: float | None, now: float) -> str | None:
     return None if seconds is None or seconds <= now else moment(seconds).isoformat()
 
 
-def look_at_job(job: Invocation) -> Result:
+def look_at_job(invocation: Invocation) -> Result:
     """Tell what waits, or have sites asked again whose pauses a run has left."""
-    if is_server(job.args[0]):
-        return _look_at_shared(job)
-    folder = Path(job.args[0])
+    if is_server(invocation.args[0]):
+        return _look_at_shared(invocation)
+    folder = Path(invocation.args[0])
     path = folder / FILE
     if not path.exists():
-        raise CannotBeHadError(f"{folder}: there is no job of JobScheduler's ({FILE})")
+        raise UnavailableError(f"{folder}: there is no job of JobScheduler's ({FILE})")
     is_running = JobLock(folder / LOCK).is_held()
-    if job.args[1:] and is_running:
-        raise CannotBeHadError(f"{folder}: a run has this job; its console can resume a site")
-    if job.args[1:]:
-        return _requeued(_forget_pauses(folder, job.args[2] if job.args[2:] else None), job)
+    if invocation.args[1:] and is_running:
+        raise UnavailableError(f"{folder}: a run has this job; its console can resume a site")
+    if invocation.args[1:]:
+        return _requeued(
+            _forget_pauses(folder, invocation.args[2] if invocation.args[2:] else None), invocation
+        )
     try:
-        if job.opts.export:
+        if invocation.opts.export:
             return _exported(_bodies(path))
         found = _read(path)
     except CannotKeepError as error:
-        raise CannotBeHadError(f"{path}: {error}") from None
-    waits = _waits_of(found.left, int(read_setting(job.settings, "pause_tries")), found.aside)
+        raise UnavailableError(f"{path}: {error}") from None
+    waits = _waits_of(found.left, int(invocation.setting("pause_tries")), found.aside)
     store = _store(folder)
     if store is not None:
         pauses = {**waits.pauses, **store.get_pauses()}
@@ -190,35 +191,37 @@ def look_at_job(job: Invocation) -> Result:
     report = of_job(found.lines, found.in_flight, waits)
     report |= {"folder": str(folder), "running": is_running, "workers": []}
     report["set_aside"] = found.given_up
-    return Result(0, report, text(report, job.terminal.paint))
+    return Result(0, report, text(report, invocation.terminal.paint))
 
 
-def _look_at_shared(job: Invocation) -> Result:
+def _look_at_shared(invocation: Invocation) -> Result:
     """Do the same for a job on Redis, ``redis://…#NAME``."""
-    url, _, name = job.args[0].partition("#")
+    url, _, name = invocation.args[0].partition("#")
     if not name:
-        raise CannotBeHadError("a job on Redis is named after its address: redis://…/0#shops")
+        raise UnavailableError("a job on Redis is named after its address: redis://…/0#shops")
     try:
         with closing(JobServer(url, name, 1)) as server:
             if not server.exists():
                 raise CannotKeepError(f"there is no job {name!r} there")  # noqa: TRY301
-            if job.opts.export:
+            if invocation.opts.export:
                 return _exported((one.line, one.body) for one in server.requests())
-            if job.args[1:]:
-                return _requeued(server.requeue(job.args[2] if job.args[2:] else ""), job)
-            return _shared(server, f"{without_credentials(url)}#{name}", job)
+            if invocation.args[1:]:
+                return _requeued(
+                    server.requeue(invocation.args[2] if invocation.args[2:] else ""), invocation
+                )
+            return _shared(server, f"{without_credentials(url)}#{name}", invocation)
     except (CannotKeepError, ValueError) as error:
-        raise CannotBeHadError(f"{without_credentials(url)}: {error}") from None
+        raise UnavailableError(f"{without_credentials(url)}: {error}") from None
     except ImportError as error:
-        raise CannotBeHadError(f"{error}: pip install scrapy-mandelbot[redis]") from None
+        raise UnavailableError(f"{error}: pip install scrapy-mandelbot[redis]") from None
 
 
-def _shared(server: JobServer, folder: str, job: Invocation) -> Result:
+def _shared(server: JobServer, folder: str, invocation: Invocation) -> Result:
     lengths, workers, aside = server.lengths(), server.workers(), server.aside()
     lines = Counter({site: sum(counts) for site, counts in lengths.items()})
     in_flight = Counter({site: claimed for site, (_, claimed) in lengths.items() if claimed})
     left = ((site, one) for site, state in server.left().items() for one in read_left(state))
-    waits = _waits_of(list(left), int(read_setting(job.settings, "pause_tries")), {})
+    waits = _waits_of(list(left), int(invocation.setting("pause_tries")), {})
     report = of_job(lines, in_flight, waits)
     reasons: Counter[str] = sum((Counter(why) for why in aside.values()), Counter())
     report |= {"folder": folder, "running": bool(workers), "set_aside": dict(reasons)}
@@ -231,7 +234,7 @@ def _shared(server: JobServer, folder: str, job: Invocation) -> Result:
         f" {one['lease']} s\n"
         for one in report["workers"]
     )
-    return Result(0, report, text(report, job.terminal.paint) + told)
+    return Result(0, report, text(report, invocation.terminal.paint) + told)
 
 
 def _waits_of(
@@ -322,10 +325,10 @@ def _bodies(path: Path) -> Iterator[tuple[str, bytes]]:
             yield name, body if is_as_written(body, *written) else b""
 
 
-def _requeued(keys: list[str], job: Invocation) -> Result:
+def _requeued(keys: list[str], invocation: Invocation) -> Result:
     sites = (cut(key, 200) for key in keys)
     text = "".join(f"{site} is asked again by the next run\n" for site in sites)
-    site = job.args[2] if job.args[2:] else "no site"
+    site = invocation.args[2] if invocation.args[2:] else "no site"
     remarks = [] if keys else [f"{site} is not paused, given up or set aside"]
     return Result(0 if keys else 1, {"requeued": keys}, text, remarks)
 
@@ -350,7 +353,7 @@ def _forget_pauses(folder: Path, site: str | None) -> list[str]:
             keys += [parts_of_name(line)[0] for line in lines]
             job.commit()
     except CannotKeepError as error:
-        raise CannotBeHadError(f"{folder / FILE}: {error}") from None
+        raise UnavailableError(f"{folder / FILE}: {error}") from None
     return sorted(set(keys))
 
 

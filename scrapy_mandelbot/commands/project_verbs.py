@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.commands.call import Result
-from scrapy_mandelbot.commands.sources import CannotBeHadError, robots_url_of
-from scrapy_mandelbot.config import read_setting, settings_in_force
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.sources import robots_url_of
+from scrapy_mandelbot.config import settings_in_force
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.robots.outcome import is_fresh
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, joined, table_lines
@@ -24,7 +25,7 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_mandelbot.commands.call import Invocation
+    from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.robots.reports.terminal_text import Paint
     from scrapy_mandelbot.store.contract import Copy, Store
 
@@ -81,39 +82,45 @@ def whole_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     return joined(lines)
 
 
-def look_at_copies(job: Invocation) -> Result:
+def look_at_copies(invocation: Invocation) -> Result:
     """List, show or drop copies."""
-    setting = read_setting(job.settings, "store")
-    place = setting if is_server(setting) else store_path(job.settings, setting)
-    ttl = read_setting(job.settings, "cache_ttl")
-    fresh_for = job.dialect.fresh_for if ttl is None else float(ttl)
+    setting = invocation.setting("store")
+    place = setting if is_server(setting) else store_path(invocation.settings, setting)
+    ttl = invocation.setting("cache_ttl")
+    fresh_for = invocation.dialect.fresh_for if ttl is None else float(ttl)
     if place is None:
-        raise CannotBeHadError("no copies are kept here: run it in a project, or say JOBDIR")
+        raise UnavailableError("no copies are kept here: run it in a project, or say JOBDIR")
     with _opened(place) as store:
-        if job.args[0] == "list":
+        if invocation.args[0] == "list":
             rows = [described(*one, fresh_for) for one in (store.copies() if store else ())]
             report = {"store": _shown(place), "copies": rows}
-            return Result(0, report, list_text(report, job.terminal.paint))
-        if job.args[0] == "drop":
-            return _drop(job, store)
-        site = _site(job.args[1])
+            return Result(0, report, list_text(report, invocation.terminal.paint))
+        if invocation.args[0] == "drop":
+            return _drop(invocation, store)
+        site = _site(invocation.args[1])
         copy = store.get_copy(site) if store else None
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
         text = copy.body.decode("utf-8", "backslashreplace")
         whole = {**described(site, copy, fresh_for), "text": text}
-        return Result(0, {"copy": whole}, whole_text(whole, job.terminal.paint))
+        return Result(0, {"copy": whole}, whole_text(whole, invocation.terminal.paint))
 
 
-def _drop(job: Invocation, store: Store | None) -> Result:
+def _drop(invocation: Invocation, store: Store | None) -> Result:
     gone: list[str] = []
     if store is not None:
-        sites = [site for site, _ in store.copies()] if job.opts.all else [_site(job.args[1])]
+        sites = (
+            [site for site, _ in store.copies()]
+            if invocation.opts.all
+            else [_site(invocation.args[1])]
+        )
         gone = [site for site in sites if store.get_copy(site)]
         for site in gone:
             store.drop_copy(site)
     text = "".join(f"dropped {site}\n" for site in gone)
-    remarks = [] if gone or job.opts.all else [f"no copy of {_site(job.args[1])} is kept"]
+    remarks = (
+        [] if gone or invocation.opts.all else [f"no copy of {_site(invocation.args[1])} is kept"]
+    )
     return Result(1 if remarks else 0, {"dropped": gone}, text, remarks)
 
 
@@ -145,7 +152,7 @@ def _opened(place: str | Path) -> Iterator[Store | None]:
         logger.removeHandler(complaints)
         logger.propagate = propagated
     if complaints.messages:
-        raise CannotBeHadError(complaints.messages[0])
+        raise UnavailableError(complaints.messages[0])
 
 
 def _store(place: str | Path) -> Store:
@@ -175,9 +182,9 @@ class _StoreWarnings(logging.Handler):
 _ADDON = "scrapy_mandelbot.Addon"
 
 
-def show_settings(job: Invocation) -> Result:
+def show_settings(invocation: Invocation) -> Result:
     """Tell of each setting, as a crawl would have it; a spider's own are not looked at."""
-    settings = job.settings.copy()
+    settings = invocation.settings.copy()
     addon = load_object(_ADDON)
     if any(load_object(one) is addon for one in settings.getdict("ADDONS")):
         addon().update_settings(settings)

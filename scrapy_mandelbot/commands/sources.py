@@ -1,4 +1,4 @@
-"""From what a call names, or the answer of a site, to the rules that reports are about."""
+"""From files and responses to the rules that reports are about."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.robots.lint import Delivery
 from scrapy_mandelbot.robots.origins import robots_url, site_of, without_user
 from scrapy_mandelbot.robots.outcome import Failure
@@ -21,22 +22,15 @@ from scrapy_mandelbot.robots.robotstxt.paths import split_url
 from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.call import Invocation
-    from scrapy_mandelbot.commands.downloads import FetchedFile
+    from scrapy_mandelbot.commands.fetch import Fetched
+    from scrapy_mandelbot.commands.invocation import Invocation
 
 _NEEDS_SITE = "this is no URL with a site, as https://example.com/page"
 _MOST = 64 * 1024 * 1024  # bytes; what is larger is no robots.txt, and may never end
 
 
-class CannotBeHadError(Exception):
-    """What was asked for cannot be had; the message is the line that a person reads.
-
-    Whatever reads here what a call names raises it: of a file, a URL, an answer, a choice.
-    """
-
-
 def read_source(source: str) -> bytes:
-    """Return what is in a file, or comes from standard input (``-``)."""
+    """Return the contents of a file, or of standard input (``-``)."""
     try:
         if source == "-":
             return sys.stdin.buffer.read(_MOST)
@@ -47,7 +41,7 @@ def read_source(source: str) -> bytes:
         if isinstance(error, FileNotFoundError) and "." in source and "/" not in source:
             hint = " (a URL begins with https:// or http://)"
         reason = (error.strerror or str(error)).lower()
-        raise CannotBeHadError(f"{named(source)}: {reason}{hint}") from None
+        raise UnavailableError(f"{named(source)}: {reason}{hint}") from None
 
 
 def named(source: str) -> str:
@@ -56,7 +50,7 @@ def named(source: str) -> str:
 
 
 def delivery_of_file(source: str) -> Delivery | None:
-    """Return what a file's name says. Of a draft under another name it says nothing."""
+    """Return what the name of a file says of its delivery; nothing, if it is a draft's."""
     name = Path(source).name
     return Delivery(url=source) if name.lower() == "robots.txt" else None
 
@@ -67,7 +61,7 @@ def robots_url_of(url: str) -> str:
 
 
 def url_to_check(url: str) -> str:
-    """Return the URL that is meant, without credentials: of a bare site, its robots.txt."""
+    """Return the URL to fetch, without credentials; of a bare site, its robots.txt."""
     of_site = robots_url_of(url)
     return without_user(url) if urlsplit(url).path.strip("/") else of_site
 
@@ -80,17 +74,14 @@ class AskedUrl(NamedTuple):
     where: str = ""
     """The file and line that it stands in; empty: it is an argument."""
 
-    def refused(self, needed: str) -> CannotBeHadError:
-        """Return the error that says where it stands, and what was needed instead."""
+    def refused(self, needed: str) -> UnavailableError:
+        """Return the error that says where the URL stands, and what is needed instead."""
         where = f"{self.where}: " if self.where else ""
-        return CannotBeHadError(f"{where}{shown(self.url)}: {needed}")
+        return UnavailableError(f"{where}{shown(self.url)}: {needed}")
 
 
 def read_urls(arguments: list[str], file: str | None) -> list[AskedUrl]:
-    """Return the URLs that are meant: those named, and those in a file.
-
-    ``-`` stands for those on standard input.
-    """
+    """Return the URLs that are named, and those in a file; ``-`` is standard input."""
     urls: list[AskedUrl] = []
     for argument in arguments:
         urls += _urls_in("-") if argument == "-" else [AskedUrl(_escaped(argument))]
@@ -100,7 +91,6 @@ def read_urls(arguments: list[str], file: str | None) -> list[AskedUrl]:
 
 
 def _urls_in(source: str) -> list[AskedUrl]:
-    """Return the lines of a file that are not blank."""
     lines = read_source(source).decode("utf-8", "surrogateescape").splitlines()
     return [
         AskedUrl(_escaped(line.strip()), f"{named(source)}, line {number}")
@@ -119,9 +109,9 @@ def robots_url_asked(asked: AskedUrl) -> str:
 
 
 def check_url_of_file(asked: AskedUrl) -> None:
-    """Make sure that a file can be asked about a URL: an absolute one, or a path.
+    """Raise unless a URL is absolute, or a path.
 
-    What is neither, a host without a scheme most likely, no rule matches: it would seem allowed.
+    No rule matches anything else, mostly a host without its scheme: it would seem allowed.
     """
     url = asked.url
     try:
@@ -134,23 +124,21 @@ def check_url_of_file(asked: AskedUrl) -> None:
 
 
 def _escaped(url: str) -> str:
-    """Return a URL without octets that are not UTF-8: they become escapes."""
+    """Escape the octets of a URL that are not UTF-8."""
     return "".join(
         f"%{ord(sign) - 0xDC00:02X}" if 0xDC80 <= ord(sign) <= 0xDCFF else sign  # noqa: PLR2004
         for sign in url
     )
 
 
-def check_for_jinja() -> None:
-    """Make sure that a page can be made, before anything is asked for."""
-    if find_spec("jinja2") is None:
-        raise CannotBeHadError(
-            "--format html needs Jinja2: pip install 'scrapy-mandelbot[html]' brings it"
-        )
+def check_for_protego() -> None:
+    """Raise unless corrections can be proved for Protego."""
+    if find_spec("protego") is None:
+        raise UnavailableError("corrections need Protego: pip install protego")
 
 
 def page_of(
-    job: Invocation,
+    invocation: Invocation,
     rules: Rules,
     *,
     checked: dict[str, Any] | None = None,
@@ -167,8 +155,9 @@ def page_of(
         render,
     )
 
-    job.terminal.progress(f"making the page of {rules.source}")
-    dialect, max_bytes = job.dialect, job.max_bytes
+    check_for_protego()
+    invocation.terminal.progress(f"making the page of {rules.source}")
+    dialect, max_bytes = invocation.dialect, invocation.max_bytes
     if corrected is None and rules.read(dialect, max_bytes)[0] is not None:
         corrected = correction.fix(rules.source, rules.body, dialect, max_bytes)
     subject = RobotsPageData(
@@ -176,7 +165,7 @@ def page_of(
         checked=checked or findings.check_rules(rules, max_bytes),
         corrected=corrected,
         dialect=dialect,
-        agents=[job.agent] if isinstance(job.agent, str) else job.agent,
+        agents=[invocation.agent] if isinstance(invocation.agent, str) else invocation.agent,
         max_bytes=max_bytes,
         told=told or {},
     )
@@ -191,29 +180,29 @@ def rules_on_disk(source: str) -> Rules:
     return Rules(named(source), read_source(source), delivery=delivery_of_file(source))
 
 
-def rules_from(job: Invocation, fetched: FetchedFile, delivery: Delivery | None) -> Rules:
-    """Return the rules that a site's answer means, to a crawl of the project."""
-    return Rules(fetched.wanted.url, fetched.body, fetched.answer, delivery, job.law)
+def rules_from(invocation: Invocation, fetched: Fetched, delivery: Delivery | None) -> Rules:
+    """Return the rules that a response means to a crawl of the project."""
+    return Rules(fetched.url, fetched.body, fetched.answer, delivery, invocation.law)
 
 
-def delivery_of(fetched: FetchedFile) -> Delivery:
-    """Return how a file came. That it took longer than anyone waits is a finding."""
+def delivery_of(fetched: Fetched) -> Delivery:
+    """Return how a file was delivered. A timeout is a finding, if no robot waits longer."""
     seconds = fetched.seconds
-    if fetched.failure is Failure.TIMED_OUT and fetched.wanted.timeout >= _NOBODY_WAITS:
-        seconds = max(seconds, fetched.wanted.timeout)
-        return Delivery(url=fetched.wanted.url, redirects=fetched.redirects, seconds=seconds)
+    if fetched.failure is Failure.TIMED_OUT and fetched.timeout >= _NOBODY_WAITS:
+        seconds = max(seconds, fetched.timeout)
+        return Delivery(url=fetched.url, redirects=fetched.redirects, seconds=seconds)
     if fetched.failure is not None and fetched.content_encoding:
         return Delivery(
-            url=fetched.wanted.url,
+            url=fetched.url,
             redirects=fetched.redirects,
             content_encoding=fetched.content_encoding,
             encoded=False,
         )
     if fetched.failure is not None:
-        raise CannotBeHadError(fetched.trouble)
+        raise UnavailableError(fetched.trouble)
     is_success = fetched.status in SUCCESS
     return Delivery(
-        url=fetched.wanted.url,
+        url=fetched.url,
         final_url=fetched.final_url,
         redirects=fetched.redirects,
         status=fetched.status,

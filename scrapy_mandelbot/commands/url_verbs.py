@@ -6,10 +6,10 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.call import Result
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.sources import (
     AskedUrl,
-    CannotBeHadError,
     check_url_of_file,
     delivery_of,
     page_of,
@@ -27,7 +27,6 @@ from scrapy_mandelbot.robots.reports.rules_in_force import (
     robots_asked,
     unknown_names,
 )
-from scrapy_mandelbot.robots.reports.terminal_text import json_lines
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 
@@ -35,89 +34,91 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import ModuleType
 
-    from scrapy_mandelbot.commands.call import Invocation
-    from scrapy_mandelbot.commands.downloads import FetchedFile
+    from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.robots.reports.rules_in_force import Rules
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
-_STEPS = 100  # of what is shown while it is done
+_STEPS = 100  # of the progress
 
 
-def explain(job: Invocation) -> Result:
-    """Say of each URL whether it may be fetched, and by which line."""
-    questions = _questions(job)
-    with_changes = job.opts.changes or len(questions) == 1
-    purposes, of_project = job.opts.purpose or (), job.dialect
-    is_named = bool(job.opts.dialect)
+def explain(invocation: Invocation) -> Result:
+    """Say of each URL whether it may be crawled, and which line decides."""
+    questions = _questions(invocation)
+    with_changes = invocation.opts.changes or len(questions) == 1
+    purposes, of_project = invocation.opts.purpose or (), invocation.dialect
+    is_named = bool(invocation.opts.dialect)
 
     def dialect(agent: str | Sequence[str]) -> Dialect:
-        """Return the robot's own, where it is known and the call names none."""
+        """Return the robot's own, if it is known and no option names one."""
         own = None if is_named or not isinstance(agent, str) else dialect_of(agent)
         return DIALECTS[own] if own else of_project
 
     reports = [
         explanation.explain(
-            *(one, dialect(one.agent), job.max_bytes), with_changes=with_changes, purposes=purposes
+            *(one, dialect(one.agent), invocation.max_bytes),
+            with_changes=with_changes,
+            purposes=purposes,
         )
-        for one in _counted(job, questions)
+        for one in _counted(invocation, questions)
     ]
-    return _result(job, explanation, questions, reports)
+    return _result(invocation, explanation, questions, reports)
 
 
-def compare(job: Invocation) -> Result:
+def compare(invocation: Invocation) -> Result:
     """Say of each URL how the robots of all dialects decide."""
-    questions = _questions(job)
-    reports = [comparison.compare(one, job.max_bytes) for one in _counted(job, questions)]
-    return _result(job, comparison, questions, reports)
+    questions = _questions(invocation)
+    reports = [
+        comparison.compare(one, invocation.max_bytes) for one in _counted(invocation, questions)
+    ]
+    return _result(invocation, comparison, questions, reports)
 
 
 def _result(
-    job: Invocation, made_by: ModuleType, questions: list[Question], reports: list[dict[str, Any]]
+    invocation: Invocation,
+    made_by: ModuleType,
+    questions: list[Question],
+    reports: list[dict[str, Any]],
 ) -> Result:
-    wanted = job.opts.format or ("text" if len(questions) == 1 else "table")
+    wanted = invocation.opts.format or ("text" if len(questions) == 1 else "table")
     text = ""
     if wanted == "text":
-        text = "\n".join(made_by.text(report, job.terminal.paint) for report in reports)
+        text = "\n".join(made_by.text(report, invocation.terminal.paint) for report in reports)
     elif wanted == "table":
-        text = made_by.table(reports, job.terminal.paint)
-    elif wanted == "csv":
-        text = made_by.as_csv(reports)
-    elif wanted == "jsonl":
-        text = json_lines({**job.envelope, **report} for report in reports)
-    told = {  # beside the verdict for the call's robot, and for no other
-        report["url"]: [] if job.opts.robots else explanation.changes_told(report)
+        text = made_by.table(reports, invocation.terminal.paint)
+    told = {  # beside the verdict for one robot
+        report["url"]: [] if invocation.opts.robots else explanation.changes_told(report)
         for report in reports
     }
     return Result(
         made_by.exit_code(reports),
         {"urls": reports},
         text,
-        page=partial(_page_of_urls, job, questions, told),
-        remarks=list(_left_out(questions)) if job.opts.robots else [],
+        page=partial(_page_of_urls, invocation, questions, told),
+        remarks=list(_left_out(questions)) if invocation.opts.robots else [],
     )
 
 
-def _page_of_urls(job: Invocation, questions: list[Question], told: dict[str, list[str]]) -> str:
+def _page_of_urls(
+    invocation: Invocation, questions: list[Question], told: dict[str, list[str]]
+) -> str:
     if not questions:
-        raise CannotBeHadError("there is no URL, and so no robots.txt to make a page of")
-    return page_of(job, questions[0].rules, told=told)
+        raise UnavailableError("there is no URL, and so no robots.txt to make a page of")
+    return page_of(invocation, questions[0].rules, told=told)
 
 
-def _counted(job: Invocation, questions: list[Question]) -> Iterator[Question]:
-    """Iterate over the questions, and show how far it has come."""
+def _counted(invocation: Invocation, questions: list[Question]) -> Iterator[Question]:
     step = max(1, len(questions) // _STEPS)
     for number, question in enumerate(questions):
         if number % step == 0:
             doing = f"{number + 1:,} of {len(questions):,}: {question.url}"
-            job.terminal.progress(doing)
+            invocation.terminal.progress(doing)
         yield question
 
 
-def _questions(job: Invocation) -> list[Question]:
-    """Return who asks for what."""
-    asked = _rules_of(job)
-    if not job.opts.robots:
-        return [Question(one.url, job.agent, rules) for one, rules in asked]
+def _questions(invocation: Invocation) -> list[Question]:
+    asked = _rules_of(invocation)
+    if not invocation.opts.robots:
+        return [Question(one.url, invocation.agent, rules) for one, rules in asked]
     urls_of: defaultdict[int, list[str]] = defaultdict(list)
     for one, rules in asked:
         urls_of[id(rules)].append(one.url)
@@ -130,38 +131,32 @@ def _questions(job: Invocation) -> list[Question]:
 
 
 def _left_out(questions: list[Question]) -> Iterator[str]:
-    """Yield how many robots of a file are not asked about."""
     for rules in {id(one.rules): one.rules for one in questions}.values():
         left = sum(1 for _ in unknown_names(rules)) - MOST_NAMED
         if left > 0:
             yield f"{rules.source} names {left:,} more robots, which are left out"
 
 
-def _rules_of(job: Invocation) -> list[tuple[AskedUrl, Rules]]:
-    """Return the URLs asked about, each with the rules of its site, or those of the file."""
-    urls = read_urls(job.args, job.opts.urls)
-    if job.opts.file:
-        if job.opts.robots and not job.args and not job.opts.urls:
+def _rules_of(invocation: Invocation) -> list[tuple[AskedUrl, Rules]]:
+    """Return the URLs, each with the rules of its site, or those of the file."""
+    urls = read_urls(invocation.args, invocation.opts.urls_file)
+    if invocation.opts.file:
+        if invocation.opts.robots and not invocation.args and not invocation.opts.urls_file:
             urls = [AskedUrl("/")]
         for one in urls:
             check_url_of_file(one)
-        rules = rules_on_disk(job.opts.file)
+        rules = rules_on_disk(invocation.opts.file)
         return [(one, rules) for one in urls]
     robots_of = {one.url: robots_url_asked(one) for one in urls}
     wanted = dict.fromkeys(robots_of.values())
-    if job.opts.format == "html" and len(wanted) > 1:
-        raise CannotBeHadError(f"a page is about one site, and these URLs are of {len(wanted)}")
+    if invocation.opts.format == "html" and len(wanted) > 1:
+        raise UnavailableError(f"a page is about one site, and these URLs are of {len(wanted)}")
     rules_of: dict[str, Rules] = {}
-
-    def visit(fetched: FetchedFile) -> tuple[()]:
-        url = fetched.wanted.url
-        # Of several sites one that is not there is a line in the report, as one that is down is.
+    for url in wanted:
+        fetched = invocation.fetch(url)
+        # Of several sites one that is not there is a line of the report, as one that is down.
         if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER} and len(wanted) == 1:
-            raise CannotBeHadError(fetched.trouble)
+            raise UnavailableError(fetched.trouble)
         delivery = None if fetched.failure else delivery_of(fetched)
-        rules_of[url] = rules_from(job, fetched, delivery)
-        return ()
-
-    if urls:
-        job.fetch(map(job.wanted_robots, wanted), visit)
+        rules_of[url] = rules_from(invocation, fetched, delivery)
     return [(one, rules_of[robots_of[one.url]]) for one in urls]

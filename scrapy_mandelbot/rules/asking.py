@@ -22,10 +22,10 @@ from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import IMPOSSIBLE_PATH, Answer, Failure, conditions, is_fresh
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.rules.content_codings import UnreadableBodyError
 from scrapy_mandelbot.rules.download_limits import (
     BrokenOffError,
     DownloadLimits,
-    UnreadableBodyError,
     breaks_off,
     whole_lines,
 )

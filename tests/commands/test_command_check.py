@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
-from no_reactor import NO_REACTOR
 from twisted.internet.threads import deferToThread
 from webs import Answer
 
@@ -80,7 +79,7 @@ async def test_a_site_is_asked_as_the_project_asks(webs, robots_later, project):
 
 @ensureDeferred
 async def test_a_site_is_asked_outside_of_a_project(webs, robots_later):
-    """As Scrapy does by default; settings can be given."""
+    """With Scrapy's default agent; settings can be given."""
     web = webs()
     web.pages["/robots.txt"] = Answer(RULES, headers=TEXT)
     run = await robots_later("check", f"{web.url}/robots.txt", "-s", "USER_AGENT=mine")
@@ -88,60 +87,15 @@ async def test_a_site_is_asked_outside_of_a_project(webs, robots_later):
     assert web.hits[0].headers["user-agent"] == "mine"
 
 
-@pytest.mark.parametrize(
-    "reactor",
-    [
-        ["TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
-        ["FORCE_CRAWLER_PROCESS=True"],
-        pytest.param(["TWISTED_REACTOR_ENABLED=False"], marks=NO_REACTOR),
-    ],
-    ids=str,
-)
-@ensureDeferred
-async def test_it_runs_however_the_project_runs(webs, robots_later, reactor):
-    """With another reactor, and with none."""
-    web = webs()
-    web.pages["/robots.txt"] = Answer(RULES, headers=TEXT)
-    run = await robots_later("check", web.url, *(f"--set={one}" for one in reactor))
-    assert (run.returncode, run.stderr) == (0, b"")
-
-
 @ensureDeferred
 async def test_the_projects_proxy_is_used(webs, robots_later):
-    """What Scrapy sends through a proxy goes there, the host being looked up by nobody here."""
+    """That of the environment: the host is looked up by nobody here."""
     proxy = webs()
     url = "http://somewhere.invalid/robots.txt"
     proxy.pages[url] = Answer(RULES, headers=TEXT)
     run = await robots_later("check", url, http_proxy=proxy.url)
     assert (run.returncode, run.stderr) == (0, b"")
     assert proxy.asked(url) == 1
-
-
-@ensureDeferred
-async def test_a_project_set_up_by_hand_is_asked_nothing_more(webs, robots_later, project):
-    """Without the add-on: neither rules, nor sitemaps, nor a log of the project's own."""
-    web = webs()
-    web.pages["/robots.txt"] = Answer(RULES + b"Sitemap: /s.xml\n", headers=TEXT)
-    project.write_text(
-        "ROBOTSTXT_OBEY = True\nLOG_ENABLED = True\nMANDELBOT_SITEMAPS = 'follow'\n"
-        "DOWNLOADER_MIDDLEWARES = {'scrapy_mandelbot.RobotsTxtMiddleware': 100,\n"
-        "    'scrapy_mandelbot.PauseMiddleware': 950}\n"
-        "SCHEDULER_PRIORITY_QUEUE = 'scrapy_mandelbot.SiteQueue'\n"
-        "EXTENSIONS = {'scrapy_mandelbot.SitemapFollower': 500, 'no.such.Extension': 1}\n"
-    )
-    run = await robots_later("check", web.url)
-    assert (run.returncode, run.stderr) == (3, b"")
-    assert [hit.path for hit in web.hits] == ["/robots.txt"]
-
-
-@ensureDeferred
-async def test_scrapys_log_is_there_for_who_asks(webs, robots_later):
-    """-L puts it on standard error; standard output stays the report."""
-    web = webs()
-    web.pages["/robots.txt"] = Answer(RULES, headers=TEXT)
-    run = await robots_later("check", web.url, "-L", "DEBUG")
-    assert run.stdout.decode() == f"{web.url}/robots.txt: nothing is wrong\n"
-    assert f"Crawled (200) <GET {web.url}/robots.txt>" in run.stderr.decode()
 
 
 @ensureDeferred

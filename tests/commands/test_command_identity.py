@@ -130,7 +130,7 @@ def test_wrong_use_says_what_it_takes(robots, arguments):
     """In one line, with Scrapy's exit code for that."""
     run = robots("identity", *arguments)
     assert run.returncode == 2
-    assert b"usage: scrapy robots identity new KEY|directory KEY..." in run.stderr
+    assert run.stderr.startswith(b"usage: scrapy robots identity")
 
 
 def test_a_key_that_is_none_is_told_in_a_line(robots, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
@@ -219,22 +217,12 @@ def test_a_file_says_what_need_not_be_told_of_it(robots, tmp_path):
 
 
 def test_a_folder_stands_for_all_in_it(robots, files, tmp_path):
-    """But what is hidden; and it is told how often each finding is there."""
+    """But what is hidden."""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "robots.txt").write_text(WRONG)
     (tmp_path / "wrong" / "other.txt").write_text(WRONG)
     report = json.loads(robots("check", ".", "--format", "json").stdout)
     assert [one["source"] for one in report["files"]] == files
-    (tmp_path / "clean" / "robots.txt").write_text(WRONG + "Disallow: /c*\n")
-    run = robots("check", ".", "--statistics")
-    assert run.returncode == 3
-    assert [line.split() for line in run.stdout.decode().splitlines()] == [
-        ["times", "files", "severity", "code"],
-        ["1", "1", "warning", "blank-line-in-group"],
-        ["2", "2", "error", "misspelt-field"],
-        ["3", "2", "note", "wildcard"],
-        ["3", "2", "note", "redundant-star"],
-    ]
 
 
 def test_what_a_finding_is_about_is_told(robots):
@@ -297,17 +285,6 @@ def test_github_gets_its_commands(robots, tmp_path):
         ), line
         assert "%0A" not in line
     assert lines[-1] == "::error title=robots.txt::nowhere: no such file or directory"
-
-
-def test_csv_has_a_row_for_each_finding(robots, files):
-    """With the columns of the findings' fields."""
-    run = robots("check", *files, "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(run.stdout.decode())))
-    wrong = [row for row in rows if row["severity"] == "error"]
-    assert [(row["source"], row["line"], row["code"]) for row in wrong] == [
-        ("wrong/robots.txt", "2", "misspelt-field")
-    ]
-    assert len(rows) == 4
 
 
 def test_a_page_is_about_one_file(robots, files):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 
 import pytest
@@ -11,7 +9,6 @@ from crawling import ensureDeferred
 from webs import Answer
 
 from scrapy_mandelbot.robots.reports.rules_in_force import MOST_NAMED
-from scrapy_mandelbot.robots.reports.terminal_text import csv_text
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 
@@ -34,8 +31,8 @@ def file(tmp_path):
 
 
 def listed(run):
-    """Return the rows of a CSV file by the names of their columns."""
-    return list(csv.DictReader(io.StringIO(run.stdout.decode())))
+    """Return the objects of a report, one for each URL and robot."""
+    return json.loads(run.stdout)["urls"]
 
 
 @pytest.mark.parametrize("verb", ["explain", "compare"])
@@ -65,50 +62,22 @@ def test_of_several_urls_each_has_a_line(robots, file, verb, form):
     assert run.stdout.decode() == expected[verb]
 
 
-def test_csv_has_a_row_for_each_url(robots, file):
-    """With the columns of the verdict; of a comparison, with those of each dialect."""
-    asked = ["--urls", "urls.txt", "--file", "robots.txt", "--agent", "Bot", "--format", "csv"]
+def test_json_has_the_verdicts_of_each_url(robots, file):
+    """Of a comparison those of each dialect, as the parser decides."""
+    asked = ["--urls", "urls.txt", "--file", "robots.txt", "--agent", "Bot", "--format", "json"]
     rows = listed(robots("explain", *asked))
-    assert [(row["url"], row["agent"], row["verdict"], row["line"]) for row in rows] == [
-        ("/a", "Bot", "allowed", ""),
-        ("/private/x", "Bot", "forbidden", "2"),
-        ("/private/press/1", "Bot", "allowed", "3"),
+    assert [(row["url"], row["allowed"], (row["rule"] or {}).get("line")) for row in rows] == [
+        ("/a", True, None),
+        ("/private/x", False, 2),
+        ("/private/press/1", True, 3),
     ]
-    assert rows[1]["rule"] == "Disallow: /private"
     rows = listed(robots("compare", *asked))
-    assert [row["alike"] for row in rows] == ["yes", "yes", "no"]
-    for dialect in DIALECTS:
-        verdict = RobotsTxt.parse(BODY, dialect=dialect).verdict(URLS[2], "Bot")
-        word = "allowed" if verdict.allowed else "forbidden"
-        assert (rows[2][dialect], rows[2][f"{dialect} line"]) == (word, str(verdict.rule.line))
-
-
-def test_no_cell_is_a_formula(robots, tmp_path):
-    """A spreadsheet would run it: the file's owner chooses what groups are called."""
-    (tmp_path / "robots.txt").write_bytes(b"User-agent: =cmd|x!A1\nDisallow: /\x1b[2J\n")
-    asked = ["/\x1b[2J", "--file", "robots.txt", "--agent", "=cmd|x!A1", "--format", "csv"]
-    (row,) = listed(robots("explain", *asked))
-    assert (row["group"], row["agent"]) == ("'=cmd|x!A1", "'=cmd|x!A1")
-    assert row["rule"] == "Disallow: /\\x1b[2J"
-
-
-@pytest.mark.parametrize("sign", [*"=+-@", *"\uff1d\uff0b\uff0d\uff20"])
-def test_no_cell_begins_as_a_formula_does(sign):
-    """Nor by the full-width form of such a sign; within a cell it is no more than a sign."""
-    assert csv_text(["a"], [[sign + "1"], ["1" + sign]]).splitlines()[1:] == [
-        f"'{sign}1",
-        f"1{sign}",
-    ]
-
-
-@pytest.mark.parametrize("verb", ["explain", "compare"])
-def test_json_lines_are_the_objects_of_json(robots, file, verb):
-    """One a line, each with the version and the verb."""
-    asked = [verb, "--urls", "urls.txt", "--file", "robots.txt", "--format"]
-    lines = robots(*asked, "jsonl").stdout.decode().splitlines()
-    told = json.loads(robots(*asked, "json").stdout)["urls"]
-    envelope = {"version": 1, "command": verb}
-    assert [json.loads(line) for line in lines] == [{**envelope, **one} for one in told]
+    assert [row["alike"] for row in rows] == [True, True, False]
+    found = {one["dialect"]: (one["allowed"], one["rule"]["line"]) for one in rows[2]["verdicts"]}
+    decided = {
+        name: RobotsTxt.parse(BODY, dialect=name).verdict(URLS[2], "Bot") for name in DIALECTS
+    }
+    assert found == {name: (one.allowed, one.rule.line) for name, one in decided.items()}
 
 
 def test_what_would_change_a_verdict_is_for_one_url_or_who_asks(robots, file):
@@ -192,7 +161,7 @@ def test_a_file_may_name_more_robots_than_anyone_asks_about(robots, tmp_path):
     """A hundred are asked about, and how many are left out is told."""
     body = b"".join(b"User-agent: bot-%d\nDisallow: /\n" % n for n in range(MOST_NAMED + 7))
     (tmp_path / "robots.txt").write_bytes(body)
-    run = robots("explain", "--robots", "--file", "robots.txt", "--format", "csv")
+    run = robots("explain", "--robots", "--file", "robots.txt", "--format", "json")
     assert len(listed(run)) == len(KNOWN_ROBOTS) + MOST_NAMED + 1
     assert run.stderr == b"scrapy robots: robots.txt names 7 more robots, which are left out\n"
 
@@ -204,7 +173,7 @@ async def test_each_site_has_its_own_robots(webs, robots_later):
     one.pages["/robots.txt"] = Answer(BODY)
     other.pages["/robots.txt"] = Answer(b"User-agent: Thirdbot\nDisallow: /\n")
     urls = [one.url + "/a", other.url + "/b"]
-    run = await robots_later("explain", *urls, "--robots", "--format", "csv")
+    run = await robots_later("explain", *urls, "--robots", "--format", "json")
     rows = listed(run)
     asked = {(row["url"], row["agent"]) for row in rows}
     assert (urls[0], "Ownbot") in asked

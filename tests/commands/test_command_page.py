@@ -17,8 +17,8 @@ from pages import page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from scrapy_mandelbot.commands import sitemap_verb as sitemaps
-from scrapy_mandelbot.commands import use as uses
+from scrapy_mandelbot.commands.cli import VERBS
+from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
 from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
@@ -85,13 +85,14 @@ def test_the_page_lists_verbs_options_and_exit_codes():
     """All of them, as the help does; docutils reads the page without a warning."""
     table = PAGE.partition("``-`` stands for standard input")[0]
     rows = re.findall(r"^``((\w+)\b.*?)`` ", table, re.MULTILINE)[1:]
-    assert [verb for _, verb in rows] == list(uses.VERBS)
+    assert [verb for _, verb in rows] == list(VERBS)
     said = {verb: use for use, verb in rows}
-    for verb, use in uses.VERBS.items():
-        options = set(re.findall(r"--([\w-]+)", said[verb]))
-        assert options | {"dialect"} == use.options | {"dialect"}
+    for verb, use in VERBS.items():
+        options = {name for form in use.forms.values() for name, _ in form if name[:2] == "--"}
+        told = set(re.findall(r"--[\w-]+", said[verb]))
+        assert told | {"--dialect"} == options | {"--dialect"}
     assert re.findall(r"^(\d)     ", PAGE, re.MULTILINE) == ["0", "1", "2", "3"]
-    exits = {code for verb in uses.VERBS.values() for code in re.findall(r"(\d): ", verb.exits)}
+    exits = {code for verb in VERBS.values() for code in re.findall(r"(\d): ", verb.exits)}
     assert exits == {"0", "1", "3"}  # 2 is wrong use, of all alike
     warnings = docutils.utils.Reporter.WARNING_LEVEL
     docutils.core.publish_doctree(PAGE, settings_overrides={"halt_level": warnings})

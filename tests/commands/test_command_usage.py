@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import pytest
@@ -76,14 +75,14 @@ def test_a_list_is_refused_where_the_use_of_one_page_is(robots, tmp_path):
 
 @pytest.mark.parametrize("verb", ["explain", "compare"])
 def test_rows_for_programs_tell_all_uses(robots, tmp_path, verb):
-    """CSV has a column for each use, JSON lines the statements, whatever is asked about."""
+    """JSON has the statements about each use, whatever is asked about."""
     (tmp_path / "robots.txt").write_text(SIGNALS)
     asked = (verb, "/a", "/private/b", "--file", "robots.txt", "--format")
-    rows = list(csv.DictReader(robots(*asked, "csv").stdout.decode().splitlines()))
-    assert [row["train-ai"] for row in rows] == ["disallowed", "unknown"]
-    assert [row["search"] for row in rows] == ["allowed", "unknown"]
-    lines = [json.loads(line) for line in robots(*asked, "jsonl").stdout.splitlines()]
-    said = {one["category"]: one["statements"] for one in lines[0]["usage"]}
+    rows = json.loads(robots(*asked, "json").stdout)["urls"]
+    answers = [{one["category"]: one["answer"] for one in row["usage"]} for row in rows]
+    assert [one["train-ai"] for one in answers] == ["disallowed", "unknown"]
+    assert [one["search"] for one in answers] == ["allowed", "unknown"]
+    said = {one["category"]: one["statements"] for one in rows[0]["usage"]}
     assert len(said["train-ai"]) == 1
     assert "line 2" in said["train-ai"][0]
     assert said["tdm"] == []
@@ -94,17 +93,23 @@ def test_each_robot_is_asked_about_a_use(robots, tmp_path):
     (tmp_path / "robots.txt").write_text(
         "User-agent: Bingbot\nContent-Signal: search=no\nAllow: /\n\nUser-agent: *\nAllow: /\n"
     )
-    asked = ("--file", "robots.txt", "--robots", "--purpose", "search", "--format", "csv")
-    rows = csv.DictReader(robots("explain", *asked).stdout.decode().splitlines())
-    assert {row["agent"] for row in rows if row["search"] == "disallowed"} == {"Bingbot"}
+    asked = ("--file", "robots.txt", "--robots", "--purpose", "search", "--format", "json")
+    rows = json.loads(robots("explain", *asked).stdout)["urls"]
+    refused = {
+        row["agent"]
+        for row in rows
+        for one in row["usage"]
+        if (one["category"], one["answer"]) == ("search", "disallowed")
+    }
+    assert refused == {"Bingbot"}
 
 
-@pytest.mark.parametrize("form", ["csv", "sarif", "github", "json", "html"])
+@pytest.mark.parametrize("form", ["text", "sarif", "github", "json", "html"])
 def test_each_format_of_check_has_the_findings_about_uses(robots, tmp_path, form):
     """As all others, and they can be chosen."""
     (tmp_path / "robots.txt").write_text("User-agent: *\nContent-Usage: train-ai=maybe\nAllow: /\n")
     wanted = ("--select", "bad-content-usage", "--select", "unknown-usage")
     told = robots("check", "robots.txt", "--format", form, *(() if form == "html" else wanted))
     assert b"bad-content-usage" in told.stdout
-    ignored = robots("check", "robots.txt", "--ignore", "unknown-usage", "--format", "csv")
+    ignored = robots("check", "robots.txt", "--ignore", "unknown-usage", "--format", "json")
     assert b"unknown-usage" not in ignored.stdout

@@ -11,12 +11,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from crawling import ensureDeferred
+from scrapy.settings import Settings
+from twisted.internet.threads import deferToThread
+from webs import Answer
 
-from scrapy_mandelbot import commands
 from scrapy_mandelbot.commands import robots as command
-from scrapy_mandelbot.commands import use
-from scrapy_mandelbot.commands.call import VERBS
-from scrapy_mandelbot.robots.robotstxt import DIALECTS
+from scrapy_mandelbot.commands.cli import VERBS
+from scrapy_mandelbot.commands.invocation import WITHOUT_PROJECT
+from scrapy_mandelbot.config import Config
 
 ROOT = Path(__file__).parents[2]
 CLEAN = b"User-agent: *\nDisallow: /private/\n"
@@ -44,14 +47,16 @@ def test_loading_it_costs_nothing():
         "scrapy_mandelbot._version",
         "scrapy_mandelbot.commands",
         "scrapy_mandelbot.commands.robots",
-        "scrapy_mandelbot.commands.use",
     ]
 
 
-def test_what_it_declares_is_what_there_is():
-    """Verbs and dialects are written down twice, as the command must not import them."""
-    assert list(use.VERBS) == list(VERBS)
-    assert list(commands.DIALECTS) == list(DIALECTS)
+def test_without_scrapy_the_defaults_are_those_of_the_settings():
+    """They are written down twice, as the second door must not import Scrapy."""
+    config = Config.from_settings(Settings())
+    assert {name: getattr(config, name) for name in WITHOUT_PROJECT} == {
+        **WITHOUT_PROJECT,
+        "pause_statuses": frozenset(WITHOUT_PROJECT["pause_statuses"]),
+    }
 
 
 def test_scrapy_lists_it(tmp_path):
@@ -73,28 +78,28 @@ def test_it_works_as_a_commands_module(robots, tmp_path):
     assert list(found) == ["robots"]
 
 
-def test_the_help_names_verbs_and_exit_codes(robots):
-    """A person at a terminal need not look elsewhere."""
+def test_the_help_has_a_line_for_each_verb(robots):
+    """The rest is in the help of the verb."""
     run = robots("--help")
     text = " ".join(run.stdout.decode().split())
     assert run.returncode == 0
-    assert all(f"{verb}:" in text for verb in VERBS)
-    assert "Exit code 0: clean, proved, allowed, alike; 1: warnings" in text
-    assert "scrapy robots check --help" in text
+    lines = {line.strip() for line in run.stdout.decode().splitlines()}
+    assert {f"{name:<8}  {verb.does}" for name, verb in VERBS.items()} <= lines
+    assert "scrapy robots VERB --help" in text
     assert "--fail-on" not in text
 
 
-@pytest.mark.parametrize("verb", use.VERBS)
+@pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_has_a_help_of_its_own(robots, verb):
     """Its own options, all of them, two examples that it takes, and its exit codes."""
-    for arguments in ((verb, "--help"), ("--help", verb), (verb, "x", "-h")):
-        run = robots(*arguments)
-        assert (run.returncode, run.stderr) == (0, b"")
-    text = run.stdout.decode()
-    assert set(re.findall(r"^  --([\w-]+)", text, re.MULTILINE)) == {
-        *use.VERBS[verb].options,
-        "format",
-    }
+    for word, arguments in VERBS[verb].forms.items():
+        called = (verb, word) if word else (verb,)
+        for one in ((*called, "--help"), ("--help", *called), (*called, "-h")):
+            run = robots(*one)
+            assert (run.returncode, run.stderr) == (0, b"")
+        text = run.stdout.decode()
+        options = {name for name, _ in arguments if name.startswith("--")}
+        assert set(re.findall(r"^  (--[\w-]+)", text, re.MULTILINE)) == {*options, "--format"}
     examples = re.findall(
         rf"^  scrapy robots {verb}(.*)$", text.partition("\nexamples:")[2], re.MULTILINE
     )
@@ -109,39 +114,45 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
     ("arguments", "message"),
     [
         (["chekc", "x"], "unknown command 'chekc': did you mean check?"),
-        (["check"], "usage: scrapy robots check FILE|FOLDER|URL|-"),
-        (["fix", "a", "b"], "usage: scrapy robots fix FILE|URL|-"),
-        (["check", "a", "--robots"], "check does not take --robots"),
-        (["check", "a", "--changes"], "check does not take --changes"),
-        (["explain", "/a", "--ignore", "note"], "explain does not take --ignore"),
-        (["fix", "a", "--fail-on", "error"], "fix does not take --fail-on"),
+        (["check"], "the following arguments are required: FILE|FOLDER|URL|-"),
+        (["fix", "a", "b"], "unrecognized arguments: b"),
+        (["check", "a", "--robots"], "unrecognized arguments: --robots"),
+        (["check", "a", "--changes"], "unrecognized arguments: --changes"),
+        (["explain", "/a", "--ignore", "note"], "unrecognized arguments: --ignore note"),
+        (["fix", "a", "--fail-on", "error"], "unrecognized arguments: --fail-on error"),
         (["check", "a", "--fail-on", "note"], "invalid choice: 'note'"),
-        (["fix", "a", "--format", "sarif"], "fix does not take --format sarif"),
-        (["check", "a", "--format", "table"], "check does not take --format table"),
+        (["fix", "a", "--format", "sarif"], "invalid choice: 'sarif'"),
+        (["check", "a", "--format", "table"], "invalid choice: 'table'"),
         (
             ["explain", "/a", "--robots", "--agent", "x"],
             "--robots and --agent cannot be used together",
         ),
-        (["explain", "--robots"], "usage: scrapy robots explain URL..."),
-        (["check", "a", "--diff"], "check does not take --diff"),
-        (["check", "a", "--dialekt", "google"], "unknown option --dialekt"),
+        (["explain", "--robots"], "it takes a URL, --urls FILE, or --robots --file FILE"),
+        (["check", "a", "--diff"], "unrecognized arguments: --diff"),
+        (["fix", "a", "--dialekt", "google"], "unrecognized arguments: --dialekt google"),
+        (["fix", "a", "--only", "google", "--unsafe"], "cannot be used together"),
+        (["fix", "a", "--only", "google", "--dialect", "rep1994"], "name different dialects"),
+        (["job", "a", "requeue", "--export"], "cannot be used together"),
+        (["job", "a", "resume"], "invalid choice: 'resume'"),
         (["fix", "a", "--dialect", "gogle"], "invalid choice: 'gogle'"),
         (["check", "a", "--format", "xml"], "invalid choice: 'xml'"),
-        (["sitemaps", "a", "--format", "html"], "sitemaps does not take --format html"),
-        (["cache", "list", "--format", "html"], "cache does not take --format html"),
-        (["explain"], "usage: scrapy robots explain URL..."),
+        (["sitemaps", "a", "--format", "html"], "invalid choice: 'html'"),
+        (["cache", "list", "--format", "html"], "invalid choice: 'html'"),
+        (["explain"], "it takes a URL, --urls FILE, or --robots --file FILE"),
         (["explain", "-", "--file", "-"], "standard input can be read only once"),
         (["explain", "/a", "--file", "-", "--urls", "-"], "standard input can be read only once"),
-        (["check", "a", "--urls", "b"], "check does not take --urls"),
-        (["cache", "drop"], "usage: scrapy robots cache list|show URL|drop URL|drop --all"),
-        (["cache", "list", "--all"], "usage: scrapy robots cache"),
-        (["cache", "show"], "usage: scrapy robots cache"),
+        (["check", "a", "--urls", "b"], "unrecognized arguments: --urls b"),
+        (["cache", "drop"], "drop takes a URL or --all"),
+        (["cache", "drop", "x", "--all"], "drop takes a URL or --all"),
+        (["cache", "list", "--all"], "unrecognized arguments: --all"),
+        (["cache", "show"], "the following arguments are required: URL"),
     ],
 )
 def test_wrong_use_is_explained(robots, arguments, message):
-    """In Scrapy's way: the usage, one line that says what is wrong, exit code 2."""
+    """The usage, one line that says what is wrong, exit code 2."""
     run = robots(*arguments)
     assert (run.returncode, run.stdout) == (2, b"")
+    assert run.stderr.startswith(b"usage: scrapy robots ")
     assert message in run.stderr.decode()
     assert "Traceback" not in run.stderr.decode()
 
@@ -150,7 +161,7 @@ def test_no_arguments_get_the_help(robots):
     """And exit code 2, as from Scrapy's own commands."""
     run = robots()
     assert run.returncode == 2
-    assert b"check: report what is wrong" in run.stdout
+    assert b"check     find mistakes in robots.txt files" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -183,12 +194,12 @@ def test_what_cannot_be_had_is_one_clear_line(robots, arguments, line):
 
 @pytest.mark.parametrize("verb", ["check", "fix"])
 def test_a_project_that_sets_nonsense_is_told(robots, project, verb):
-    """Which setting it is, and what it takes; not a traceback of the crawl that did not start."""
-    project.write_text(project.read_text() + "MANDELBOT_PACE = 'slow'\n")
+    """Which setting it is, and what it takes, without a traceback."""
+    project.write_text(project.read_text() + "MANDELBOT_LIMITS = {'robots_timeout': 'slow'}\n")
     run = robots(verb, "http://127.0.0.1:1/")
     assert run.returncode == 2
     (said,) = run.stderr.decode().splitlines()
-    assert "MANDELBOT_PACE = 'slow': it takes 'manual' or 'obey'" in said
+    assert "MANDELBOT_LIMITS[\"robots_timeout\"] = 'slow': it takes " in said
 
 
 @pytest.mark.parametrize("verb", ["check", "fix", "explain", "compare", "sitemaps"])
@@ -236,3 +247,53 @@ def test_a_misspelt_verb_is_told_which_was_meant(robots, word, meant):
     run = robots(word, "robots.txt")
     assert run.returncode == 2
     assert f"unknown command '{word}': did you mean {meant}?" in (run.stdout + run.stderr).decode()
+
+
+# The other door.
+
+
+WITHOUT_SCRAPY = """
+import sys
+from scrapy_mandelbot.robots.__main__ import main
+code = main(sys.argv[1:])
+sys.exit(9 if {"scrapy", "twisted"} & set(sys.modules) else code)
+"""
+
+
+def without_scrapy(tmp_path, *arguments):
+    """Run ``python -m scrapy_mandelbot.robots``; exit code 9: it imported Scrapy."""
+    command = [sys.executable, "-c", WITHOUT_SCRAPY, *arguments]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["check", "{}"], 3, "/robots.txt: 2 errors"),
+        (["explain", "{}/x"], 1, "forbidden by line 2, Disallow: /x"),
+        (["compare", "{}/a"], 0, "mandelbot  allowed"),
+        (["sitemaps", "{}", "--read"], 1, "urlset: 1 entry"),
+    ],
+)
+@ensureDeferred
+async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, says):
+    """By ``python -m scrapy_mandelbot.robots``, with an agent of its own."""
+    web = webs()
+    body = b"User-agent: *\nDisallow: /x\nDisalow: /y\nSitemap: /s.xml\n"
+    web.pages["/robots.txt"] = Answer(body, headers={"Content-Type": "text/plain"})
+    web.pages["/s.xml"] = Answer(b"<urlset><url><loc>/a</loc></url><url></url></urlset>")
+    called = [one.format(web.url) for one in arguments]
+    run = await deferToThread(without_scrapy, tmp_path, *called)
+    assert (run.returncode, run.stderr) == (code, "")
+    assert says in run.stdout
+    assert web.hits[0].headers["user-agent"].startswith("scrapy-mandelbot/")
+
+
+def test_the_other_door_has_the_verbs_that_need_no_project(tmp_path):
+    """And says which they are."""
+    run = without_scrapy(tmp_path, "--help")
+    listed = re.findall(r"^    (\w+) ", run.stdout, re.MULTILINE)
+    assert listed == [name for name, verb in VERBS.items() if not verb.needs_project]
+    run = without_scrapy(tmp_path, "job", "crawls/shop-1")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "invalid choice: 'job'" in run.stderr

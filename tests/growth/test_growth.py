@@ -19,7 +19,6 @@ MODULES = {
 }
 ROWS = [row for name in sorted(MODULES) for row in MODULES[name].ROWS]
 ROOMS = {
-    "audit": ["robots.audit"],
     "dates": ["robots.dates"],
     "preferences": ["robots.preferences"],
     "robotstxt": ["robots.robotstxt"],

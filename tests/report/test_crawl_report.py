@@ -83,8 +83,8 @@ def test_rules_of_all_sites_are_told():
     assert len(first["examples"]) == 3
 
 
-def test_a_delay_that_is_not_obeyed_is_told_as_such():
-    """On the page and in the table; a site that was given up has one more end."""
+def test_a_pace_that_is_not_obeyed_is_named_as_such():
+    """On the page and in the table, for a site that was given up too."""
     record = CrawlRecord(NOW, lambda _: False)
     one = record.of("https://down.example", NOW)
     one.refusal("503", NOW, None)

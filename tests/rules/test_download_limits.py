@@ -13,10 +13,10 @@ from scrapy.http import Response
 from scrapy.signals import bytes_received
 
 from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.rules.content_codings import UnreadableBodyError
 from scrapy_mandelbot.rules.download_limits import (
     Download,
     DownloadLimits,
-    UnreadableBodyError,
     breaks_off,
     unpacked,
     whole_lines,

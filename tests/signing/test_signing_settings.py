@@ -19,7 +19,7 @@ from scrapy.settings import Settings
 from verifying import AGENT, DIRECTORY, pem
 
 from scrapy_mandelbot import SettingsError
-from scrapy_mandelbot.commands.sources import CannotBeHadError
+from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.config import Config
 from scrapy_mandelbot.signing import agent_url, read_signer
 
@@ -126,7 +126,7 @@ def test_without_cryptography_one_line_names_the_extra(monkeypatch):
         config(MANDELBOT_SIGN="always")
     assert config(MANDELBOT_SIGN=None).sign is None
     monkeypatch.delitem(sys.modules, "scrapy_mandelbot.commands.identity_verb", raising=False)
-    with pytest.raises(CannotBeHadError, match=r"^identity needs .*mandelbot\[sign\]$"):
+    with pytest.raises(UnavailableError, match=r"^identity needs .*mandelbot\[sign\]$"):
         import_module("scrapy_mandelbot.commands.identity_verb")
 
 

@@ -32,7 +32,7 @@ IMPORTED = (
     "scrapy.core.downloader.handlers.datauri",
     "scrapy.crawler",
     "scrapy_mandelbot.addon",
-    "scrapy_mandelbot.commands.call",
+    "scrapy_mandelbot.commands.cli",
     "scrapy_mandelbot.downloadermiddlewares",
     "scrapy_mandelbot.job.sqlite_job",
     "scrapy_mandelbot.robots.reports.robots_page",

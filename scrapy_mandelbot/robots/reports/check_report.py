@@ -16,11 +16,9 @@ from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
-    csv_text,
     cut,
     is_url,
     joined,
-    table_lines,
     wrapped,
 )
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -183,19 +181,6 @@ def message_told(finding: dict[str, Any]) -> str:
     return f"{finding['message']}{more}"
 
 
-def as_csv(reports: list[dict[str, Any]]) -> str:
-    """Return the findings as CSV."""
-    head = ("source", "line", "severity", "code", "message", "text", "why", "more")
-    return csv_text(
-        head,
-        (
-            [report["source"], *(one[name] for name in head[1:])]
-            for report in reports
-            for one in report["findings"]
-        ),
-    )
-
-
 _LINES_TOLD = 5  # of findings of one kind, besides the first
 
 
@@ -220,7 +205,6 @@ def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False)
 
 
 def _kind_text(found: list[dict[str, Any]], paint: Paint, *, in_full: bool) -> Iterator[str]:
-    """Yield the lines about findings of one kind."""
     one, severity = found[0], found[0]["severity"]
     head = f"{one['line'] or '':>5}  {severity:<8}  "
     message = f"{one['message']}{_more_told(found)} [{one['code']}]"
@@ -240,23 +224,6 @@ def _more_told(found: list[dict[str, Any]]) -> str:
     where = ", ".join(places[:_LINES_TOLD]) + (", …" if count > _LINES_TOLD else "")
     at = f", line{'s' if places[1:] else ''} {where}" if places else ""
     return f" And {count:,} more{at}." if count else ""
-
-
-def statistics_text(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
-    """Return how often each finding is there, in how many files, those that count most first."""
-    kinds: dict[str, list[int]] = {}
-    for report in reports:
-        for code, these in groupby(report["findings"], itemgetter("code")):
-            counts = kinds.setdefault(code, [0, 0])
-            counts[0] += 1
-            counts[1] += sum(1 + one["more"] for one in these)
-    if not kinds:
-        return "nothing is wrong\n"
-    rows = [("times", "files", "severity", "code")]
-    for code in sorted(kinds, key=lambda one: (FINDINGS[one].rank, one)):
-        files, times = kinds[code]
-        rows.append((f"{times:,}", f"{files:,}", str(FINDINGS[code].severity), code))
-    return joined(table_lines(rows, paint, frozenset({0, 1})))
 
 
 def rule_data(code: str) -> dict[str, str]:

@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.reports.explain_report import beyond_told, robot_name
 from scrapy_mandelbot.robots.reports.rules_in_force import (
-    USE_HEAD,
     VERDICT_COLOURS,
     of_use,
     usage_row,
-    use_cells,
     verdict_words,
 )
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
     columns,
-    csv_text,
     cut,
     joined,
     table_lines,
@@ -99,24 +96,3 @@ def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
     different = sum(not report["alike"] for report in reports)
     lines += ["", f"{counted(len(rows), 'line')}: dialects differ in {different:,}"]
     return joined(lines)
-
-
-def as_csv(reports: list[dict[str, Any]]) -> str:
-    """Return the verdicts as CSV: of each dialect a column for the verdict, one for its line."""
-    head = ["url", "agent", "robots", "alike"]
-    for name in DIALECTS:
-        head += [name, f"{name} line"]
-    return csv_text([*head, *USE_HEAD], map(_csv_row, reports))
-
-
-def _csv_row(report: dict[str, Any]) -> list[object]:
-    agent = report["agent"]
-    row: list[object] = [
-        report["url"],
-        agent if isinstance(agent, str) else " ".join(agent),
-        report["robots"],
-        "yes" if report["alike"] else "no",
-    ]
-    for one in report["verdicts"]:
-        row += [verdict_words(one), one["rule"] and one["rule"]["line"]]
-    return [*row, *use_cells(report)]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.robots.reports.rules_in_force import (
     ANSWER_COLOURS,
     EVERYBODY,
-    USE_HEAD,
     VERDICT_COLOURS,
     Question,
     asked_cells,
@@ -16,12 +15,10 @@ from scrapy_mandelbot.robots.reports.rules_in_force import (
     purpose_lines,
     refuses,
     rule_data,
-    use_cells,
     verdict_words,
 )
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
-    csv_text,
     cut,
     joined,
     table_lines,
@@ -322,29 +319,3 @@ def _verdict_cells(report: dict[str, Any]) -> tuple[str, str, str]:
         "" if rule is None else str(rule["line"]),
         cut(report["reason"] if rule is None else rule["text"], _RULE_SHOWN),
     )
-
-
-_HEAD = (
-    *("url", "agent", "verdict", "reason", "group", "line", "rule", "beyond"),
-    *("robots", "dialect", "kind", "operator"),
-    *USE_HEAD,
-)
-
-
-def as_csv(reports: list[dict[str, Any]]) -> str:
-    """Return the verdicts as CSV."""
-    return csv_text(_HEAD, map(_csv_row, reports))
-
-
-def _csv_row(report: dict[str, Any]) -> list[object]:
-    rule, robot = report["rule"] or {}, report["robot"] or {}
-    agent = report["agent"]
-    return [
-        report["url"],
-        agent if isinstance(agent, str) else " ".join(agent),
-        verdict_words(report),
-        *(report["reason"], report["group"], rule.get("line"), rule.get("text")),
-        report["beyond"] and verdict_words(report["beyond"]),
-        *(report["robots"], report["dialect"], robot.get("kind"), robot.get("operator")),
-        *use_cells(report),
-    ]

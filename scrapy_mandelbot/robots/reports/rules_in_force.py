@@ -16,7 +16,7 @@ from scrapy_mandelbot.robots.outcome import (
     OutcomeLaw,
     outcome_of,
 )
-from scrapy_mandelbot.robots.preferences.statements import CATEGORIES, CATEGORY_TEXTS
+from scrapy_mandelbot.robots.preferences.statements import CATEGORY_TEXTS
 from scrapy_mandelbot.robots.reports.terminal_text import cut, wrapped
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect, RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS, KnownRobot
@@ -199,8 +199,6 @@ VERDICT_COLOURS = {"allowed": "good", "forbidden": "error", "unknown": "warning"
 
 
 ANSWER_COLOURS = {"allowed": "good", "disallowed": "error", "unknown": "warning"}
-USE_HEAD = CATEGORIES
-"""The columns of a CSV."""
 
 
 def of_use(question: Question, dialect: str | Dialect, max_bytes: int) -> list[dict[str, Any]]:
@@ -253,11 +251,6 @@ def usage_row(report: dict[str, Any], paint: Paint) -> list[str]:
 
 
 # Of lists.
-
-
-def use_cells(report: dict[str, Any]) -> list[str]:
-    """Return the answers as cells of a CSV; all empty: not known now."""
-    return [one["answer"] for one in report["usage"]] or [""] * len(USE_HEAD)
 
 
 def asked_cells(report: dict[str, Any]) -> list[str]:

@@ -6,12 +6,8 @@ anything to a terminal.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import textwrap
-import unicodedata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.shown import printable
 
@@ -22,31 +18,6 @@ if TYPE_CHECKING:
 def is_url(source: str) -> bool:
     """Return whether what names a robots.txt is a URL: anything else is a file."""
     return source.lower().startswith(("http://", "https://"))
-
-
-_FORMULAS = ("=", "+", "-", "@")
-
-
-def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as RFC 4180 has them, but for line ends: LF alone. None is an empty cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    text = printable(str(value))
-    # Full-width forms of these signs begin one, too.
-    return f"'{text}" if unicodedata.normalize("NFKC", text[:1]) in _FORMULAS else text
-
-
-def json_lines(objects: Iterable[dict[str, Any]]) -> str:
-    """Return objects, one a line."""
-    return "".join(f"{json.dumps(one)}\n" for one in objects)
 
 
 WIDTH = 80

@@ -1,0 +1,373 @@
+"""The parser of the verbs, for ``scrapy robots`` and ``python -m scrapy_mandelbot.robots``."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.invocation import (
+    Invocation,
+    Result,
+    check_for_jinja,
+    print_result,
+)
+from scrapy_mandelbot.commands.terminal import Terminal
+from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
+from scrapy_mandelbot.robots.robotstxt import DIALECTS
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Mapping, Sequence
+
+    from scrapy.settings import BaseSettings
+
+USAGE_ERROR = 2
+"""The exit code of wrong use, and of what is not available."""
+
+
+class Argument(NamedTuple):
+    """A positional argument, or an option if it begins with ``--``."""
+
+    name: str
+    options: Mapping[str, Any]
+
+
+def _argument(name: str, text: str | None = None, **options: Any) -> Argument:
+    return Argument(name, {**options, "help": text})
+
+
+def _flag(name: str, text: str) -> Argument:
+    return _argument(name, text, action="store_true")
+
+
+def _file(name: str, text: str) -> Argument:
+    return _argument(name, text, metavar="FILE")
+
+
+def _many(name: str, text: str, metavar: str, **options: Any) -> Argument:
+    return _argument(
+        f"--{name}", f"{text}; may be repeated", metavar=metavar, action="append", **options
+    )
+
+
+_SOURCE = _argument("source", metavar="FILE|URL|-")
+_DIALECT = _argument(
+    "--dialect",
+    "the dialect to read the file in (default: MANDELBOT_DIALECT; explain: the robot's own)",
+    choices=tuple(DIALECTS),
+)
+_OUTPUT = _file("--output", "write to this file")
+_OF_URLS = (
+    _argument("urls", nargs="*", metavar="URL"),
+    _argument("--agent", "the robot (default: the project's)", metavar="NAME"),
+    _flag("--robots", "answer for each known robot, and for those that the file names"),
+    _file("--file", "read this robots.txt instead of the site's"),
+    _file("--urls", "read URLs from this file, one per line"),
+)
+
+
+class Verb(NamedTuple):
+    """One verb: which function runs it, what it takes, what it answers."""
+
+    runs: str
+    """A module of this package, and its function, which takes an invocation."""
+    does: str
+    forms: Mapping[str, tuple[Argument, ...]]
+    """By the word that follows the verb; ``""``: there is none."""
+    exits: str
+    """The exit codes; 2 is a usage error, or something is not available."""
+    examples: tuple[str, str]
+    formats: tuple[str, ...] = ("text", "json")
+    needs_project: bool = False
+
+
+VERBS = {
+    "check": Verb(
+        "check_verb.check",
+        "find mistakes in robots.txt files, and which robots they affect",
+        {
+            "": (
+                _argument("sources", nargs="+", metavar="FILE|FOLDER|URL|-"),
+                _many("select", "report only these findings: a code or a severity", "CODE"),
+                _many("ignore", "leave out these findings", "CODE"),
+                _argument(
+                    "--fail-on",
+                    "the least severe finding that fails the check (default: warning)",
+                    choices=("error", "warning"),
+                ),
+                _file(
+                    "--config",
+                    "the configuration file (default: the nearest .robots-check.cfg,"
+                    " pyproject.toml ([tool.robots-check]) or setup.cfg ([robots-check]))",
+                ),
+                _flag("--full", "include notes, and the line and the robots of each finding"),
+            )
+        },
+        "0: only notes; 1: warnings; 3: errors",
+        ("robots.txt --full", "sites/ https://example.com --ignore note --fail-on error"),
+        ("text", "json", "html", "sarif", "github"),
+    ),
+    "rule": Verb(
+        "check_verb.explain_rules",
+        "explain findings",
+        {"": (_argument("codes", nargs="*", metavar="CODE"),)},
+        "0: done",
+        ("star-before-robots", "--format json"),
+    ),
+    "fix": Verb(
+        "fix_verb.fix",
+        "print the corrected file, if it provably decides as before",
+        {
+            "": (
+                _SOURCE,
+                _flag("--diff", "print only the changes"),
+                _OUTPUT,
+                _DIALECT,
+                _argument(
+                    "--only",
+                    "fix for robots of this dialect, even if that opens something to others",
+                    choices=tuple(DIALECTS),
+                    metavar="DIALECT",
+                ),
+                _flag(
+                    "--unsafe",
+                    "use the order of the specification, and report what that opens or closes",
+                ),
+            )
+        },
+        "0: proved; 3: not proved",
+        ("robots.txt --diff", "robots.txt --output robots.txt"),
+        ("text", "json", "html"),
+    ),
+    "explain": Verb(
+        "url_verbs.explain",
+        "show whether URLs may be crawled, and which line decides",
+        {
+            "": (
+                *_OF_URLS,
+                _DIALECT,
+                _flag("--changes", "show what would change each verdict, of several URLs too"),
+                _many(
+                    "purpose",
+                    f"a use of the page: {', '.join(CATEGORIES)}",
+                    "USE",
+                    choices=CATEGORIES,
+                ),
+            )
+        },
+        "0: all URLs are allowed; 1: a URL is forbidden, or the use is refused",
+        (
+            "https://example.com/a --agent Googlebot",
+            "--urls list.txt --file robots.txt --format json",
+        ),
+        ("text", "table", "json", "html"),
+    ),
+    "compare": Verb(
+        "url_verbs.compare",
+        "compare the decisions of the six dialects",
+        {"": _OF_URLS},
+        "0: all agree; 1: dialects differ",
+        ("https://example.com/a --agent Googlebot", "/a /b --file robots.txt --robots"),
+        ("text", "table", "json", "html"),
+    ),
+    "sitemaps": Verb(
+        "sitemap_verb.list_sitemaps",
+        "list the sitemaps that a file cites",
+        {"": (_SOURCE, _flag("--read", "read the sitemaps, and count their entries"))},
+        "0: no problems; 1: a sitemap has problems; 3: a sitemap is not available",
+        ("robots.txt", "https://example.com --read"),
+    ),
+    "cache": Verb(
+        "project_verbs.look_at_copies",
+        "list, show or drop the cached robots.txt files of the project",
+        {
+            "list": (),
+            "show": (_argument("url", metavar="URL"),),
+            "drop": (
+                _argument("url", nargs="?", metavar="URL"),
+                _flag("--all", "drop all of them"),
+            ),
+        },
+        "0: done; 1: no such file",
+        ("list", "drop https://example.com"),
+        needs_project=True,
+    ),
+    "job": Verb(
+        "job_verb.look_at_job",
+        "show what waits in a job, or resume its paused sites",
+        {
+            "": (
+                _argument("job", metavar="JOBDIR|URL#NAME"),
+                _argument("word", nargs="?", choices=("requeue",), metavar="requeue"),
+                _argument("site", nargs="?", metavar="SITE"),
+                _flag("--export", "print all requests of the job, as JSON lines"),
+            )
+        },
+        "0: done; 1: nothing to requeue, or a request cannot be read",
+        ("crawls/shop-1", "crawls/shop-1 requeue https://shop.example"),
+        needs_project=True,
+    ),
+    "identity": Verb(
+        "identity_verb.show_identity",
+        "make the key, the key directory and the page of a robot",
+        {
+            "new": (_argument("key", metavar="KEY"),),
+            "directory": (
+                _argument("keys", nargs="+", metavar="KEY"),
+                _argument(
+                    "--host", "the host that serves the directory", metavar="HOST", required=True
+                ),
+                _OUTPUT,
+            ),
+            "check": (_argument("url", metavar="URL"),),
+            "page": (_OUTPUT, _many("address", "an address of the robot", "IP|NETWORK")),
+        },
+        "0: done; 1: a directory has warnings; 3: errors",
+        ("new robot.pem", "directory robot.pem --host example.com"),
+        needs_project=True,
+    ),
+    "settings": Verb(
+        "project_verbs.show_settings",
+        "show the settings in force, and where each comes from",
+        {"": ()},
+        "0: done",
+        ("", "--format json"),
+        needs_project=True,
+    ),
+}
+
+
+def parser_of(program: str, *, has_project: bool) -> ArgumentParser:
+    """Return the parser of all verbs, or of those that need no project."""
+    of_scrapy = " Scrapy's options, such as -s NAME=VALUE, may stand anywhere."
+    parser = ArgumentParser(
+        program,
+        description="Check, fix and explain robots.txt files. Use - for standard input.",
+        epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb."
+        f"{of_scrapy if has_project else ''}",
+        allow_abbrev=False,
+    )
+    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    for name, verb in VERBS.items():
+        if has_project or not verb.needs_project:
+            _add_verb(verbs, program, name, verb)
+    return parser
+
+
+def _add_verb(verbs: Any, program: str, name: str, verb: Verb) -> None:
+    examples = "\n".join(f"  {program} {name} {one}".rstrip() for one in verb.examples)
+    exits = f"exit codes:\n  {verb.exits};\n  2: usage error, or not available"
+    looks: dict[str, Any] = {
+        "description": f"{verb.does[0].upper()}{verb.does[1:]}.",
+        "epilog": f"examples:\n{examples}\n\n{exits}",
+        "formatter_class": RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+    parser = verbs.add_parser(name, help=verb.does, **looks)
+    parser.set_defaults(word=None)
+    if "" in verb.forms:
+        _add_arguments(parser, verb.forms[""], verb.formats)
+        return
+    words = parser.add_subparsers(dest="word", metavar="|".join(verb.forms), required=True)
+    for word, arguments in verb.forms.items():
+        _add_arguments(words.add_parser(word, **looks), arguments, verb.formats)
+
+
+def _add_arguments(
+    parser: ArgumentParser, arguments: Sequence[Argument], formats: Sequence[str]
+) -> None:
+    for name, options in arguments:
+        if name.startswith("--"):
+            # A positional argument may have the same name.
+            dest = "urls_file" if name == "--urls" else name[2:].replace("-", "_")
+            parser.add_argument(name, dest=dest, **options)
+        else:
+            parser.add_argument(name, **options)
+    parser.set_defaults(fail=parser.error)
+    parser.add_argument("--format", choices=formats, help="the output format (default: text)")
+
+
+def _args_of(opts: Namespace) -> list[str]:
+    """Return the positional arguments in their order, the word first."""
+    forms = VERBS[opts.verb].forms
+    args = [] if "" in forms else [opts.word]
+    for name, _ in forms[opts.word if args else ""]:
+        if not name.startswith("--"):
+            value = getattr(opts, name)
+            args += value if isinstance(value, list) else [] if value is None else [value]
+    return args
+
+
+def _wrong_use(opts: Namespace, args: list[str]) -> str:
+    """Return what is wrong with the options together; empty: nothing."""
+    given = vars(opts)
+    only, robots = given.get("only"), given.get("robots")
+    inputs = [*args, given.get("file"), given.get("urls_file")]
+    wrong = {
+        "--only and --unsafe cannot be used together": only and given["unsafe"],
+        "--only and --dialect name different dialects": (
+            only and given["dialect"] not in {None, only}
+        ),
+        "--robots and --agent cannot be used together": robots and given["agent"],
+        "it takes a URL, --urls FILE, or --robots --file FILE": (
+            opts.verb in {"explain", "compare"}
+            and not (args or opts.urls_file or (robots and opts.file))
+        ),
+        "drop takes a URL or --all": opts.word == "drop" and bool(opts.url) == opts.all,
+        "--export and requeue cannot be used together": given.get("export") and args[1:],
+        "standard input can be read only once": inputs.count("-") > 1,
+    }
+    return next((message for message, is_so in wrong.items() if is_so), "")
+
+
+def parse(
+    arguments: Sequence[str], program: str, *, has_project: bool
+) -> tuple[Namespace, list[str]]:
+    """Return the options and the positional arguments of a verb.
+
+    Raises:
+        SystemExit: the help was printed, or a usage error, with exit code 2.
+    """
+    parser = parser_of(program, has_project=has_project)
+    if not arguments:
+        parser.print_help()
+        raise SystemExit(USAGE_ERROR)
+    if arguments[0] not in VERBS and not arguments[0].startswith("-"):
+        names = [name for name, verb in VERBS.items() if has_project or not verb.needs_project]
+        meant = get_close_matches(arguments[0], names, 1)
+        hint = f"did you mean {meant[0]}?" if meant else f"it is one of {', '.join(names)}"
+        parser.error(f"unknown command {arguments[0]!r}: {hint}")
+    opts, unknown = parser.parse_known_args(arguments)
+    args = _args_of(opts)
+    wrong = f"unrecognized arguments: {' '.join(unknown)}" if unknown else _wrong_use(opts, args)
+    if wrong:
+        opts.fail(wrong)  # with the usage of the verb
+    return opts, args
+
+
+def run(opts: Namespace, args: list[str], settings: BaseSettings | None) -> int:
+    """Run a verb, print its result, and return the exit code."""
+    errors: tuple[type[Exception], ...] = (UnavailableError,)
+    if settings is not None:
+        from scrapy_mandelbot.setting_values import SettingsError  # noqa: PLC0415 - needs Scrapy
+
+        errors = (UnavailableError, SettingsError)
+    terminal = Terminal(sys.stdout, sys.stderr)
+    try:
+        if opts.format == "html":
+            check_for_jinja()
+        invocation = Invocation(opts.verb, args, opts, settings, terminal)
+        module, name = VERBS[opts.verb].runs.split(".")
+        result: Result = getattr(import_module(f"{__package__}.{module}"), name)(invocation)
+        print_result(invocation, result)
+    except errors as error:
+        terminal.message(str(error))
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        terminal.message("interrupted")
+        return USAGE_ERROR
+    return result.exit_code

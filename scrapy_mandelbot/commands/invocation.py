@@ -1,0 +1,180 @@
+"""One invocation of a verb: its options, the settings of the project, the result."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.robots.inside import leads_inside
+from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES, OutcomeLaw
+from scrapy_mandelbot.robots.reports.rules_in_force import EVERYBODY, SUCCESS
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Mapping, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from scrapy_mandelbot.commands.fetch import Fetched
+    from scrapy_mandelbot.commands.terminal import Terminal
+
+#: The version of ``--format json``: it grows when a field is removed or changes its meaning.
+VERSION = 1
+
+_MOST_BYTES = 16 * 1024 * 1024  # of a robots.txt that is fetched; robots read 500 KiB
+WITHOUT_PROJECT: Mapping[str, Any] = {
+    "agent": None,
+    "dialect": DIALECTS["mandelbot"],
+    "pause_statuses": PAUSE_STATUSES,
+    "private_hosts": False,
+    "robots_max_bytes": 512_000,
+    "robots_timeout": 10.0,
+    "sitemap_max_bytes": 52_428_800,
+    "sitemap_max_entries": 50_000,
+}
+"""The defaults of settings, for invocations without Scrapy."""
+_PAGE_TIMEOUT = 180.0  # Scrapy's DOWNLOAD_TIMEOUT
+
+
+class Invocation(NamedTuple):
+    """A verb with its arguments and options."""
+
+    verb: str
+    args: list[str]
+    opts: Namespace
+    project: BaseSettings | None
+    """The settings of the project; None: Scrapy is not used, and need not be installed."""
+    terminal: Terminal
+
+    @property
+    def settings(self) -> BaseSettings:
+        """The settings, for verbs that need a project."""
+        if self.project is None:
+            raise UnavailableError("this needs the settings of a project: scrapy robots")
+        return self.project
+
+    def setting(self, name: str) -> Any:
+        """Return a setting by the name of its attribute in ``Config``."""
+        if self.project is None:
+            return WITHOUT_PROJECT[name]
+        from scrapy_mandelbot.config import read_setting  # noqa: PLC0415 - needs Scrapy
+
+        return read_setting(self.project, name)
+
+    @property
+    def envelope(self) -> dict[str, Any]:
+        """The first fields of every JSON object."""
+        return {"version": VERSION, "command": self.verb}
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the options, or else of the project."""
+        named = getattr(self.opts, "only", None) or getattr(self.opts, "dialect", None)
+        dialect: Dialect = DIALECTS[named] if named else self.setting("dialect")
+        return dialect
+
+    @property
+    def agent(self) -> str | Sequence[str]:
+        """The robot of the options, or else of the project; without one, any robot."""
+        agent: str | Sequence[str] | None
+        agent = getattr(self.opts, "agent", None) or self.setting("agent")
+        return agent or self._user_agent or EVERYBODY
+
+    @property
+    def _user_agent(self) -> str:
+        if self.project is None:
+            return ""
+        from scrapy_mandelbot.rules.request_agents import (  # noqa: PLC0415 - needs Scrapy
+            default_header,
+            first_named,
+        )
+
+        return first_named(default_header(self.project), self.project["USER_AGENT"])
+
+    @property
+    def max_bytes(self) -> int:
+        """Robots read so much of a robots.txt."""
+        return int(self.setting("robots_max_bytes"))
+
+    @property
+    def law(self) -> OutcomeLaw:
+        """What a crawl of the project makes of responses to robots.txt."""
+        return OutcomeLaw(frozenset(self.setting("pause_statuses")))
+
+    @property
+    def page_timeout(self) -> float:
+        """Seconds for a download that is no robots.txt."""
+        return _PAGE_TIMEOUT if self.project is None else self.project.getfloat("DOWNLOAD_TIMEOUT")
+
+    def may_redirect(self, site: str, url: str) -> bool:
+        """Return whether a site may lead to a URL, as in a crawl: see ``Config.may_send``."""
+        return bool(self.setting("private_hosts")) or not leads_inside(site, url)
+
+    def fetch(
+        self, url: str, max_bytes: int = _MOST_BYTES, timeout: float | None = None
+    ) -> Fetched:
+        """Fetch a URL; without a timeout within that of a robots.txt."""
+        from scrapy_mandelbot.commands.fetch import Fetcher  # noqa: PLC0415 - files need none of it
+
+        self.terminal.progress(f"fetching {url}")
+        verify = self.project is None or self.project.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
+        agent = self._user_agent or f"scrapy-mandelbot/{__version__}"
+        fetcher = Fetcher(agent, self.may_redirect, verify=verify)
+        return fetcher.fetch(url, max_bytes, timeout or float(self.setting("robots_timeout")))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a verb found."""
+
+    exit_code: int
+    data: dict[str, Any]
+    """For ``--format json``."""
+    text: str
+    """For a terminal."""
+    remarks: list[str] = field(default_factory=list)
+    """For standard error."""
+    page: Callable[[], str] | None = None
+    """Makes the page of ``--format html``; None: there is none."""
+    is_file: bool = False
+    """Whether the text is a file, which goes into a pipe octet by octet."""
+
+
+def body_of(fetched: Fetched) -> bytes:
+    """Return the body of a success."""
+    if fetched.failure is not None:
+        raise UnavailableError(fetched.trouble)
+    if fetched.status not in SUCCESS:
+        raise UnavailableError(f"{fetched.final_url}: the status is {fetched.status}")
+    return fetched.body
+
+
+def check_for_jinja() -> None:
+    """Raise unless a page can be made, before anything is fetched."""
+    if find_spec("jinja2") is None:
+        raise UnavailableError("--format html needs Jinja2: pip install 'scrapy-mandelbot[html]'")
+
+
+def print_result(invocation: Invocation, result: Result) -> None:
+    """Print a result. A reader may close the pipe, as `head` does: the exit code stays."""
+    terminal, wanted = invocation.terminal, invocation.opts.format
+    for line in result.remarks:
+        terminal.message(line)
+    is_page = wanted == "html" and result.page is not None
+    text = result.page() if is_page and result.page is not None else result.text
+    if wanted == "json":
+        data = {**invocation.envelope, "exit_code": result.exit_code, **result.data}
+        text = json.dumps(data, indent=2) + "\n"
+    try:
+        terminal.write(text, is_file=result.is_file and not is_page)
+    except BrokenPipeError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
