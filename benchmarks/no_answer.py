@@ -201,7 +201,11 @@ def main(cases: list[str]) -> None:
     for with_what in ("stock", "package"):
         for case, url, settings in (
             ("refused", refusing(), {}),
-            ("hangs", silent(resets=False), {"DOWNLOAD_TIMEOUT": 5, "MANDELBOT_ROBOTS_TIMEOUT": 5}),
+            (
+                "hangs",
+                silent(resets=False),
+                {"DOWNLOAD_TIMEOUT": 5, "MANDELBOT_LIMITS": {"robots_timeout": 5}},
+            ),
             ("resets", silent(resets=True), {}),
         ):
             if case in cases:

@@ -6,7 +6,7 @@ rate outside of pauses as a share of what the server allows. A crawl is ended af
 laws:
 
 stock Scrapy        RetryMiddleware asks again at once
-pause, then open    MANDELBOT_RECOVERY = False: after the pause all at once, as before
+pause, then open    MANDELBOT_PAUSE_OPTIONS["recovery"] is False: after it all at once, as before
 half, then add      the textbook's: half the rate after a refusal, then 1/s more each second
 pause, then a pace  ours
 
@@ -47,7 +47,7 @@ HERE = Path(__file__).parent
 MOST_SECONDS = 40
 LAWS = {
     "stock Scrapy": {},
-    "pause, then open": {"ours": True, "MANDELBOT_RECOVERY": False},
+    "pause, then open": {"ours": True, "MANDELBOT_PAUSE_OPTIONS": {"recovery": False}},
     "half, then add": {"ours": True, "half, then add": True},
     "pause, then a pace": {"ours": True},
 }

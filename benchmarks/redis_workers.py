@@ -320,7 +320,7 @@ def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int
             urls = world.urls(port)
             settings = {
                 "MANDELBOT_JOB": redis.url,
-                "MANDELBOT_JOB_LEASE": lease,
+                "MANDELBOT_JOB_OPTIONS": {"lease": lease},
                 "MANDELBOT_STORE": redis.url,
             }
             if what == "one":

@@ -61,7 +61,7 @@ def main() -> None:
         settings = {
             "MANDELBOT_SIGN": "always",
             "MANDELBOT_SIGN_KEY": str(path),
-            "MANDELBOT_SIGN_AGENT": AGENT,
+            "MANDELBOT_SIGN_OPTIONS": {"agent": AGENT},
         }
         ours = SigningMiddleware(get_crawler(Spider, settings))
     library = HTTPMessageSigner(

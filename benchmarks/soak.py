@@ -67,10 +67,8 @@ SETTINGS = {
     "DOWNLOAD_TIMEOUT": 10,
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",  # keeps nothing of each request
     "LOG_ENABLED": False,  # what is an error is heard of
-    "MANDELBOT_PAUSE_FIRST": 0.5,
-    "MANDELBOT_PAUSE_MAX": 3,
-    "MANDELBOT_PAUSE_TRIES": 3,
-    "MANDELBOT_ROBOTS_TIMEOUT": 5,
+    "MANDELBOT_PAUSE_OPTIONS": {"first": 0.5, "longest": 3, "tries": 3},
+    "MANDELBOT_LIMITS": {"robots_timeout": 5},
     "RETRY_TIMES": 1,
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",

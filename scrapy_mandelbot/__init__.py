@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot._moved import put_up_signs
 from scrapy_mandelbot._version import __version__
 
 if TYPE_CHECKING:
@@ -52,8 +51,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.setting_values import SettingsError as SettingsError
     from scrapy_mandelbot.sitemap_crawl.follower import SitemapFollower as SitemapFollower
     from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware as RobotTagsMiddleware
-
-put_up_signs()
 
 _NAMES = {
     "addon": "Addon",

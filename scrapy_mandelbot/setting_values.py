@@ -159,14 +159,13 @@ def flag(name: str, value: object) -> bool:
 
 
 def idle(name: str, value: object) -> str | float:
-    """Return what a run does while only paused sites are left; True and False are old spellings.
+    """Return what a run does while only paused sites are left.
 
     Seconds: it closes, unless one of them is due within that time.
     """
-    if not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", str(value)):
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", str(value)):
         return seconds(name, value)
-    word = {"True": "signal", "False": "wait", "None": "auto"}.get(str(value), value)
-    return one_of(*IDLE_MODES)(name, word)
+    return one_of(*IDLE_MODES)(name, value)
 
 
 def store(name: str, value: object) -> str:

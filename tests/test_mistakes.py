@@ -101,10 +101,7 @@ RIGHT = [
     {"MANDELBOT_PACE": "obey", "MANDELBOT_CRAWL_DELAYS": {".example.com": 5, "*.example.org": 1}},
     {"MANDELBOT_SITEMAPS": "follow", "MANDELBOT_DIALECT": "google"},
     {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"},
-    {
-        "MANDELBOT_PAUSE_CLOSE": True,
-        "JOBDIR": "JOBDIR",
-    },  # a deprecated name has a warning of its own
+    {"MANDELBOT_PAUSE_IDLE": "close", "JOBDIR": "JOBDIR"},
     {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser"},
     {"ROBOTSTXT_PARSER": OwnParser, "MANDELBOT_DIALECT": "google"},
     {"SCHEDULER": OwnScheduler},

@@ -11,10 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from scrapy.exceptions import ScrapyDeprecationWarning
-from scrapy.settings import Settings
-
-from scrapy_mandelbot.config import DEPRECATED, Config, check_settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.rst").read_text()
@@ -114,35 +110,6 @@ def test_a_release_waits_for_the_tests_and_has_no_password():
     assert "secrets." not in release
     for text in WORKFLOWS.values():
         assert text.count("permissions:\n  contents: read\n") == 1, "and no more by default"
-
-
-def test_every_old_name_is_in_the_table():
-    """With what to write in its place, and until when it works."""
-    rows = [[cell.replace("``", "") for cell in row] for row in table("Old names")]
-    assert rows == [[one.name, one.since, one.instead, one.gone_in] for one in DEPRECATED]
-
-
-OTHER_VALUES = {
-    "MANDELBOT_PAUSE_FIRST": 2,
-    "MANDELBOT_PAUSE_PER_PROXY": True,
-    "MANDELBOT_RECOVERY": False,
-    "MANDELBOT_PACE_CRAWL_DELAY": "window",
-    "MANDELBOT_JOB_SYNC": "full",
-    "MANDELBOT_JOB_NAME": "shops",
-    "MANDELBOT_JOB_PICKLE": False,
-    "MANDELBOT_SIGN_AGENT": "https://bot.example.com",
-    "MANDELBOT_SIGN_FORM": "string",
-}
-"""What the old names are set to that take no 1, or for which that is the default."""
-
-
-@pytest.mark.parametrize("one", DEPRECATED, ids=lambda one: one.name)
-def test_an_old_name_works_with_a_warning(one):
-    """It is read, and the warning says what to write in its place."""
-    settings = Settings({one.name: OTHER_VALUES.get(one.name, 1)})
-    with pytest.warns(ScrapyDeprecationWarning, match=re.escape(one.instead)):
-        assert check_settings(settings)
-    assert Config.from_settings(settings) != Config.from_settings(Settings())
 
 
 def test_links_of_the_readme_work_on_the_package_index():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: The version of what ``--format json`` prints: it grows when a name or a meaning changes.
 VERSION = 1
 
-_DEFAULT_BYTES = 512_000  # MANDELBOT_ROBOTS_MAX_BYTES where there is no project
+_DEFAULT_BYTES = 512_000  # MANDELBOT_LIMITS["robots_bytes"] where there is no project
 _MOST_BYTES = 16 * 1024 * 1024  # of a robots.txt that is checked; 500 KiB of it count
 
 

@@ -61,8 +61,6 @@ _KNOWN = (
 
 IN_JOB = "feed"
 """What the names begin with under which a job has how each file of items was at its last commit."""
-FORMER = "feeds", "feeds.items"
-"""Where former versions had that of all files: how long each was, and how many items it had."""
 
 
 class FeedFile(NamedTuple):
@@ -79,11 +77,10 @@ def read_kept(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
     Raises:
         ValueError: it cannot be read.
     """
-    lengths, counts = (json.loads(states.get(one, b"{}")) for one in FORMER)
-    files = {path: FeedFile(length, counts.get(path, 0)) for path, length in lengths.items()}
-    for name in states.keys() - {*FORMER}:
-        files[json.loads(name.partition("/")[2])] = FeedFile(*json.loads(states[name]))
-    return files
+    return {
+        json.loads(name.partition("/")[2]): FeedFile(*json.loads(kept))
+        for name, kept in states.items()
+    }
 
 
 class Feeds:

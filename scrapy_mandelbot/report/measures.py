@@ -40,7 +40,7 @@ class Metric(NamedTuple):
     unit: str
     description: str
     kind: str
-    """``counter``, ``up-down``, ``histogram``, or ``gauge``."""
+    """``counter``, ``up-down`` or ``histogram``."""
 
 
 METRICS = (
@@ -59,7 +59,6 @@ METRICS = (
     Metric("mandelbot.pause.duration", "s", "How long pauses lasted.", "histogram"),
     Metric("mandelbot.turn.duration", "s", "How long requests waited for a turn.", "histogram"),
     Metric("mandelbot.request.interval", "s", "Time from request to request.", "histogram"),
-    Metric("mandelbot.gap", "s", "Deprecated: least and median of these.", "gauge"),
 )
 BUCKETS = (
     *(0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0),
@@ -119,7 +118,7 @@ class Labels:
     def of(self, site: str) -> dict[str, str | int]:
         """Return the labels of a site, or those of all that have none."""
         if site not in self.before:
-            return {"server.address": _OTHER_SERVERS, "site": OTHERS}
+            return {"server.address": _OTHER_SERVERS}
         try:
             scheme, port = urlsplit(site).scheme, urlsplit(site).port
         except ValueError:  # a port that is none, as written: its requests fail
@@ -127,7 +126,6 @@ class Labels:
         return {
             "server.address": host_of(site).strip("[]"),
             "server.port": DEFAULT_PORTS.get(scheme, 0) if port is None else port,
-            "site": site,
             "url.scheme": scheme,
         }
 
@@ -222,16 +220,11 @@ class Measuring:
             earlier = min(count, before.get(key, 0))
             others[key] += earlier
             self._put(key, one.site, count - earlier)
-        if one.gaps is not None:
-            for name, gap in (("0", one.gaps.least), ("0.5", one.gaps.median or 0.0)):
-                of_site = self._labels.of(one.site) | {"quantile": name}
-                self._found["mandelbot.gap"].append(Measurement(gap, of_site))
 
     def _put(self, key: tuple[str, ...], site: str, value: float) -> None:
         name, *more = key
         labels = self._labels.of(site)
         for kind in more:
-            labels["status"] = kind
             if kind.isdecimal():
                 labels["http.response.status_code"] = int(kind)
             else:

@@ -139,7 +139,6 @@ class _Exported:
         making = {
             "counter": meter.create_observable_counter,
             "up-down": meter.create_observable_up_down_counter,
-            "gauge": meter.create_observable_gauge,
         }
         for name, unit, description, kind in METRICS:
             if kind == "histogram":

@@ -125,10 +125,10 @@ class ProgressFile:
         kept = Kept()
         try:
             state = json.loads(self._path.read_text(encoding="ascii"))
-            kept.begun = _digests(state["begun"])
+            kept.begun = set(state["begun"])
             for site, data in state["sites"].items():
                 progress = kept.sites[site] = _site_progress(data, self._folder)
-                progress.known = _digests(data["known"])
+                progress.known = set(data["known"])
                 for file in (*progress.files, *progress.in_doubt):
                     file.is_complete = True  # nobody adds to it any more
                 _leave_out_lost(progress, kept)
@@ -175,13 +175,13 @@ class ProgressInJob:
         former.forget()
         kept = Kept()
         try:
-            kept.begun = _digests(json.loads(rows.get(_BEGUN, b"[]")))
+            kept.begun = set(json.loads(rows.get(_BEGUN, b"[]")))
             for name, row in rows.items():
                 if name.startswith(_SITES):
                     site, data = json.loads(row)
                     progress = kept.sites[site] = _site_progress(data, self._folder)
                     known = rows.get(_KNOWN + name.removeprefix(_SITES), b"[]")
-                    progress.known = _digests(json.loads(known))
+                    progress.known = set(json.loads(known))
                     _leave_out_lost(progress, kept)
         except (OSError, ValueError, LookupError, TypeError) as error:
             logger.warning("Sitemaps are asked for again: %s", shown(repr(error)))
@@ -288,7 +288,7 @@ def _site_data(progress: SiteProgress) -> dict[str, Any]:
 
 
 def _site_progress(data: dict[str, Any], folder: Path) -> SiteProgress:
-    cited, hosts, misses = data.get("abroad", (0, (), 0))
+    cited, hosts, misses = data["abroad"]
     return SiteProgress(
         to_ask=deque(Cited(**one) for one in data["to_ask"]),
         asked=Cited(**data["asked"]) if data["asked"] else None,
@@ -302,15 +302,14 @@ def _site_progress(data: dict[str, Any], folder: Path) -> SiteProgress:
 
 
 def _file(data: dict[str, Any], folder: Path) -> EntryFile:
-    path = folder / data["file"]
     return EntryFile(
         Cited(**data["cited"]),
         data["is_index"],
-        path,
+        folder / data["file"],
         data["offset"],
-        is_complete=data.get("is_complete", True),
+        is_complete=data["is_complete"],
         pages=data["pages"],
-        size=data.get("size", max(0, _length(path))),  # an earlier version did not keep it
+        size=data["size"],
     )
 
 
@@ -318,8 +317,3 @@ def _file_data(file: EntryFile) -> dict[str, Any]:
     data = asdict(file)
     data["file"] = data.pop("path").name
     return data
-
-
-def _digests(kept: list[str]) -> set[str]:
-    """Return what was kept as digests; earlier versions kept URLs."""
-    return {digest(one) if ":" in one else one for one in kept}

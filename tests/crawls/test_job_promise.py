@@ -11,6 +11,7 @@ import functools
 import json
 from collections import Counter
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 import scrapy
@@ -24,6 +25,7 @@ from webs import Answer, html, site
 from scrapy_mandelbot.job import commits as commits_module
 from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.job import Job, JobError
+from scrapy_mandelbot.job.job_file import name_seed
 
 NEXT_TURNS = 0.05  # seconds: several turns of the loop, so that what was settled is committed
 
@@ -543,9 +545,11 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
     import sqlite3
 
     database = sqlite3.connect(job / "job.sqlite", isolation_level=None)
+    database.create_function("crc", 2, lambda name, value: crc32(value, name_seed(name)))
     database.execute(
-        "UPDATE state SET name = replace(name, ?, ?), checksum = NULL WHERE name LIKE 'feed/%'",
-        (str(before), str(after)),
+        "UPDATE state SET name = replace(name, :before, :after),"
+        " checksum = crc(replace(name, :before, :after), value) WHERE name LIKE 'feed/%'",
+        {"before": str(before), "after": str(after)},
     )
     database.close()
 
@@ -620,7 +624,7 @@ async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder):
         ({"SCHEDULER_DISK_QUEUE": "scrapy.squeues.MarshalFifoDiskQueue"}, True),
         ({"SCHEDULER_START_DISK_QUEUE": None}, True),
         ({"MANDELBOT_ENABLED": False}, False),
-        ({"MANDELBOT_JOB_SYNC": "full"}, True),
+        ({"MANDELBOT_JOB_OPTIONS": {"sync": "full"}}, True),
     ],
 )
 @ensureDeferred

@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 
 SHOP = "http://shop.test"
 PAGES = 24
-PER_PROXY = {"MANDELBOT_PAUSE_PER_PROXY": True, "MANDELBOT_PAUSE_TRIES": 1000}
+PER_PROXY = {
+    "MANDELBOT_PAUSE_OPTIONS": {"per_proxy": True, "tries": 1000},
+}
 
 
 @pytest.fixture
@@ -172,9 +174,16 @@ async def test_a_site_whose_proxies_are_all_given_up_is_given_up(proxies):
 
     for proxy in proxies:
         proxy.refuse = Closed(seconds=1000, after=3, robots_too=False)
-    quick = {"MANDELBOT_PAUSE_FIRST": 0.1}
+    quick = {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.1}}
 
-    result = await crawl(Failing, {**rotating(proxies), **quick, "MANDELBOT_PAUSE_TRIES": 2})
+    result = await crawl(
+        Failing,
+        {
+            **rotating(proxies),
+            **quick,
+            "MANDELBOT_PAUSE_OPTIONS": {"first": 0.1, "tries": 2},
+        },
+    )
 
     assert len(result.items) + len(failed) == PAGES
     assert result.stats["finish_reason"] == "finished"

@@ -21,9 +21,7 @@ async def test_a_project_is_tested_without_waiting(webs):
     web.refuse = lambda path: None if path == "/robots.txt" else next(refusals, None)
     quick = {
         "MANDELBOT_STORE": "memory",
-        "MANDELBOT_PAUSE_FIRST": 0.01,
-        "MANDELBOT_PAUSE_RETRY_AFTER_MAX": 0.01,
-        "MANDELBOT_RECOVERY": False,
+        "MANDELBOT_PAUSE_OPTIONS": {"first": 0.01, "retry_after": 0.01, "recovery": False},
     }
     run = await crawl(LinksSpider, quick, start_urls=[web.url + "/"])
     assert run.urls() == web.urls(8)
@@ -47,7 +45,7 @@ async def test_the_next_run_need_not_know_of_a_pause(webs, tmp_path):
     """With MANDELBOT_STORE = "memory" it asks at once, with the file of the former run it waits."""
     web = site(webs, 3)
     web.refuse = closed = Closed(3600, after=2, retry_after="3600")
-    kept = {"MANDELBOT_STORE": str(tmp_path / "kept.db"), "MANDELBOT_PAUSE_TOTAL": 1}
+    kept = {"MANDELBOT_STORE": str(tmp_path / "kept.db"), "MANDELBOT_PAUSE_OPTIONS": {"total": 1}}
     await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
     closed.seconds = 0
     asked = len(web.hits)

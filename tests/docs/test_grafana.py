@@ -20,7 +20,6 @@ LABELS = {
     *("spider", "state", "case", "le", "server_address", "server_port", "url_scheme"),
     *("http_response_status_code", "error_type"),
 }
-DEPRECATED = {"mandelbot.gap"}
 
 
 def in_prometheus(metric):
@@ -29,7 +28,7 @@ def in_prometheus(metric):
     return [name + ending for ending in ENDINGS.get(metric.kind, [""])]
 
 
-THERE_ARE = {name for one in METRICS if one.name not in DEPRECATED for name in in_prometheus(one)}
+THERE_ARE = {name for one in METRICS for name in in_prometheus(one)}
 QUERIES = [target["expr"] for one in DASHBOARD["panels"] for target in one["targets"]]
 ASKED = {word for text in (*QUERIES, RULES) for word in re.findall(r"mandelbot_\w+", text)}
 

@@ -33,8 +33,16 @@ def measure(record, status, labels, now, meanwhile=lambda: None):
     return measuring.found(status.elsewhere)
 
 
-def values(found, name: str, label: str = "site") -> dict[str, float]:
-    return {one.labels[label]: one.value for one in found[name]}
+def site_of(labels) -> str | None:
+    """Return the site of which a measurement is, OTHERS for all that have no label, or None."""
+    address = labels.get("server.address")
+    if address in (None, "_OTHER"):
+        return address and OTHERS
+    return f"{labels['url.scheme']}://{address}"
+
+
+def values(found, name: str, label: str = "") -> dict[str, float]:
+    return {one.labels[label] if label else site_of(one.labels): one.value for one in found[name]}
 
 
 def test_a_site_has_its_own_label(record):
@@ -49,8 +57,6 @@ def test_a_site_has_its_own_label(record):
     assert refusals.labels == {
         **SERVER,
         "http.response.status_code": 503,
-        "site": "https://example.com",
-        "status": "503",
     }
     assert others.labels["server.address"] == "_OTHER"
     assert (refusals.value, others.value) == (1, 0)
@@ -69,12 +75,11 @@ def test_a_site_has_its_own_label(record):
     ],
 )
 def test_a_site_is_named_by_the_semantic_conventions(site, address, port, scheme):
-    """server.address, server.port, url.scheme; and by its old name."""
+    """server.address, server.port, url.scheme."""
     labels = Labels(before={site: {}}).of(site)
     assert labels == {
         "server.address": address,
         "server.port": port,
-        "site": site,
         "url.scheme": scheme,
     }
 
@@ -86,8 +91,6 @@ def test_what_is_no_status_is_an_error_type(record):
     assert found["mandelbot.refusals"][0].labels == {
         **SERVER,
         "error.type": "timeout",
-        "site": "https://example.com",
-        "status": "timeout",
     }
 
 
@@ -115,8 +118,8 @@ def test_counters_never_go_back_and_labels_stay_few(record):
         for metric in METRICS:
             for one in found[metric.name]:
                 key = metric.name, *sorted(one.labels.items())
-                sites.add(one.labels.get("site"))
-                if metric.kind == "counter" and one.labels.get("site") == OTHERS:
+                sites.add(site_of(one.labels))
+                if metric.kind == "counter" and site_of(one.labels) == OTHERS:
                     assert one.value >= last[key], key
                     last[key] = one.value
         total = record.total(now)
@@ -145,7 +148,7 @@ def test_counters_never_go_back_while_the_crawl_goes_on(record):
         for metric in METRICS:
             for one in found[metric.name]:
                 key = metric.name, *sorted(one.labels.items())
-                if metric.kind == "counter" and one.labels.get("site") == OTHERS:
+                if metric.kind == "counter" and site_of(one.labels) == OTHERS:
                     assert one.value >= last[key], key
                     last[key] = one.value
         crawl_goes_on()

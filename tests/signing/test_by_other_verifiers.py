@@ -49,7 +49,10 @@ async def test_requests_of_a_crawl_are_verified(sites, signing, key, form):
         "/a/b%20c?q=1": html(),
         "/busy": html(),
     }
-    settings = {**signing, "MANDELBOT_SIGN_FORM": form}
+    settings = {
+        **signing,
+        "MANDELBOT_SIGN_OPTIONS": {**signing["MANDELBOT_SIGN_OPTIONS"], "form": form},
+    }
     await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     messages = [vars(one.message) for one in web.seen]
     results = verified(key, messages)

@@ -126,7 +126,10 @@ async def test_without_scrapys_private_name_it_is_signed_before_it_waits(
 async def test_older_forms_are_verified_too(shop, signing, form):
     """They name the directory by its origin."""
     web, other = shop
-    settings = {**signing, "MANDELBOT_SIGN_FORM": form}
+    settings = {
+        **signing,
+        "MANDELBOT_SIGN_OPTIONS": {**signing["MANDELBOT_SIGN_OPTIONS"], "form": form},
+    }
     await crawl(LinksSpider, settings, start_urls=[web.url + "/start"])
     seen = web.seen + other.seen
     assert [one.error for one in seen] == [""] * len(seen)
@@ -195,7 +198,7 @@ async def test_a_request_with_a_signature_of_its_own_keeps_that(shop, signing):
 async def test_http_is_not_signed_unless_that_is_set(shop, signing):
     """A signature that anyone on the way reads is anyone's."""
     web, _ = shop
-    settings = {**signing, "MANDELBOT_SIGN_HTTP": False}
+    settings = {**signing, "MANDELBOT_SIGN_OPTIONS": {"agent": AGENT}}
     crawled = await crawl(LinksSpider, settings, start_urls=[web.url + "/start"])
     assert not any(one.is_signed for one in web.seen)
     assert "mandelbot/signatures/sent" not in crawled.stats

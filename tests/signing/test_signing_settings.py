@@ -42,23 +42,28 @@ def config(**settings) -> Config:
 )
 def test_the_agent_is_named_as_its_form_has_it(agent, form, url):
     """A bare site means the directory at its well-known path."""
-    assert agent_url(config(MANDELBOT_SIGN_AGENT=agent, MANDELBOT_SIGN_FORM=form)) == url
+    assert agent_url(config(MANDELBOT_SIGN_OPTIONS={"agent": agent, "form": form})) == url
 
 
 @pytest.mark.parametrize(
     ("settings", "takes"),
     [
-        ({}, "MANDELBOT_SIGN_AGENT = None: it takes the https URL of the key directory"),
-        ({"MANDELBOT_SIGN_AGENT": "http://bot.example"}, "an https URL, or the option"),
+        ({}, 'MANDELBOT_SIGN_OPTIONS["agent"] = None: it takes the https URL of the key directory'),
         (
-            {"MANDELBOT_SIGN_AGENT": f"{AGENT}/keys.json", "MANDELBOT_SIGN_FORM": "string"},
+            {"MANDELBOT_SIGN_OPTIONS": {"agent": "http://bot.example"}},
+            "an https URL, or the option",
+        ),
+        (
+            {
+                "MANDELBOT_SIGN_OPTIONS": {"agent": f"{AGENT}/keys.json", "form": "string"},
+            },
             "a URL whose path is /.well-known/http-message-signatures-directory, as",
         ),
     ],
 )
 def test_an_agent_that_cannot_be_named_is_an_error(settings, takes):
     """One line with the setting, and what it takes."""
-    with pytest.raises(SettingsError, match="MANDELBOT_SIGN_AGENT") as error:
+    with pytest.raises(SettingsError, match=r"MANDELBOT_SIGN_OPTIONS\[.agent.\]") as error:
         agent_url(config(**settings))
     assert takes in str(error.value)
 
@@ -124,7 +129,7 @@ def test_a_key_that_others_can_read_is_a_warning(key_file, caplog, mode, lines):
     assert caplog.text.count(f"chmod 600 {key_file}") == lines
 
 
-@pytest.mark.parametrize("missing", ["MANDELBOT_SIGN_KEY", "MANDELBOT_SIGN_AGENT"])
+@pytest.mark.parametrize("missing", ["MANDELBOT_SIGN_KEY", "MANDELBOT_SIGN_OPTIONS"])
 @ensureDeferred
 async def test_a_crawl_that_cannot_sign_does_not_start(signing, missing, caplog):
     """It ends with one line: unsigned it would be another crawl than was asked for."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited
-from scrapy_mandelbot.sitemap_crawl.kept_progress import digest
 from scrapy_mandelbot.sitemap_crawl.progress import Progress
 
 SITE = "https://example.com"
@@ -84,15 +83,6 @@ def test_what_is_known_takes_no_more_for_long_urls(progress, tmp_path):
     assert (tmp_path / "progress" / "state.json").stat().st_size < 1_000
     again = Progress(tmp_path / "progress")
     assert not again.begin(Cited(long, SITE, long))
-
-
-def test_urls_that_an_earlier_version_kept_are_known(progress, tmp_path):
-    """A JOBDIR of before goes on: what it has asked for is not asked for again."""
-    of_site = progress[SITE]
-    of_site.known.add(f"{SITE}/a.xml")
-    of_site.to_ask.append(CITED)
-    progress.close()
-    assert Progress(tmp_path / "progress")[SITE].known == {digest(f"{SITE}/a.xml")}
 
 
 def test_nothing_is_held_of_a_site_that_is_done(progress):

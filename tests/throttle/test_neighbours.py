@@ -206,7 +206,9 @@ def test_a_turn_that_was_given_and_not_used_is_taken_back(pair, clock):
 
 def test_crawls_that_tell_proxies_apart_hear_of_those_that_do(make_crawler):
     """What a proxy is refused says nothing to a crawl that does not know it."""
-    crawlers = [make_crawler(MANDELBOT_PAUSE_PER_PROXY=apart) for apart in (True, False)]
+    crawlers = [
+        make_crawler(MANDELBOT_PAUSE_OPTIONS={"per_proxy": apart}) for apart in (True, False)
+    ]
     for crawler in crawlers:
         open_scheduler(crawler)
     one, other = (World(crawler, 0) for crawler in crawlers)

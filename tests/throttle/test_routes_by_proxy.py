@@ -1,4 +1,4 @@
-"""What a route is called, with MANDELBOT_PAUSE_PER_PROXY."""
+"""What a route is called, with MANDELBOT_PAUSE_OPTIONS["per_proxy"]."""
 
 from __future__ import annotations
 
