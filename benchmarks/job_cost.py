@@ -1,7 +1,7 @@
 """What a job costs that outlasts its process, beside Scrapy's JOBDIR.
 
 crawl        CPU milliseconds a page of whole crawls of one site over loopback, in turns:
-             stock (Scrapy alone), scrapy (this package, MANDELBOT_JOB = "scrapy"), durable
+             stock (Scrapy alone), durable (this package)
 scheduler    CPU microseconds and KiB written a page in the scheduler alone: a request is taken, 20
              new links of its site are kept, it is settled, and the job is committed; with so many
              fingerprints known before, ten sites. Stock is Scrapy's scheduler with its disk queue
@@ -52,7 +52,6 @@ from scrapy_mandelbot.job.sqlite_job import SqliteJob
 ADDON = {"ADDONS": {"scrapy_mandelbot.Addon": 500}}
 VARIANTS = {
     "stock": {},
-    "scrapy": {**ADDON, "ROBOTSTXT_OBEY": False, "MANDELBOT_JOB": "scrapy"},
     "durable": {**ADDON, "ROBOTSTXT_OBEY": False},
 }
 LINKS = 20

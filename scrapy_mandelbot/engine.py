@@ -317,8 +317,8 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
         if hasattr(BaseScheduler, "finish_request"):
             return
         raise RuntimeError(
-            "This version of Scrapy does not say when a request is settled, so that a job cannot be"
-            ' kept over a crash: set MANDELBOT_JOB = "scrapy".'
+            "This version of Scrapy does not say when a request is settled, so that no job can be"
+            " kept over a crash: crawl without JOBDIR."
         )
     counts: dict[Request, int] = {}
 

@@ -41,7 +41,6 @@ DELAY_READINGS = ("interval", "window")
 CLOSE = "close"
 IDLE_MODES = ("auto", "wait", "signal", CLOSE)
 DURABLE = "durable"
-JOBS = (DURABLE, "scrapy")
 JOB_SYNCS = ("normal", "full")
 METRICS_API = "api"
 SIGN_MODES = ("always", "asked")
@@ -355,13 +354,13 @@ def _class(name: str, value: object, takes: str) -> type:
 
 
 def job(name: str, value: object) -> str:
-    """Return how requests are kept: a name, or a server's URL."""
+    """Return how requests are kept: ``durable``, or a server's URL."""
     text = str(value)
     if is_server(text):
         return _server(name, text)
-    if text in JOBS:
+    if text == DURABLE:
         return text
-    takes = f"{', '.join(map(repr, JOBS))}, or a URL such as 'redis://localhost:6379/0'"
+    takes = f"{DURABLE!r}, or a URL such as 'redis://localhost:6379/0'"
     raise SettingsError(name, without_credentials(text), takes)
 
 

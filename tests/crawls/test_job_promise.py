@@ -15,7 +15,7 @@ from zlib import crc32
 
 import pytest
 import scrapy
-from crawling import LinksSpider, ensureDeferred
+from crawling import SCRAPYS_FORM, LinksSpider, ensureDeferred
 from dying import Noting, dies, run, run_after
 from scrapy.exporters import PprintItemExporter
 from scrapy.extensions.feedexport import FeedExporter
@@ -619,7 +619,6 @@ async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder):
     ("settings", "is_ours"),
     [
         ({}, True),
-        ({"MANDELBOT_JOB": "scrapy"}, False),
         ({"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}, False),
         ({"SCHEDULER_DISK_QUEUE": "scrapy.squeues.MarshalFifoDiskQueue"}, True),
         ({"SCHEDULER_START_DISK_QUEUE": None}, True),
@@ -643,7 +642,7 @@ async def test_a_run_that_does_not_go_on_with_a_job_says_so(webs, folder):
     """One line names the file whose requests it leaves alone."""
     web = tree(webs)
     await run(Noting, folder, [web.url + "/"])
-    result = await run(Noting, folder, [web.url + "/"], MANDELBOT_JOB="scrapy")
+    result = await run(Noting, folder, [web.url + "/"], **SCRAPYS_FORM)
     (line,) = result.logged(f"{folder / 'job.sqlite'} holds a job")
     assert "Scheduler" in line
 

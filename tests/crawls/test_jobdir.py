@@ -82,7 +82,10 @@ async def test_what_cannot_be_written_to_disk_is_named(webs, job):
     web.refuse = Closed(seconds=10**6, after=5, retry_after="300")
 
     log, _ = await job.run(
-        [web.url + "/"], "MANDELBOT_JOB=scrapy", interrupt_at="PAUSED", spider=LAMBDAS
+        [web.url + "/"],
+        "DUPEFILTER_CLASS=scrapy.dupefilters.BaseDupeFilter",
+        interrupt_at="PAUSED",
+        spider=LAMBDAS,
     )
 
     (line,) = [line for line in log.splitlines() if "not kept in JOBDIR" in line]
