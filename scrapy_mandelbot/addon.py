@@ -206,7 +206,6 @@ def _put_scheduler(settings: BaseSettings, scheduler: str | type) -> None:
 
 
 def _warn_of_other_job(settings: BaseSettings) -> None:
-    """Say so where JOBDIR holds a job that this run does not go on with."""
     if not settings["JOBDIR"]:
         return
     from scrapy_mandelbot.job.job import keeps_job  # noqa: PLC0415 -- only where there is one

@@ -122,7 +122,6 @@ def _other_parser(project: Project) -> Iterator[Mistake]:
 
 
 def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
-    """Another middleware that asks for robots.txt, or a second one of ours."""
     stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
     path, setting = "scrapy_mandelbot.RobotsTxtMiddleware", "DOWNLOADER_MIDDLEWARES"
     components = project.settings.getdict(setting)

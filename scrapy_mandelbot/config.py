@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
 
-def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name; it reads none of them
+def _setting(
     name: str,
     read: Callable[[str, object], object],
     default: object = None,
     *,
-    loads: bool = False,
-    is_public: bool = True,
+    is_inner: bool = False,
     takes_none: bool = False,
 ) -> Any:
     """Describe a setting, or a key of one that is a dict.
@@ -38,8 +37,7 @@ def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name; it re
         name: as it is written: ``MANDELBOT_PACE``, or ``MANDELBOT_CACHE["ttl"]`` for a key.
         read: checks its value and returns what it means.
         default: its value where the project sets none.
-        loads: whether a component of the project is imported to read it.
-        is_public: whether it is for projects; others are the add-on's own.
+        is_inner: whether the add-on sets it, to a component of the project (reading imports it).
         takes_none: whether None, set by the project, is a value and not the default.
     """
     return field(metadata=locals())
@@ -81,16 +79,15 @@ class Config:
         'MANDELBOT_PACE_OPTIONS["crawl_delay"]', v.one_of(*v.DELAY_READINGS), "interval"
     )
     pace_fetch_time: bool = _setting('MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False)
-    together: str | None = _setting("MANDELBOT_TOGETHER", v.together)
+    together: str | None = _setting("MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES)))
     inner_queue: type[ScrapyPriorityQueue] = _setting(
         "MANDELBOT_INNER_PRIORITY_QUEUE",
         v.queue_class,
         "scrapy.pqueues.ScrapyPriorityQueue",
-        loads=True,
-        is_public=False,
+        is_inner=True,
     )
     inner_scheduler: type | None = _setting(
-        "MANDELBOT_INNER_SCHEDULER", v.or_none(v.scheduler_class), loads=True, is_public=False
+        "MANDELBOT_INNER_SCHEDULER", v.or_none(v.scheduler_class), is_inner=True
     )
     sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
     sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
@@ -241,7 +238,7 @@ def check_settings(settings: BaseSettings) -> bool:
         SettingsError: as :meth:`Config.from_settings` does.
     """
     for one in _SETTINGS:
-        if not one["loads"]:
+        if not one["is_inner"]:
             _read(settings, one)
     return bool(read_setting(settings, "enabled"))
 
@@ -286,7 +283,7 @@ def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
     """Return what holds for each setting that is for projects, in the order of the documents."""
     sources = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
     found = []
-    for setting in (one for one in _SETTINGS if one["is_public"]):
+    for setting in (one for one in _SETTINGS if not one["is_inner"]):
         value, priority = _value(settings, setting)
         source = sources.get(priority, f"priority {priority}")
         found.append(SettingInForce(setting["name"], value, source))
@@ -295,7 +292,7 @@ def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
 
 def setting_defaults() -> dict[str, object]:
     """Return each setting's name and default, in the order of ``docs/settings.rst``."""
-    places = [(one, *_place(one["name"])) for one in _SETTINGS if one["is_public"]]
+    places = [(one, *_place(one["name"])) for one in _SETTINGS if not one["is_inner"]]
     return {name: {} if key else one["default"] for one, name, key in places}
 
 

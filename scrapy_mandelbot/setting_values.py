@@ -133,7 +133,6 @@ def _place(name: str, key: object) -> str:
 
 
 def _site_or_host(name: str, text: str, key: str) -> str:
-    """Return the site or host as a request's URL has it."""
     is_site = "://" in text
     if text.split() != [text]:
         raise SettingsError(name, key, _DELAYS)
@@ -253,15 +252,6 @@ def one_of(*choices: str) -> Callable[[str, object], str]:
         return str(value)
 
     return read
-
-
-def together(name: str, value: object) -> str | None:
-    """Return by what sites share concurrency and pace, or None."""
-    if value in (None, ""):
-        return None
-    if value not in TOGETHER_MODES:
-        raise SettingsError(name, value, f"None or {' or '.join(map(repr, TOGETHER_MODES))}")
-    return str(value)
 
 
 def dialect(name: str, value: object) -> Dialect:

@@ -71,7 +71,7 @@ BAD = [
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", {"example.com": True}, "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
-    ("MANDELBOT_TOGETHER", "host", "None or 'domain' or 'address'"),
+    ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
     ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "bing", "'interval' or 'window'"),
     ('MANDELBOT_PACE_OPTIONS["fetch_time"]', "twice", "True or False"),
