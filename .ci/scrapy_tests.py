@@ -143,8 +143,7 @@ vars(scrapy.settings.default_settings).update({defaults})
 STOCK = {"ROBOTSTXT_OBEY": True}
 WITH_ADDON = {"ADDONS": {"scrapy_mandelbot.Addon": 500}}
 SHORT_PAUSES = {
-    "MANDELBOT_PAUSE_FIRST": 0.01,
-    "MANDELBOT_PAUSE_TRIES": 2,
+    "MANDELBOT_PAUSE_OPTIONS": {"first": 0.01, "tries": 2},
 }
 
 

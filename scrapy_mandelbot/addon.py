@@ -21,10 +21,10 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.checks import is_class_of, refusing
-from scrapy_mandelbot.config import check_settings, read_setting
+from scrapy_mandelbot.config import check_settings
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
-from scrapy_mandelbot.setting_values import DURABLE, is_server
+from scrapy_mandelbot.setting_values import is_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,9 +186,7 @@ def put_site_queue(settings: BaseSettings) -> None:
 
 
 def _put_job_scheduler(settings: BaseSettings) -> None:
-    """Have requests kept so that a crash loses none, where the project leaves that to Scrapy."""
-    if read_setting(settings, "job") != DURABLE:
-        return
+    """Store requests crash-safe, unless the dupe filter or a disk queue is the project's own."""
     from scrapy_mandelbot.job.job_store import (  # noqa: PLC0415 -- only where there is a job
         are_scrapys_queues,
     )
@@ -208,7 +206,6 @@ def _put_scheduler(settings: BaseSettings, scheduler: str | type) -> None:
 
 
 def _warn_of_other_job(settings: BaseSettings) -> None:
-    """Say so where JOBDIR holds a job that this run does not go on with."""
     if not settings["JOBDIR"]:
         return
     from scrapy_mandelbot.job.job import keeps_job  # noqa: PLC0415 -- only where there is one

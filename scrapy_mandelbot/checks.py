@@ -1,9 +1,9 @@
-"""What a project's settings get wrong, told in a line each.
+"""What a project's settings get wrong, logged in a line each.
 
-Nothing of this stops a crawl: a setting that is none, a part that another setting switches off,
-components wired by hand of which one is missing. It is told when the spider opens, as all is in its
-place then. A value that a setting does not take does stop it, before: in one line too, where Scrapy
-would write a traceback.
+Nothing of this stops a crawl: a setting that is none, a part that another setting switches off, a
+second middleware for robots.txt. It is logged when the spider opens, as all is in its place then. A
+value that a setting does not take does stop it, before: in one line too, where Scrapy would write a
+traceback.
 """
 
 from __future__ import annotations
@@ -12,20 +12,17 @@ import logging
 import re
 from contextlib import contextmanager
 from difflib import get_close_matches
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import scrapy.core.scheduler
 import scrapy.downloadermiddlewares.robotstxt
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot import signals
 from scrapy_mandelbot.config import is_setting, setting_defaults
 from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -56,75 +53,10 @@ class Project(NamedTuple):
         """Return whether the project sets it, not Scrapy's defaults or the add-on."""
         return (self.settings.getpriority(name) or 0) > 0
 
-    def orders(self, name: str) -> dict[Any, int]:
-        """Return the classes of a setting of components, in their order."""
-        with_base: Callable[[str], Any] = getattr(
-            self.settings,
-            "get_component_priority_dict_with_base",
-            self.settings.getwithbase,  # before Scrapy 2.15
-        )
-        orders = {
-            load_object(key): order for key, order in with_base(name).items() if order is not None
-        }
-        return dict(sorted(orders.items(), key=itemgetter(1)))
-
     def switches_off(self, name: str, path: str) -> bool:
         """Return whether the project says of a component that it is not to be there."""
         own = self.settings.getdict(name)
         return any(order is None and _is_a(one, path) for one, order in own.items())
-
-
-class _ComponentPart(NamedTuple):
-    """A component of the package, and what a crawl without it does not do."""
-
-    setting: str
-    path: str
-    lack: str
-    is_needed: Callable[[Project], bool]
-
-
-_DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
-_PARTS = (
-    _ComponentPart(
-        *(_DOWNLOADS, "scrapy_mandelbot.RobotsTxtMiddleware"),
-        "robots.txt is not asked for",
-        lambda project: project.config.obey,
-    ),
-    _ComponentPart(
-        *(_DOWNLOADS, "scrapy_mandelbot.PauseMiddleware"),
-        "a site that answers 503 is not paused",
-        lambda _: True,
-    ),
-    _ComponentPart(
-        *(_SPIDERS, "scrapy_mandelbot.RobotTagsMiddleware"),
-        "robot tags of pages are not read",
-        lambda project: project.config.robot_tags != "off" or project.config.nofollow_links,
-    ),
-    _ComponentPart(
-        *(_SPIDERS, "scrapy_mandelbot.JobMiddleware"),
-        "what a page yields is not kept in one step with that it is done",
-        lambda project: _is_a(project.settings["SCHEDULER"], "scrapy_mandelbot.JobScheduler"),
-    ),
-    _ComponentPart(
-        *(_DOWNLOADS, "scrapy_mandelbot.purposes.UsageMiddleware"),
-        "what owners say of MANDELBOT_PURPOSE is not read",
-        lambda project: bool(project.config.purposes) and project.config.usage != "off",
-    ),
-    _ComponentPart(
-        *(_EXTENSIONS, "scrapy_mandelbot.SitemapFollower"),
-        "MANDELBOT_SITEMAPS = 'follow' does nothing",
-        lambda project: project.config.sitemaps == "follow",
-    ),
-    _ComponentPart(
-        *(_EXTENSIONS, "scrapy_mandelbot.SpiderHooks"),
-        "the spider's hook methods are not called",
-        lambda project: any(
-            callable(getattr(project.spider, name, None))
-            for name in vars(signals)
-            if not name.startswith("_")
-        ),
-    ),
-)
 
 
 def mistakes_in(project: Project) -> list[Mistake]:
@@ -133,10 +65,7 @@ def mistakes_in(project: Project) -> list[Mistake]:
         _no_settings,
         _unasked_robots,
         _other_parser,
-        _missing_parts,
-        _other_queue,
         _other_robots_middlewares,
-        _wrong_orders,
         _no_purpose,
         _unsigned,
         _no_identity,
@@ -180,62 +109,24 @@ def _unasked_robots(project: Project) -> Iterator[Mistake]:
     if vain:
         do = "do" if len(vain) > 1 else "does"
         yield Mistake(f"{off}, so that {' and '.join(vain)} {do} nothing.")
-    elif not project.sets("ROBOTSTXT_OBEY"):  # Scrapy's default, as no add-on turned it on
-        yield Mistake(f"{off}. Without the add-on it has to be set to True.")
     else:
         yield Mistake(f"{off}, pauses are kept.", logging.INFO)
 
 
 def _other_parser(project: Project) -> Iterator[Mistake]:
-    path = project.settings["ROBOTSTXT_PARSER"]
-    ours = "scrapy_mandelbot.MandelbotRobotParser"
-    if not project.config.obey or _is_a(path, ours):
-        return
-    decides = f"ROBOTSTXT_PARSER is {_name(path)}, which decides what is allowed"
-    if project.sets("MANDELBOT_DIALECT"):
-        text = f"{decides}: MANDELBOT_DIALECT = {project.settings['MANDELBOT_DIALECT']!r} does not."
-        yield Mistake(text)
-    elif not project.sets("ROBOTSTXT_PARSER"):
-        yield Mistake(f"{decides}. Without the add-on it has to be set to {ours}.")
-
-
-def _missing_parts(project: Project) -> Iterator[Mistake]:
-    """Components that are needed for what is set, and are not wired."""
-    for part in _PARTS:
-        if not part.is_needed(project):
-            continue
-        if any(_is_a(one, part.path) for one in project.orders(part.setting)):
-            continue
-        is_meant = project.switches_off(part.setting, part.path)
-        how = "switched off" if is_meant else "missing"
-        text = f"{part.path} is {how} in {part.setting}: {part.lack}."
-        yield Mistake(text, logging.INFO if is_meant else logging.WARNING)
-
-
-def _other_queue(project: Project) -> Iterator[Mistake]:
-    """A queue that is not ours, where no add-on has said so."""
-    name, ours = "SCHEDULER_PRIORITY_QUEUE", "scrapy_mandelbot.SiteQueue"
-    scheduler = load_object(project.settings["SCHEDULER"])
-    cost = "requests of a paused site hold places of the downloader, and slow other sites."
-    if _is_a(scheduler, "scrapy_mandelbot.ParkingScheduler"):
-        if _is_a(project.settings[name], ours):
-            text = f"{name} is {ours} within a ParkingScheduler, which has one: leave it as it is"
-            yield Mistake(f"{text} in Scrapy, or requests are counted twice.")
-        return
-    if scrapy.core.scheduler.Scheduler not in scheduler.__mro__ and not _is_a(
-        scheduler, "scrapy_mandelbot.JobScheduler"
-    ):
-        text = f"SCHEDULER is {_name(scheduler)}, and no add-on puts a ParkingScheduler around it"
-        yield Mistake(f"{text}: {cost}")
-    elif not _is_a(project.settings[name], ours) and not project.sets(name):
-        yield Mistake(f"{name} is not {ours}: {cost}")
+    path, name = project.settings["ROBOTSTXT_PARSER"], "MANDELBOT_DIALECT"
+    is_ours = _is_a(path, "scrapy_mandelbot.MandelbotRobotParser")
+    if project.config.obey and project.sets(name) and not is_ours:
+        decides = f"ROBOTSTXT_PARSER is {_name(path)}, which decides what is allowed"
+        yield Mistake(f"{decides}: {name} = {project.settings[name]!r} does not.")
 
 
 def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
-    """Another middleware that asks for robots.txt, or a second one of ours."""
     stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
     path, setting = "scrapy_mandelbot.RobotsTxtMiddleware", "DOWNLOADER_MIDDLEWARES"
-    wired, ours = project.orders(setting), load_object(path)
+    components = project.settings.getdict(setting)
+    wired = [load_object(one) for one, order in components.items() if order is not None]
+    ours = load_object(path)
     if ours not in wired:  # a subclass of it in its place is all right, and so is none
         return
     for one in wired:
@@ -244,68 +135,6 @@ def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
         if one is not ours and is_robots:
             text = f"{_name(one)} stands beside {path} in {setting}: each asks for robots.txt and"
             yield Mistake(f"{text} forbids by itself. Set one of them to None.")
-
-
-class _ComponentOrder(NamedTuple):
-    """A component of ours, and those of Scrapy's that have to stand on one side of it."""
-
-    setting: str
-    path: str
-    is_before: bool
-    others: tuple[str, ...]
-    place: str
-    harm: str
-
-
-_ORDERS = (
-    _ComponentOrder(
-        "DOWNLOADER_MIDDLEWARES",
-        "scrapy_mandelbot.PauseMiddleware",
-        is_before=False,
-        others=(
-            "scrapy.downloadermiddlewares.retry.RetryMiddleware",
-            "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware",
-        ),
-        place="950",
-        harm="a 503 is retried or cached before it is seen",
-    ),
-    _ComponentOrder(
-        "DOWNLOADER_MIDDLEWARES",
-        "scrapy_mandelbot.RobotsTxtMiddleware",
-        is_before=True,
-        others=(
-            "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware",
-            "scrapy_mandelbot.PauseMiddleware",
-        ),
-        place="100",
-        harm="a request is answered before its rules are asked for",
-    ),
-    _ComponentOrder(
-        "SPIDER_MIDDLEWARES",
-        "scrapy_mandelbot.RobotTagsMiddleware",
-        is_before=True,
-        others=("scrapy.spidermiddlewares.httperror.HttpErrorMiddleware",),
-        place="40",
-        harm="tags of error pages are not read",
-    ),
-)
-
-
-def _wrong_orders(project: Project) -> Iterator[Mistake]:
-    for row in _ORDERS:
-        orders = project.orders(row.setting)
-        listed = list(orders)
-        place = next((listed.index(one) for one in listed if _is_a(one, row.path)), None)
-        if place is None:
-            continue
-        wrong = listed[:place] if row.is_before else listed[place:]
-        others = [one for one in wrong if any(_is_a(one, other) for other in row.others)]
-        if others:
-            where = f"{row.path} ({orders[listed[place]]}) in {row.setting}"
-            side = "behind" if row.is_before else "before"
-            named = ", ".join(f"{_name(one)} ({orders[one]})" for one in others)
-            text = f"{where} stands {side} {named}: {row.harm}. Its place is {row.place}."
-            yield Mistake(text)
 
 
 def _no_purpose(project: Project) -> Iterator[Mistake]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_mandelbot import setting_values as v
@@ -25,47 +23,24 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
 
-class Deprecated(NamedTuple):
-    """An old name that still works, with a warning. ``docs/versions.rst`` has the table."""
-
-    name: str
-    since: str
-    """The version that deprecated it."""
-    gone_in: str
-    """The version that may be without it."""
-    instead: str
-    """What to do."""
-
-
-def _setting(  # noqa: PLR0913 -- a row of a table, each cell by its name; it reads none of them
+def _setting(
     name: str,
     read: Callable[[str, object], object],
     default: object = None,
     *,
-    loads: bool = False,
-    told: bool = True,
+    is_inner: bool = False,
     takes_none: bool = False,
-    within: str = "",
 ) -> Any:
-    """Describe a setting.
+    """Describe a setting, or a key of one that is a dict.
 
     Args:
-        name: of the setting.
+        name: as it is written: ``MANDELBOT_PACE``, or ``MANDELBOT_CACHE["ttl"]`` for a key.
         read: checks its value and returns what it means.
         default: its value where the project sets none.
-        loads: whether a component of the project is imported to read it.
-        told: whether it is for projects; others are old names, or of the add-on's own.
+        is_inner: whether the add-on sets it, to a component of the project (reading imports it).
         takes_none: whether None, set by the project, is a value and not the default.
-        within: the option that it is now, where ``name`` is an old one: ``GROUP["key"]``.
     """
     return field(metadata=locals())
-
-
-def _option(place: str, old: str, *described: Any, **more: Any) -> Any:
-    """Describe a setting that is an option of another now: ``CACHE.ttl``, and its old name."""
-    group, _, key = place.partition(".")
-    within = f'MANDELBOT_{group}["{key}"]'
-    return _setting(f"MANDELBOT_{old}", *described, **more, within=within)
 
 
 @dataclass(frozen=True)
@@ -77,59 +52,47 @@ class Config:
     agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", v.agent)
     dialect: Dialect = _setting("MANDELBOT_DIALECT", v.dialect, "mandelbot")
     store: str = _setting("MANDELBOT_STORE", v.store, "sqlite")
-    cache_ttl: float | None = _option("CACHE.ttl", "CACHE_TTL", v.or_none(v.seconds))
-    cache_stale: float = _option("CACHE.stale", "CACHE_STALE", v.seconds, 2_592_000)
-    robots_timeout: float = _option("LIMITS.robots_timeout", "ROBOTS_TIMEOUT", v.seconds, 10)
-    robots_max_bytes: int = _option("LIMITS.robots_bytes", "ROBOTS_MAX_BYTES", v.count(1), 512_000)
-    robots_max_redirects: int = _option(
-        "LIMITS.robots_redirects", "ROBOTS_MAX_REDIRECTS", v.count(0), 10
-    )
-    private_hosts: bool = _option("LIMITS.private_hosts", "PRIVATE_HOSTS", v.flag, default=False)
+    cache_ttl: float | None = _setting('MANDELBOT_CACHE["ttl"]', v.or_none(v.seconds))
+    cache_stale: float = _setting('MANDELBOT_CACHE["stale"]', v.seconds, 2_592_000)
+    robots_timeout: float = _setting('MANDELBOT_LIMITS["robots_timeout"]', v.seconds, 10)
+    robots_max_bytes: int = _setting('MANDELBOT_LIMITS["robots_bytes"]', v.count(1), 512_000)
+    robots_max_redirects: int = _setting('MANDELBOT_LIMITS["robots_redirects"]', v.count(0), 10)
+    private_hosts: bool = _setting('MANDELBOT_LIMITS["private_hosts"]', v.flag, default=False)
     pause_statuses: frozenset[int] = _setting(
         "MANDELBOT_PAUSE_HTTP_CODES", v.statuses, list(PAUSE_STATUSES)
     )
-    pause_first: float = _option("PAUSE_OPTIONS.first", "PAUSE_FIRST", v.seconds, 1)
-    pause_base: float | None = _setting("MANDELBOT_PAUSE_BASE", v.or_none(v.seconds), told=False)
-    """Deprecated: of a pause after a failed probe, which doubles then."""
-    pause_longest: float = _option("PAUSE_OPTIONS.longest", "PAUSE_MAX", v.seconds, 3_600)
-    retry_after_longest: float = _option(
-        "PAUSE_OPTIONS.retry_after", "PAUSE_RETRY_AFTER_MAX", v.seconds, 86_400
+    pause_first: float = _setting('MANDELBOT_PAUSE_OPTIONS["first"]', v.seconds, 1)
+    pause_longest: float = _setting('MANDELBOT_PAUSE_OPTIONS["longest"]', v.seconds, 3_600)
+    retry_after_longest: float = _setting(
+        'MANDELBOT_PAUSE_OPTIONS["retry_after"]', v.seconds, 86_400
     )
-    pause_tries: int = _option("PAUSE_OPTIONS.tries", "PAUSE_TRIES", v.count(1), 9)
-    pause_wait: float = _option("PAUSE_OPTIONS.wait", "PAUSE_WAIT", v.seconds, 60)
-    pause_total: float | None = _option("PAUSE_OPTIONS.total", "PAUSE_TOTAL", v.or_none(v.seconds))
+    pause_tries: int = _setting('MANDELBOT_PAUSE_OPTIONS["tries"]', v.count(1), 9)
+    pause_wait: float = _setting('MANDELBOT_PAUSE_OPTIONS["wait"]', v.seconds, 60)
+    pause_total: float | None = _setting('MANDELBOT_PAUSE_OPTIONS["total"]', v.or_none(v.seconds))
     pause_idle: str | float = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
-    pause_close: bool = _setting("MANDELBOT_PAUSE_CLOSE", v.flag, default=False, told=False)
-    """The old name of ``MANDELBOT_PAUSE_IDLE = "close"``."""
-    recovers: bool = _option("PAUSE_OPTIONS.recovery", "RECOVERY", v.flag, default=True)
+    recovers: bool = _setting('MANDELBOT_PAUSE_OPTIONS["recovery"]', v.flag, default=True)
     crawl_delays: dict[str, float] = _setting("MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {})
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
-    pace_longest: float = _option("PACE_OPTIONS.longest", "PACE_MAX_DELAY", v.seconds, 60)
-    pace_crawl_delay: str = _option(
-        "PACE_OPTIONS.crawl_delay", "PACE_CRAWL_DELAY", v.one_of(*v.DELAY_READINGS), "interval"
+    pace_longest: float = _setting('MANDELBOT_PACE_OPTIONS["longest"]', v.seconds, 60)
+    pace_crawl_delay: str = _setting(
+        'MANDELBOT_PACE_OPTIONS["crawl_delay"]', v.one_of(*v.DELAY_READINGS), "interval"
     )
-    pace_fetch_time: bool = _option(
-        "PACE_OPTIONS.fetch_time", "PACE_FETCH_TIME", v.flag, default=False
-    )
-    together: str | None = _setting("MANDELBOT_TOGETHER", v.together)
+    pace_fetch_time: bool = _setting('MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False)
+    together: str | None = _setting("MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES)))
     inner_queue: type[ScrapyPriorityQueue] = _setting(
         "MANDELBOT_INNER_PRIORITY_QUEUE",
         v.queue_class,
         "scrapy.pqueues.ScrapyPriorityQueue",
-        loads=True,
-        told=False,
+        is_inner=True,
     )
     inner_scheduler: type | None = _setting(
-        "MANDELBOT_INNER_SCHEDULER", v.or_none(v.scheduler_class), loads=True, told=False
+        "MANDELBOT_INNER_SCHEDULER", v.or_none(v.scheduler_class), is_inner=True
     )
     sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
     sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
-    sitemap_max_bytes: int = _option(
-        "LIMITS.sitemap_bytes", "SITEMAP_MAX_BYTES", v.count(1), 52_428_800
-    )
-    sitemap_max_entries: int | None = _option(
-        "LIMITS.sitemap_entries",
-        "SITEMAP_MAX_ENTRIES",
+    sitemap_max_bytes: int = _setting('MANDELBOT_LIMITS["sitemap_bytes"]', v.count(1), 52_428_800)
+    sitemap_max_entries: int | None = _setting(
+        'MANDELBOT_LIMITS["sitemap_entries"]',
         v.or_none(v.count(1)),
         50_000,
         takes_none=True,
@@ -137,12 +100,12 @@ class Config:
     robot_tags: str = _setting("MANDELBOT_ROBOT_TAGS", v.one_of(*v.ROBOT_TAG_MODES), "annotate")
     nofollow_links: bool = _setting("MANDELBOT_NOFOLLOW_LINKS", v.flag, default=False)
     job: str = _setting("MANDELBOT_JOB", v.job, v.DURABLE)
-    job_sync: str = _option("JOB_OPTIONS.sync", "JOB_SYNC", v.one_of(*v.JOB_SYNCS), "normal")
-    job_name: str | None = _option("JOB_OPTIONS.name", "JOB_NAME", v.or_none(v.key_name))
-    job_deliveries: int = _option("JOB_OPTIONS.deliveries", "JOB_DELIVERIES", v.count(1), 3)
-    job_pickles: bool = _option("JOB_OPTIONS.pickle", "JOB_PICKLE", v.flag, default=True)
-    job_lease: float = _option("JOB_OPTIONS.lease", "JOB_LEASE", v.lease, 30)
-    job_idle: float | None = _option("JOB_OPTIONS.idle", "JOB_IDLE", v.or_none(v.seconds))
+    job_sync: str = _setting('MANDELBOT_JOB_OPTIONS["sync"]', v.one_of(*v.JOB_SYNCS), "normal")
+    job_name: str | None = _setting('MANDELBOT_JOB_OPTIONS["name"]', v.or_none(v.key_name))
+    job_deliveries: int = _setting('MANDELBOT_JOB_OPTIONS["deliveries"]', v.count(1), 3)
+    job_pickles: bool = _setting('MANDELBOT_JOB_OPTIONS["pickle"]', v.flag, default=True)
+    job_lease: float = _setting('MANDELBOT_JOB_OPTIONS["lease"]', v.lease, 30)
+    job_idle: float | None = _setting('MANDELBOT_JOB_OPTIONS["idle"]', v.or_none(v.seconds))
     purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)
     usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "obey")
     usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")
@@ -150,10 +113,10 @@ class Config:
     ledger_required: bool = _setting("MANDELBOT_LEDGER_REQUIRED", v.flag, default=False)
     sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.sign_mode))
     sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.or_none(v.sign_key_place))
-    sign_agent: str | None = _option(
-        "SIGN_OPTIONS.agent", "SIGN_AGENT", v.or_none(v.sign_agent_url)
+    sign_agent: str | None = _setting(
+        'MANDELBOT_SIGN_OPTIONS["agent"]', v.or_none(v.sign_agent_url)
     )
-    sign_http: bool = _option("SIGN_OPTIONS.http", "SIGN_HTTP", v.flag, default=False)
+    sign_http: bool = _setting('MANDELBOT_SIGN_OPTIONS["http"]', v.flag, default=False)
     identity_warnings: bool = _setting("MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
@@ -190,7 +153,6 @@ class Config:
         """How long pauses last, as the settings say."""
         return PauseLaw(
             first=self.pause_first,
-            base=self.pause_base,
             longest=self.pause_longest,
             retry_after_longest=self.retry_after_longest,
             tries=self.pause_tries,
@@ -212,7 +174,7 @@ class Config:
         """Seconds; a spider with JOBDIR closes while only sites are left that are paused longer."""
         if isinstance(self.pause_idle, float):
             return self.pause_idle
-        return 60.0 if self.pause_idle == v.CLOSE or self.pause_close else None
+        return 60.0 if self.pause_idle == v.CLOSE else None
 
     @property
     def tells_idle(self) -> bool:
@@ -221,7 +183,7 @@ class Config:
         Unless told, it is where requests are kept elsewhere: what feeds such a crawl waits for it.
         """
         if self.pause_idle == "auto":
-            return self.inner_scheduler is not None and not self.pause_close
+            return self.inner_scheduler is not None
         return self.pause_idle == "signal"
 
     @property
@@ -247,28 +209,19 @@ class Config:
         return value_for(site, self.crawl_delays)
 
 
+def _place(name: str) -> tuple[str, str]:
+    """Return the setting that a project writes, and the key in it; "" where it is no dict."""
+    setting, _, key = name.partition("[")
+    return setting, key.strip('"]')
+
+
 _SETTINGS = [one.metadata for one in fields(Config)]
 OPTIONS: dict[str, dict[str, object]] = {}
 """Settings that are dicts: their keys, and what holds for each that is left out."""
 for _one in _SETTINGS:
-    if _one["within"]:
-        _group, _, _key = _one["within"].rstrip('"]').partition('["')
+    _group, _key = _place(_one["name"])
+    if _key:
         OPTIONS.setdefault(_group, {})[_key] = _one["default"]
-
-DEPRECATED = (
-    Deprecated(
-        "MANDELBOT_PAUSE_BASE",
-        "0.1.0",
-        "0.3.0",
-        "a pause is three times as long after each failed probe",
-    ),
-    Deprecated("MANDELBOT_PAUSE_CLOSE", "0.1.0", "0.3.0", 'set MANDELBOT_PAUSE_IDLE = "close"'),
-    *(
-        Deprecated(one["name"], "0.1.0", "0.3.0", f"set {one['within']}")
-        for one in _SETTINGS
-        if one["within"]
-    ),
-)
 
 
 def check_settings(settings: BaseSettings) -> bool:
@@ -281,13 +234,8 @@ def check_settings(settings: BaseSettings) -> bool:
         SettingsError: as :meth:`Config.from_settings` does.
     """
     for one in _SETTINGS:
-        if not one["loads"]:
+        if not one["is_inner"]:
             _read(settings, one)
-    for old in DEPRECATED:
-        if settings.getpriority(old.name) is not None:
-            warnings.warn(
-                f"{old.name} is deprecated: {old.instead}.", ScrapyDeprecationWarning, stacklevel=2
-            )
     return bool(read_setting(settings, "enabled"))
 
 
@@ -301,27 +249,20 @@ def read_setting(settings: BaseSettings, attribute: str) -> Any:
 
 
 def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
-    name, value = _written(settings, setting)
+    value, _ = _value(settings, setting)
     if value is None and not setting["takes_none"]:
         value = setting["default"]
-    return setting["read"](name, value)
+    return setting["read"](setting["name"], value)
 
 
-def _written(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return what a setting is called where it is written, and what is; the default, if nowhere."""
-    name, within = setting["name"], setting["within"]
-    if within:
-        group, _, key = within.rstrip('"]').partition('["')
-        options = v.options(group, settings.get(group), OPTIONS[group])
-        if key in options and _priority(settings, group) >= _priority(settings, name):
-            return within, options[key]
-    is_none = setting["takes_none"] and name in settings and settings[name] is None
-    return name, None if is_none else settings.get(name, setting["default"])
-
-
-def _priority(settings: BaseSettings, name: str) -> int:
-    priority = settings.getpriority(name)
-    return -1 if priority is None else priority
+def _value(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[Any, int]:
+    """Return a setting's value and its priority; the default has 0."""
+    name, key = _place(setting["name"])
+    value, priority = settings.get(name), settings.getpriority(name) or 0
+    if key:
+        options = v.options(name, value, OPTIONS[name])
+        return (options[key], priority) if key in options else (setting["default"], 0)
+    return (setting["default"] if value is None else value), priority
 
 
 class SettingInForce(NamedTuple):
@@ -332,32 +273,25 @@ class SettingInForce(NamedTuple):
     value: object
     source: str
     """``default``, ``addon``, ``project``, ``spider``, ``cmdline``: as Scrapy calls priorities."""
-    old_name: str
-    """What it is called where it is written, if that is another name; else empty."""
 
 
 def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
     """Return what holds for each setting that is for projects, in the order of the documents."""
     sources = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
     found = []
-    for setting in (one for one in _SETTINGS if one["told"]):
-        now = setting["within"] or setting["name"]
-        at, value = _written(settings, setting)
-        priority = max(_priority(settings, at.partition("[")[0]), 0)
+    for setting in (one for one in _SETTINGS if not one["is_inner"]):
+        value, priority = _value(settings, setting)
         source = sources.get(priority, f"priority {priority}")
-        found.append(SettingInForce(now, value, source, "" if at == now or not priority else at))
+        found.append(SettingInForce(setting["name"], value, source))
     return found
 
 
 def setting_defaults() -> dict[str, object]:
     """Return each setting's name and default, in the order of ``docs/settings.rst``."""
-    return {
-        one["within"].partition("[")[0] or one["name"]: {} if one["within"] else one["default"]
-        for one in _SETTINGS
-        if one["told"]
-    }
+    places = [(one, *_place(one["name"])) for one in _SETTINGS if not one["is_inner"]]
+    return {name: {} if key else one["default"] for one, name, key in places}
 
 
 def is_setting(name: str) -> bool:
-    """Return whether a name is a setting, be it an old one or of the add-on's own."""
-    return name in OPTIONS or any(one["name"] == name for one in _SETTINGS)
+    """Return whether a name is a setting, be it one of the add-on's own."""
+    return any(_place(one["name"])[0] == name for one in _SETTINGS)

@@ -1,9 +1,8 @@
 """What the package needs of Scrapy's engine and downloader that is not public, or not for long.
 
-All of it is here, each function with what it is for and what happens where Scrapy has changed:
-Scrapy means to replace several of these by a throttler (scrapy/scrapy#6931), and a custom
-DOWNLOADER may have none. Everything falls back to something slower, never to something wrong:
-``tests/crawls/test_without_private_names.py`` takes each name away.
+All of it is here, each function with what it is for and what happens where Scrapy has changed, or
+where a custom DOWNLOADER has none of it. Everything falls back to something slower, never to
+something wrong: ``tests/crawls/test_without_private_names.py`` takes each name away.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
 
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -111,20 +109,14 @@ def is_idle_but_for_the_scheduler(crawler: Crawler) -> bool:
 def slot_key(crawler: Crawler, request: Request) -> str:
     """Return the download slot that the request will go through.
 
-    Where Scrapy has a throttler: its scopes, as one name. Without either: as Scrapy names slots.
+    Without the downloader's method: as Scrapy names slots.
     """
-    throttler = getattr(crawler, "throttler", None)
-    if throttler is not None:
-        name_slot = getattr(throttler, "get_scopes_key", None)
-    else:
-        try:
-            name_slot = cast("Any", crawler.engine).downloader.get_slot_key
-        except (AttributeError, RuntimeError):  # there is no engine, as where one is made by hand
-            name_slot = None
-    if name_slot is not None:
-        return cast("str", name_slot(request))
-    slot: str | None = request.meta.get("download_slot")
-    return (urlparse_cached(request).hostname or "") if slot is None else slot
+    try:
+        name_slot = cast("Any", crawler.engine).downloader.get_slot_key
+    except (AttributeError, RuntimeError):  # RuntimeError: the crawler has no engine yet
+        slot: str | None = request.meta.get("download_slot")
+        return (urlparse_cached(request).hostname or "") if slot is None else slot
+    return cast("str", name_slot(request))
 
 
 def slot_concurrency(crawler: Crawler, key: str) -> float:
@@ -132,15 +124,17 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
 
     Without the slot: as many as the settings say.
     """
-    downloader = cast("Any", crawler.engine).downloader
-    of_others: int | None = None
-    if getattr(crawler, "throttler", None) is None:
-        slot = getattr(downloader, "slots", {}).get(key)
-        most: int | None = getattr(slot, "concurrency", None)
+    downloader: Any = cast("Any", crawler.engine).downloader
+    of_slot = crawler.settings.getdict("DOWNLOAD_SLOTS").get(key, {})
+    found: tuple[int | None, ...] = (
+        getattr(getattr(downloader, "slots", {}).get(key), "concurrency", None),
+        of_slot.get("concurrency"),
+        getattr(downloader, "domain_concurrency", None),
+    )
+    for most in found:
         if most is not None:
             return most or inf
-        of_others = getattr(downloader, "domain_concurrency", None)
-    return _concurrency_set(crawler.settings, key, of_others) or inf
+    return crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or inf
 
 
 def is_under_way(crawler: Crawler, request: Request) -> bool:
@@ -148,16 +142,14 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
 
     This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request ends.
 
-    With a throttler, for which a request waits before the downloader has it, and without what the
-    downloader has: until its response is parsed, too. Without that as well: True, as all ends are
-    told of but that of a request which a middleware replaces by another on its way out.
+    Without what the downloader has: until its response is parsed, too. Without that as well: True,
+    as every end is reported but that of a request which a middleware replaces on its way out.
     """
     engine = cast("Any", crawler.engine)
-    if getattr(crawler, "throttler", None) is None:
-        try:
-            return request in engine.downloader.active
-        except TypeError:  # a custom one need only be true or false
-            pass
+    try:
+        return request in engine.downloader.active
+    except TypeError:  # a custom one need only be true or false
+        pass
     under_way = getattr(getattr(engine, "_slot", None), "inprogress", None)
     return under_way is None or request in under_way
 
@@ -216,11 +208,8 @@ def room(crawler: Crawler) -> float:
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     """Return whether its download slot holds the request, and has not sent it: DOWNLOAD_DELAY.
 
-    With a throttler: False, as requests wait for that before they come to any middleware. Without
-    slots that tell: True, so that the next one waits for the answer to this one.
+    Without slots that tell: True, so that the next one waits for the answer to this one.
     """
-    if getattr(crawler, "throttler", None) is not None:
-        return False
     slots = getattr(cast("Any", crawler.engine).downloader, "slots", None)
     if slots is None:
         return True
@@ -237,11 +226,8 @@ def evict_waiting(
     """End the wait of requests that these download slots hold and have not sent, with an error.
 
     Returns:
-        How many there were. Without slots: none, and those requests are sent. With a throttler
-        none as well, as requests wait for that before they come to any middleware.
+        How many there were. Without slots: none, and those requests are sent.
     """
-    if getattr(crawler, "throttler", None) is not None:
-        return 0
     evicted = 0
     slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
     for slot in filter(None, map(slots.get, keys)):
@@ -317,8 +303,8 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
         if hasattr(BaseScheduler, "finish_request"):
             return
         raise RuntimeError(
-            "This version of Scrapy does not say when a request is settled, so that a job cannot be"
-            ' kept over a crash: set MANDELBOT_JOB = "scrapy".'
+            "This version of Scrapy does not say when a request is settled, so that no job can be"
+            " kept over a crash: crawl without JOBDIR."
         )
     counts: dict[Request, int] = {}
 
@@ -431,19 +417,3 @@ def _scheduler(crawler: Crawler) -> BaseScheduler | None:
     if hasattr(engine, "scheduler"):  # Scrapy 2.19 and newer
         return cast("BaseScheduler | None", engine.scheduler)
     return getattr(getattr(engine, "_slot", None), "scheduler", None)
-
-
-def _concurrency_set(settings: BaseSettings, key: str, of_others: int | None) -> int:
-    """Return how many requests the settings let a download slot transfer at once; 0: any number.
-
-    `of_others`: what holds for a slot that the settings do not name; None: as they say.
-    """
-    for name in ("THROTTLING_SCOPES", "DOWNLOAD_SLOTS"):
-        most: int | None = settings.getdict(name).get(key, {}).get("concurrency")
-        if most is not None:
-            return most
-    if of_others is not None:
-        return of_others
-    # The one that was set, the older one if neither was.
-    names = ("CONCURRENT_REQUESTS_PER_DOMAIN", "THROTTLING_SCOPE_CONCURRENCY")
-    return settings.getint(max(names, key=lambda name: settings.getpriority(name) or -1))

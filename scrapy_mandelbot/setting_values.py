@@ -42,7 +42,6 @@ DELAY_READINGS = ("interval", "window")
 CLOSE = "close"
 IDLE_MODES = ("auto", "wait", "signal", CLOSE)
 DURABLE = "durable"
-JOBS = (DURABLE, "scrapy")
 JOB_SYNCS = ("normal", "full")
 METRICS_API = "api"
 SIGN_MODES = ("always", "asked")
@@ -145,7 +144,6 @@ def _place(name: str, key: object) -> str:
 
 
 def _site_or_host(name: str, text: str, key: str) -> str:
-    """Return the site or host as a request's URL has it."""
     is_site = "://" in text
     if text.split() != [text]:
         raise SettingsError(name, key, _DELAYS)
@@ -170,14 +168,13 @@ def flag(name: str, value: object) -> bool:
 
 
 def idle(name: str, value: object) -> str | float:
-    """Return what a run does while only paused sites are left; True and False are old spellings.
+    """Return what a run does while only paused sites are left.
 
     Seconds: it closes, unless one of them is due within that time.
     """
-    if not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", str(value)):
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", str(value)):
         return seconds(name, value)
-    word = {"True": "signal", "False": "wait", "None": "auto"}.get(str(value), value)
-    return one_of(*IDLE_MODES)(name, word)
+    return one_of(*IDLE_MODES)(name, value)
 
 
 def store(name: str, value: object) -> str:
@@ -266,15 +263,6 @@ def one_of(*choices: str) -> Callable[[str, object], str]:
         return str(value)
 
     return read
-
-
-def together(name: str, value: object) -> str | None:
-    """Return by what sites share concurrency and pace, or None."""
-    if value in (None, ""):
-        return None
-    if value not in TOGETHER_MODES:
-        raise SettingsError(name, value, f"None or {' or '.join(map(repr, TOGETHER_MODES))}")
-    return str(value)
 
 
 def dialect(name: str, value: object) -> Dialect:
@@ -367,13 +355,13 @@ def _class(name: str, value: object, takes: str) -> type:
 
 
 def job(name: str, value: object) -> str:
-    """Return how requests are kept: a name, or a server's URL."""
+    """Return how requests are kept: ``durable``, or a server's URL."""
     text = str(value)
     if is_server(text):
         return _server(name, text)
-    if text in JOBS:
+    if text == DURABLE:
         return text
-    takes = f"{', '.join(map(repr, JOBS))}, or a URL such as 'redis://localhost:6379/0'"
+    takes = f"{DURABLE!r}, or a URL such as 'redis://localhost:6379/0'"
     raise SettingsError(name, without_credentials(text), takes)
 
 

@@ -143,7 +143,7 @@ def agent_url(config: Config) -> str:
     Raises:
         SettingsError: there is none, or it is no https URL.
     """
-    name, agent = "MANDELBOT_SIGN_AGENT", config.sign_agent
+    name, agent = 'MANDELBOT_SIGN_OPTIONS["agent"]', config.sign_agent
     if agent is None:
         raise SettingsError(name, agent, "the https URL of the key directory, to sign requests")
     if not agent.startswith("https:") and not config.sign_http:

@@ -119,7 +119,6 @@ def _is_wanted(level: int) -> bool:
 
 
 def _place_of(error: BaseException) -> tuple[str, int]:
-    """Return the file and the line that have raised an error."""
     traceback = error.__traceback__
     if traceback is None:
         return type(error).__qualname__, 0

@@ -254,8 +254,8 @@ def test_a_bad_setting_stops_the_crawl_before_it_starts():
         settings_with_addon(MANDELBOT_DIALECT="googel")
 
 
-def test_by_hand():
-    """The components can be wired one by one; switched off, they are Scrapy's own or none."""
+def test_components_that_a_project_lists_are_off_with_the_add_on():
+    """As where it has moved one of them: they are Scrapy's own or none."""
     settings = {
         "ROBOTSTXT_OBEY": True,
         "MANDELBOT_ENABLED": False,

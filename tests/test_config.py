@@ -8,21 +8,24 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
 from scrapy_mandelbot import Dialect, SettingsError
 from scrapy_mandelbot import store as stores
-from scrapy_mandelbot.config import Config, check_settings, setting_defaults, settings_in_force
+from scrapy_mandelbot.config import Config, setting_defaults, settings_in_force
 from scrapy_mandelbot.robots.pace import PaceLaw
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
-
-NUMBERS = ["MANDELBOT_CACHE_TTL", "MANDELBOT_PAUSE_FIRST", "MANDELBOT_PAUSE_WAIT"]
 
 
 def config(**settings: object) -> Config:
     return Config.from_settings(Settings(settings))
+
+
+def written(name: str, value: object) -> dict[str, object]:
+    """Return the setting in which a value is written: ``GROUP["key"]`` is a key of a dict."""
+    setting, _, key = name.partition("[")
+    return {setting: {key.strip('"]'): value} if key else value}
 
 
 def test_defaults():
@@ -37,7 +40,7 @@ def test_defaults():
     assert defaults.pause_statuses == {503, 429}
     assert defaults.inner_queue is ScrapyPriorityQueue
     law = defaults.pause_law
-    assert (law.first, law.base, law.longest, law.tries) == (1, None, 3600, 9)
+    assert (law.first, law.longest, law.tries) == (1, 3600, 9)
 
 
 BAD = [
@@ -50,29 +53,28 @@ BAD = [
     ("MANDELBOT_STORE", "redis://localhost:port/0", "a URL such as 'redis://localhost:6379/0'"),
     ("MANDELBOT_STORE", "redis://localhost/crawl", "crawl is no number of a database"),
     ("MANDELBOT_STORE", "unix://", "a URL such as 'redis://localhost:6379/0'"),
-    ("MANDELBOT_CACHE_STALE", "a month", "a number of seconds"),
-    ("MANDELBOT_CACHE_TTL", -1, "0 or more"),
-    ("MANDELBOT_CACHE_TTL", "two days", "a number of seconds"),
-    ("MANDELBOT_CACHE_TTL", float("nan"), "a number of seconds"),
-    ("MANDELBOT_ROBOTS_MAX_BYTES", 0, "a whole number, 1 or more"),
-    ("MANDELBOT_ROBOTS_MAX_REDIRECTS", 2.5, "a whole number, 0 or more"),
+    ('MANDELBOT_CACHE["stale"]', "a month", "a number of seconds"),
+    ('MANDELBOT_CACHE["ttl"]', -1, "0 or more"),
+    ('MANDELBOT_CACHE["ttl"]', "two days", "a number of seconds"),
+    ('MANDELBOT_CACHE["ttl"]', float("nan"), "a number of seconds"),
+    ('MANDELBOT_LIMITS["robots_bytes"]', 0, "a whole number, 1 or more"),
+    ('MANDELBOT_LIMITS["robots_redirects"]', 2.5, "a whole number, 0 or more"),
     ("MANDELBOT_PAUSE_HTTP_CODES", [200], "from 400 to 599"),
     ("MANDELBOT_PAUSE_HTTP_CODES", 503, "a list of HTTP status codes"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503,x", "a list of HTTP status codes"),
-    ("MANDELBOT_PAUSE_FIRST", -0.1, "0 or more"),
-    ("MANDELBOT_PAUSE_BASE", "a minute", "a number of seconds"),
-    ("MANDELBOT_PAUSE_MAX", float("inf"), "a number of seconds"),
-    ("MANDELBOT_PAUSE_RETRY_AFTER_MAX", -1, "0 or more"),
-    ("MANDELBOT_PAUSE_TRIES", 0, "a whole number, 1 or more"),
-    ("MANDELBOT_PAUSE_WAIT", "long", "a number of seconds"),
+    ('MANDELBOT_PAUSE_OPTIONS["first"]', -0.1, "0 or more"),
+    ('MANDELBOT_PAUSE_OPTIONS["longest"]', float("inf"), "a number of seconds"),
+    ('MANDELBOT_PAUSE_OPTIONS["retry_after"]', -1, "0 or more"),
+    ('MANDELBOT_PAUSE_OPTIONS["tries"]', 0, "a whole number, 1 or more"),
+    ('MANDELBOT_PAUSE_OPTIONS["wait"]', "long", "a number of seconds"),
     ("MANDELBOT_CRAWL_DELAYS", ["example.com"], "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", {"example.com": True}, "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
-    ("MANDELBOT_TOGETHER", "host", "None or 'domain' or 'address'"),
-    ("MANDELBOT_PACE_MAX_DELAY", -1, "0 or more"),
-    ("MANDELBOT_PACE_CRAWL_DELAY", "bing", "'interval' or 'window'"),
-    ("MANDELBOT_PACE_FETCH_TIME", "twice", "True or False"),
+    ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
+    ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
+    ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "bing", "'interval' or 'window'"),
+    ('MANDELBOT_PACE_OPTIONS["fetch_time"]', "twice", "True or False"),
     ("MANDELBOT_INNER_PRIORITY_QUEUE", "no.such.Queue", "ScrapyPriorityQueue"),
     ("MANDELBOT_INNER_PRIORITY_QUEUE", "builtins.dict", "ScrapyPriorityQueue"),
     ("MANDELBOT_INNER_SCHEDULER", "no.such.Scheduler", "a scheduler class"),
@@ -80,8 +82,8 @@ BAD = [
     ("MANDELBOT_SITEMAPS", "folow", "'off' or 'signal' or 'follow'"),
     ("MANDELBOT_SITEMAP_SINCE", "yesterday", "a date as 2026-11-20"),
     ("MANDELBOT_SITEMAP_SINCE", 7, "'last_run'"),
-    ("MANDELBOT_SITEMAP_MAX_BYTES", 0, "a whole number, 1 or more"),
-    ("MANDELBOT_SITEMAP_MAX_ENTRIES", "many", "a whole number, 1 or more"),
+    ('MANDELBOT_LIMITS["sitemap_bytes"]', 0, "a whole number, 1 or more"),
+    ('MANDELBOT_LIMITS["sitemap_entries"]', "many", "a whole number, 1 or more"),
     ("MANDELBOT_PAUSE_IDLE", "never", "'auto' or 'wait' or 'signal' or 'close'"),
     ("MANDELBOT_PURPOSE", "training", "'search', 'ai-input', 'train-ai', 'tdm'"),
     ("MANDELBOT_PURPOSE", ["train-ai", "all"], "one or several of"),
@@ -91,12 +93,24 @@ BAD = [
     ("MANDELBOT_LEDGER", True, "the path of a file"),
     ("MANDELBOT_SIGN", True, "'always' or 'asked'"),
     ("MANDELBOT_SIGN_KEY", 7, "the path of a PEM file"),
-    ("MANDELBOT_SIGN_AGENT", "bot.example", "the https URL of a key directory"),
-    ("MANDELBOT_SIGN_AGENT", "https://", "the https URL of a key directory"),
-    ("MANDELBOT_SIGN_AGENT", 'https://bot.example/"', "the https URL of a key directory"),
-    ("MANDELBOT_SIGN_AGENT", "https://me@bot.example", "the https URL of a key directory"),
-    ("MANDELBOT_SIGN_AGENT", "https://bot.example:0x", "the https URL of a key directory"),
-    ("MANDELBOT_SIGN_HTTP", "sometimes", "True or False"),
+    ('MANDELBOT_SIGN_OPTIONS["agent"]', "bot.example", "the https URL of a key directory"),
+    ('MANDELBOT_SIGN_OPTIONS["agent"]', "https://", "the https URL of a key directory"),
+    (
+        'MANDELBOT_SIGN_OPTIONS["agent"]',
+        'https://bot.example/"',
+        "the https URL of a key directory",
+    ),
+    (
+        'MANDELBOT_SIGN_OPTIONS["agent"]',
+        "https://me@bot.example",
+        "the https URL of a key directory",
+    ),
+    (
+        'MANDELBOT_SIGN_OPTIONS["agent"]',
+        "https://bot.example:0x",
+        "the https URL of a key directory",
+    ),
+    ('MANDELBOT_SIGN_OPTIONS["http"]', "sometimes", "True or False"),
     ("ROBOTSTXT_USER_AGENT", 7, "a product token"),
     ("ROBOTSTXT_OBEY", "perhaps", "True or False"),
 ]
@@ -106,7 +120,7 @@ BAD = [
 def test_a_wrong_value_is_an_error_that_names_the_setting_and_what_it_takes(name, value, takes):
     """At start, in one line."""
     with pytest.raises(SettingsError) as error:
-        config(**{name: value})
+        config(**written(name, value))
     assert str(error.value).startswith(f"{name} = {value!r}: it takes ")
     assert takes in str(error.value)
 
@@ -235,8 +249,8 @@ def test_files_are_obeyed_where_robots_txt_is():
 GOOD = [
     ("MANDELBOT_ENABLED", "False", "enabled", False),
     ("MANDELBOT_ENABLED", "1", "enabled", True),
-    ("MANDELBOT_CACHE_TTL", "60", "cache_ttl", 60.0),
-    ("MANDELBOT_CACHE_TTL", 0, "cache_ttl", 0.0),
+    ('MANDELBOT_CACHE["ttl"]', "60", "cache_ttl", 60.0),
+    ('MANDELBOT_CACHE["ttl"]', 0, "cache_ttl", 0.0),
     ("MANDELBOT_DIALECT", "rfc9309", "fresh_for", 24 * 3600),
     ("MANDELBOT_STORE", "memory", "store", "memory"),
     ("MANDELBOT_STORE", "copies.db", "store", "copies.db"),
@@ -249,21 +263,21 @@ GOOD = [
     ("MANDELBOT_STORE", "valkeys://host", "store", "rediss://host"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503, 500", "pause_statuses", {503, 500}),
     ("MANDELBOT_PAUSE_HTTP_CODES", [], "pause_statuses", set()),
-    ("MANDELBOT_PAUSE_TOTAL", "600", "pause_total", 600.0),
-    ("MANDELBOT_PAUSE_TOTAL", None, "pause_total", None),
-    ("MANDELBOT_PAUSE_TRIES", "3", "pause_tries", 3),
+    ('MANDELBOT_PAUSE_OPTIONS["total"]', "600", "pause_total", 600.0),
+    ('MANDELBOT_PAUSE_OPTIONS["total"]', None, "pause_total", None),
+    ('MANDELBOT_PAUSE_OPTIONS["tries"]', "3", "pause_tries", 3),
     ("MANDELBOT_CRAWL_DELAYS", "", "crawl_delays", {}),
-    ("MANDELBOT_PACE_MAX_DELAY", "5", "pace_law", PaceLaw(longest=5)),
-    ("MANDELBOT_PACE_CRAWL_DELAY", "window", "pace_law", PaceLaw(delay_is_window=True)),
-    ("MANDELBOT_PACE_FETCH_TIME", "1", "pace_law", PaceLaw(by_fetch_time=True)),
+    ('MANDELBOT_PACE_OPTIONS["longest"]', "5", "pace_law", PaceLaw(longest=5)),
+    ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "window", "pace_law", PaceLaw(delay_is_window=True)),
+    ('MANDELBOT_PACE_OPTIONS["fetch_time"]', "1", "pace_law", PaceLaw(by_fetch_time=True)),
     ("MANDELBOT_DIALECT", DIALECTS["mandelbot"], "dialect", DIALECTS["mandelbot"]),
     ("MANDELBOT_SITEMAP_SINCE", "2026-11-20", "sitemap_since", 1795132800.0),
     ("MANDELBOT_SITEMAP_SINCE", date(2026, 11, 20), "sitemap_since", 1795132800.0),
     ("MANDELBOT_SITEMAP_SINCE", "2026-11-20T01:00:00+01:00", "sitemap_since", 1795132800.0),
     ("MANDELBOT_SITEMAP_SINCE", "last_run", "sitemap_since", "last_run"),
-    ("MANDELBOT_SITEMAP_MAX_ENTRIES", "", "sitemap_max_entries", None),
-    ("MANDELBOT_SITEMAP_MAX_ENTRIES", None, "sitemap_max_entries", None),
-    ("MANDELBOT_ROBOTS_MAX_BYTES", None, "robots_max_bytes", 512_000),
+    ('MANDELBOT_LIMITS["sitemap_entries"]', "", "sitemap_max_entries", None),
+    ('MANDELBOT_LIMITS["sitemap_entries"]', None, "sitemap_max_entries", None),
+    ('MANDELBOT_LIMITS["robots_bytes"]', None, "robots_max_bytes", 512_000),
     ("ROBOTSTXT_USER_AGENT", "", "agent", None),
     ("ROBOTSTXT_USER_AGENT", ["a", "b"], "agent", ("a", "b")),
 ]
@@ -272,7 +286,7 @@ GOOD = [
 @pytest.mark.parametrize(("name", "value", "attribute", "expected"), GOOD)
 def test_values_as_settings_files_and_command_lines_write_them(name, value, attribute, expected):
     """``-s NAME=value`` gives strings; settings.py gives the real thing."""
-    assert getattr(config(**{name: value}), attribute) == expected
+    assert getattr(config(**written(name, value)), attribute) == expected
 
 
 def test_a_dialect_of_ones_own():
@@ -295,13 +309,10 @@ ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
     [
         ({}, False, False),
         ({"MANDELBOT_PAUSE_IDLE": "signal"}, True, False),
-        ({"MANDELBOT_PAUSE_IDLE": "True"}, True, False),
         ({"MANDELBOT_PAUSE_IDLE": "close"}, False, True),
-        ({"MANDELBOT_PAUSE_CLOSE": True}, False, True),
         (ELSEWHERE, True, False),
-        ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": False}, False, False),
+        ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": "wait"}, False, False),
         ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": "close"}, False, True),
-        ({**ELSEWHERE, "MANDELBOT_PAUSE_CLOSE": True}, False, True),
     ],
 )
 def test_what_a_run_does_while_only_paused_sites_are_left(settings, tells, closes):
@@ -310,26 +321,10 @@ def test_what_a_run_does_while_only_paused_sites_are_left(settings, tells, close
     assert (read.tells_idle, read.closes_when_paused) == (tells, closes)
 
 
-def test_an_old_name_is_told_of():
-    """Once, at start, with what to write in its place."""
-    with pytest.warns(ScrapyDeprecationWarning, match='MANDELBOT_PAUSE_IDLE = "close"'):
-        check_settings(Settings({"MANDELBOT_PAUSE_CLOSE": True}))
-
-
-def test_the_old_name_of_a_longer_pause_is_told_of_and_obeyed():
-    """Such a project has the pauses that it set: after a failed probe that long, then doubling."""
-    with pytest.warns(ScrapyDeprecationWarning, match="three times as long"):
-        check_settings(Settings({"MANDELBOT_PAUSE_BASE": 60}))
-    law = config(MANDELBOT_PAUSE_BASE=60).pause_law
-    assert [law.own_pause(step) for step in range(5)] == [1, 60, 120, 240, 480]
-
-
 OPTION = [
     ({"MANDELBOT_CACHE": {"ttl": 60}}, "cache_ttl", 60.0),
     ({"MANDELBOT_CACHE": '{"ttl": 60}'}, "cache_ttl", 60.0),
     ({"MANDELBOT_CACHE": {"ttl": 60}}, "cache_stale", 2_592_000.0),
-    ({"MANDELBOT_CACHE": {"ttl": 60}, "MANDELBOT_CACHE_TTL": 30}, "cache_ttl", 60.0),
-    ({"MANDELBOT_CACHE": {"stale": 60}, "MANDELBOT_CACHE_TTL": 30}, "cache_ttl", 30.0),
     ({"MANDELBOT_LIMITS": {"sitemap_entries": None}}, "sitemap_max_entries", None),
     ({"MANDELBOT_LIMITS": {"robots_bytes": None}}, "robots_max_bytes", 512_000),
     ({"MANDELBOT_LIMITS": None}, "robots_max_bytes", 512_000),
@@ -339,17 +334,8 @@ OPTION = [
 
 @pytest.mark.parametrize(("settings", "attribute", "expected"), OPTION)
 def test_an_option_of_a_setting_that_is_a_dict(settings, attribute, expected):
-    """Those left out have their defaults, or what their old names say; the new name goes first."""
+    """As a dict or JSON of one; those left out have their defaults."""
     assert getattr(config(**settings), attribute) == expected
-
-
-def test_an_old_name_that_a_spider_sets_goes_before_the_projects_dict():
-    """As the priorities of Scrapy's settings have it."""
-    settings = Settings({"MANDELBOT_CACHE": {"ttl": 60}}, priority="project")
-    settings.set("MANDELBOT_CACHE_TTL", 30, priority="spider")
-    assert Config.from_settings(settings).cache_ttl == 30
-    (row,) = [one for one in settings_in_force(settings) if "ttl" in one.name]
-    assert row == ('MANDELBOT_CACHE["ttl"]', 30, "spider", "MANDELBOT_CACHE_TTL")
 
 
 WRONG_OPTIONS = [
@@ -386,11 +372,11 @@ def test_there_are_not_too_many_settings():
 
 def test_what_is_in_force_is_told_of_each_setting():
     """With who says so; each option by itself."""
-    settings = Settings({"MANDELBOT_PACE": "obey", "MANDELBOT_JOB_LEASE": 60})
+    settings = Settings({"MANDELBOT_PACE": "obey", "MANDELBOT_JOB_OPTIONS": {"lease": 60}})
     rows = {row.name: row[1:] for row in settings_in_force(settings)}
-    assert rows["MANDELBOT_PACE"] == ("obey", "project", "")
-    assert rows['MANDELBOT_JOB_OPTIONS["lease"]'] == (60, "project", "MANDELBOT_JOB_LEASE")
-    assert rows['MANDELBOT_JOB_OPTIONS["sync"]'] == ("normal", "default", "")
+    assert rows["MANDELBOT_PACE"] == ("obey", "project")
+    assert rows['MANDELBOT_JOB_OPTIONS["lease"]'] == (60, "project")
+    assert rows['MANDELBOT_JOB_OPTIONS["sync"]'] == ("normal", "default")
     assert {name.partition("[")[0] for name in rows} == set(setting_defaults())
 
 

@@ -19,25 +19,6 @@ from scrapy_mandelbot import Addon, MandelbotRobotParser, RobotsTxtMiddleware, S
 from scrapy_mandelbot.checks import Project, mistakes_in
 from scrapy_mandelbot.config import Config
 
-STOCK = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
-BY_HAND: dict[str, Any] = {
-    "ADDONS": {},
-    "ROBOTSTXT_OBEY": True,
-    "ROBOTSTXT_PARSER": "scrapy_mandelbot.MandelbotRobotParser",
-    "DOWNLOADER_MIDDLEWARES": {
-        STOCK: None,
-        "scrapy_mandelbot.RobotsTxtMiddleware": 100,
-        "scrapy_mandelbot.PauseMiddleware": 950,
-    },
-    "SPIDER_MIDDLEWARES": {"scrapy_mandelbot.RobotTagsMiddleware": 40},
-    "SCHEDULER_PRIORITY_QUEUE": "scrapy_mandelbot.SiteQueue",
-    "EXTENSIONS": {
-        "scrapy_mandelbot.SpiderHooks": 500,
-        "scrapy_mandelbot.PauseConsole": 500,
-        "scrapy_mandelbot.SitemapFollower": 500,
-    },
-}
-
 
 class EmptySpider(Spider):
     name = "empty"
@@ -75,18 +56,6 @@ class OtherScheduler:
     def next_request(self): ...
 
 
-def by_hand(name: str = "", **changed: int | None) -> dict[str, Any]:
-    """Return the README's settings for who uses no add-on, with changed places of a setting.
-
-    A component that is set to -1 is left out.
-    """
-    if not name:
-        return BY_HAND
-    paths = {path.rpartition(".")[2]: path for path in BY_HAND[name] if path != STOCK}
-    places = BY_HAND[name] | {paths[component]: place for component, place in changed.items()}
-    return BY_HAND | {name: {path: place for path, place in places.items() if place != -1}}
-
-
 def told(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[tuple[int, str]]:
     """Return what a project with these settings is told, as the spider opens."""
     crawler = get_crawler(spider, {**SETTINGS, **settings})
@@ -97,14 +66,10 @@ def told(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[t
 
 RIGHT = [
     {},
-    by_hand(),
     {"MANDELBOT_PACE": "obey", "MANDELBOT_CRAWL_DELAYS": {".example.com": 5, "*.example.org": 1}},
     {"MANDELBOT_SITEMAPS": "follow", "MANDELBOT_DIALECT": "google"},
     {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"},
-    {
-        "MANDELBOT_PAUSE_CLOSE": True,
-        "JOBDIR": "JOBDIR",
-    },  # a deprecated name has a warning of its own
+    {"MANDELBOT_PAUSE_IDLE": "close", "JOBDIR": "JOBDIR"},
     {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser"},
     {"ROBOTSTXT_PARSER": OwnParser, "MANDELBOT_DIALECT": "google"},
     {"SCHEDULER": OwnScheduler},
@@ -124,7 +89,7 @@ RIGHT = [
 @pytest.mark.parametrize("settings", RIGHT, ids=lambda settings: ", ".join(settings) or "nothing")
 @pytest.mark.parametrize("spider", [EmptySpider, HookedSpider])
 def test_a_project_that_is_right_is_told_nothing(settings, spider, tmp_path, monkeypatch):
-    """Neither with the add-on nor wired by hand, with whatever may be set."""
+    """Whatever may be set."""
     monkeypatch.chdir(tmp_path)
     assert told(settings, spider) == []
 
@@ -176,32 +141,10 @@ MISTAKES = [
         ),
     ),
     (
-        by_hand() | {"ROBOTSTXT_OBEY": False, "MANDELBOT_PACE": "obey"},
-        (
-            "ROBOTSTXT_OBEY is off: robots.txt is not asked for, so that MANDELBOT_PACE = 'obey'"
-            " does nothing."
-        ),
-    ),
-    (
-        {name: value for name, value in BY_HAND.items() if name != "ROBOTSTXT_OBEY"},
-        (
-            "ROBOTSTXT_OBEY is off: robots.txt is not asked for. Without the add-on it has to be"
-            " set to True."
-        ),
-    ),
-    (
         {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser", "MANDELBOT_DIALECT": "google"},
         (
             "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser, which decides what is"
             " allowed: MANDELBOT_DIALECT = 'google' does not."
-        ),
-    ),
-    (
-        {name: value for name, value in BY_HAND.items() if name != "ROBOTSTXT_PARSER"},
-        (
-            "ROBOTSTXT_PARSER is scrapy.robotstxt.ProtegoRobotParser, which decides what is"
-            " allowed. Without the add-on it has to be set to"
-            " scrapy_mandelbot.MandelbotRobotParser."
         ),
     ),
     (
@@ -229,115 +172,6 @@ MISTAKES = [
         ),
     ),
     (
-        BY_HAND
-        | {
-            "DOWNLOADER_MIDDLEWARES": {
-                "scrapy_mandelbot.RobotsTxtMiddleware": 100,
-                "scrapy_mandelbot.PauseMiddleware": 950,
-            }
-        },
-        (
-            f"{STOCK} stands beside scrapy_mandelbot.RobotsTxtMiddleware in"
-            " DOWNLOADER_MIDDLEWARES: each asks for robots.txt and forbids by itself. Set one of"
-            " them to None."
-        ),
-    ),
-    (
-        by_hand("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware=-1),
-        (
-            "scrapy_mandelbot.RobotsTxtMiddleware is missing in DOWNLOADER_MIDDLEWARES:"
-            " robots.txt is not asked for."
-        ),
-    ),
-    (
-        by_hand("DOWNLOADER_MIDDLEWARES", PauseMiddleware=-1),
-        (
-            "scrapy_mandelbot.PauseMiddleware is missing in DOWNLOADER_MIDDLEWARES: a site that"
-            " answers 503 is not paused."
-        ),
-    ),
-    (
-        by_hand("SPIDER_MIDDLEWARES", RobotTagsMiddleware=-1),
-        (
-            "scrapy_mandelbot.RobotTagsMiddleware is missing in SPIDER_MIDDLEWARES: robot tags"
-            " of pages are not read."
-        ),
-    ),
-    (
-        by_hand("EXTENSIONS", SitemapFollower=-1) | {"MANDELBOT_SITEMAPS": "follow"},
-        (
-            "scrapy_mandelbot.SitemapFollower is missing in EXTENSIONS: MANDELBOT_SITEMAPS ="
-            " 'follow' does nothing."
-        ),
-    ),
-    (
-        by_hand("EXTENSIONS", SpiderHooks=-1),
-        (
-            "scrapy_mandelbot.SpiderHooks is missing in EXTENSIONS: the spider's hook methods"
-            " are not called."
-        ),
-    ),
-    (
-        by_hand() | {"MANDELBOT_PURPOSE": "train-ai"},
-        (
-            "scrapy_mandelbot.purposes.UsageMiddleware is missing in DOWNLOADER_MIDDLEWARES:"
-            " what owners say of MANDELBOT_PURPOSE is not read."
-        ),
-    ),
-    (
-        by_hand() | {"SCHEDULER": "scrapy_mandelbot.JobScheduler"},
-        (
-            "scrapy_mandelbot.JobMiddleware is missing in SPIDER_MIDDLEWARES: what a page yields"
-            " is not kept in one step with that it is done."
-        ),
-    ),
-    (
-        {name: value for name, value in BY_HAND.items() if name != "SCHEDULER_PRIORITY_QUEUE"},
-        (
-            "SCHEDULER_PRIORITY_QUEUE is not scrapy_mandelbot.SiteQueue: requests of a paused"
-            " site hold places of the downloader, and slow other sites."
-        ),
-    ),
-    (
-        by_hand() | {"SCHEDULER": OtherScheduler},
-        (
-            f"SCHEDULER is {__name__}.OtherScheduler, and no add-on puts a ParkingScheduler"
-            " around it: requests of a paused site hold places of the downloader, and slow other"
-            " sites."
-        ),
-    ),
-    (
-        by_hand() | {"SCHEDULER": "scrapy_mandelbot.ParkingScheduler"},
-        (
-            "SCHEDULER_PRIORITY_QUEUE is scrapy_mandelbot.SiteQueue within a ParkingScheduler,"
-            " which has one: leave it as it is in Scrapy, or requests are counted twice."
-        ),
-    ),
-    (
-        by_hand("DOWNLOADER_MIDDLEWARES", PauseMiddleware=560),
-        (
-            "scrapy_mandelbot.PauseMiddleware (560) in DOWNLOADER_MIDDLEWARES stands before"
-            " scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware (900): a 503 is retried"
-            " or cached before it is seen. Its place is 950."
-        ),
-    ),
-    (
-        {"DOWNLOADER_MIDDLEWARES": {"scrapy_mandelbot.RobotsTxtMiddleware": 905}},
-        (
-            "scrapy_mandelbot.RobotsTxtMiddleware (905) in DOWNLOADER_MIDDLEWARES stands behind"
-            " scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware (900): a request is"
-            " answered before its rules are asked for. Its place is 100."
-        ),
-    ),
-    (
-        by_hand("SPIDER_MIDDLEWARES", RobotTagsMiddleware=60),
-        (
-            "scrapy_mandelbot.RobotTagsMiddleware (60) in SPIDER_MIDDLEWARES stands behind"
-            " scrapy.spidermiddlewares.httperror.HttpErrorMiddleware (50): tags of error pages"
-            " are not read. Its place is 40."
-        ),
-    ),
-    (
         {"MANDELBOT_USAGE": "obey"},
         (
             "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
@@ -357,20 +191,6 @@ SWITCHED_OFF = [
     (
         {"ROBOTSTXT_OBEY": False},
         "ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.",
-    ),
-    (
-        {"DOWNLOADER_MIDDLEWARES": {"scrapy_mandelbot.PauseMiddleware": None}},
-        (
-            "scrapy_mandelbot.PauseMiddleware is switched off in DOWNLOADER_MIDDLEWARES: a site"
-            " that answers 503 is not paused."
-        ),
-    ),
-    (
-        by_hand("EXTENSIONS", SpiderHooks=None),
-        (
-            "scrapy_mandelbot.SpiderHooks is switched off in EXTENSIONS: the spider's hook"
-            " methods are not called."
-        ),
     ),
 ]
 
@@ -392,8 +212,6 @@ async def test_a_crawl_tells_its_mistakes_once(caplog):
     crawled = await crawl(EmptySpider, {"MANDELBOT_PACES": "obey"})
     assert len(crawled.logged("MANDELBOT_PACES is no setting")) == 1
     assert crawled.stats["finish_reason"] == "finished"
-    by_hand_too = await crawl(EmptySpider, by_hand() | {"MANDELBOT_PACES": "obey"})
-    assert len(by_hand_too.logged("MANDELBOT_PACES is no setting")) == 1
 
 
 @ensureDeferred
@@ -414,14 +232,12 @@ class EmptySpider(Spider):
 """
 WRONG = "MANDELBOT_DIALECT = 'googel': it takes a Dialect or one of "
 ADDON = {"ADDONS": '{"scrapy_mandelbot.Addon": 500}'}
-WIRED = {"DOWNLOADER_MIDDLEWARES": '{"scrapy_mandelbot.PauseMiddleware": 950}'}
 
 
 @pytest.mark.parametrize("command", [["crawl", "empty"], ["runspider", "project/spiders.py"]])
-@pytest.mark.parametrize("settings", [ADDON, WIRED], ids=["add-on", "by hand"])
-def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, command, settings):
+def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, command):
     """The last line of the log, with no traceback anywhere; the command fails."""
-    _write_project(tmp_path, settings)
+    _write_project(tmp_path, ADDON)
     run = _scrapy(tmp_path, *command, "-s", "MANDELBOT_DIALECT=googel")
     assert run.returncode == 1
     assert "Traceback" not in run.stdout + run.stderr

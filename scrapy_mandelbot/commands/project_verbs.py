@@ -188,14 +188,8 @@ def show_settings(invocation: Invocation) -> Result:
     addon = load_object(_ADDON)
     if any(load_object(one) is addon for one in settings.getdict("ADDONS")):
         addon().update_settings(settings)
-    rows = [
-        {**row._asdict(), "value": _told(row.value), "old_name": row.old_name or None}
-        for row in settings_in_force(settings)
-    ]
-    lines = []
-    for name, value, source, old in ((*row.values(),) for row in rows):
-        told = source if old is None else f"{source}, as {old}: write {name}"
-        lines.append((str(name), repr(value), told))
+    rows = [{**row._asdict(), "value": _told(row.value)} for row in settings_in_force(settings)]
+    lines = [(str(row["name"]), repr(row["value"]), str(row["source"])) for row in rows]
     text = joined("  ".join(line).rstrip() for line in columns(lines))
     return Result(0, {"settings": rows}, text)
 

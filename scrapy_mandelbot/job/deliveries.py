@@ -80,13 +80,8 @@ class Deliveries:
 
 
 def read_aside(kept: bytes | None) -> dict[int, str]:
-    aside: dict[int, str] = {}
-    for name, value in json.loads(kept or b"{}").items():
-        if isinstance(value, str):  # a former version had them by number
-            aside[int(name)] = value
-        else:
-            aside.update(dict.fromkeys(value, name))
-    return aside
+    reasons = json.loads(kept or b"{}")
+    return {number: why for why, numbers in reasons.items() for number in numbers}
 
 
 def _by_reason(aside: Mapping[int, str]) -> bytes | None:

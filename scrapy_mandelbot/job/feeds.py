@@ -58,8 +58,6 @@ _KNOWN = (
 
 
 IN_JOB = "feed"  # begin of the names of states: how a file of items was at a commit
-FORMER = "feeds", "feeds.items"
-"""Where former versions had that of all files: how long each was, and how many items it had."""
 
 
 class FeedFile(NamedTuple):
@@ -71,11 +69,10 @@ class FeedFile(NamedTuple):
 
 def read_kept(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
     """Return by path how files were at a commit; a ValueError: the states cannot be read."""
-    lengths, counts = (json.loads(states.get(one, b"{}")) for one in FORMER)
-    files = {path: FeedFile(length, counts.get(path, 0)) for path, length in lengths.items()}
-    for name in states.keys() - {*FORMER}:
-        files[json.loads(name.partition("/")[2])] = FeedFile(*json.loads(states[name]))
-    return files
+    return {
+        json.loads(name.partition("/")[2]): FeedFile(*json.loads(state))
+        for name, state in states.items()
+    }
 
 
 class Feeds:

@@ -249,8 +249,6 @@ class Job(RunningJob):
             except CannotKeepError as error:
                 self.failed(error)
         self.begin_feeds(self._feeds)
-        for name in feeds.FORMER:
-            self.store.put_state(name, None)
         self.commits.now()
 
 

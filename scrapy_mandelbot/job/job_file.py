@@ -1,4 +1,4 @@
-"""The file of a job: its tables, its versions, how it is opened and what SQLite says of it."""
+"""The file of a job: its tables, how it is opened and what SQLite says of it."""
 
 from __future__ import annotations
 
@@ -90,9 +90,10 @@ def _holder(text: str) -> str:
 _LAST_CHARACTER = "\U0010ffff"
 APPLICATION = 0x4D414A42  # what tells the file from others of SQLite: "MAJB"
 
-UPGRADES = (
-    f"""
+_FORMAT = 1
+_SCHEMA = f"""
     PRAGMA application_id = {APPLICATION};
+    PRAGMA user_version = {_FORMAT};
     -- Lines have names, and rows the numbers of their lines.
     CREATE TABLE lines (line INTEGER PRIMARY KEY, name TEXT NOT NULL);
     -- A line below zero: the row was claimed for long, and stands aside of the line above zero.
@@ -102,7 +103,8 @@ UPGRADES = (
         priority INTEGER NOT NULL,
         band INTEGER NOT NULL,
         position INTEGER NOT NULL,
-        body BLOB NOT NULL
+        body BLOB NOT NULL,
+        checksum INTEGER NOT NULL
     );
     CREATE INDEX requests_in_order ON requests (line, priority, band, position);
     -- Fingerprints in order, and those that came last in the order in which they came.
@@ -115,12 +117,12 @@ UPGRADES = (
         times INTEGER NOT NULL,
         PRIMARY KEY (parent, fingerprint)
     ) WITHOUT ROWID;
-    CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-    """,
-    "ALTER TABLE requests ADD COLUMN checksum INTEGER",
-    "ALTER TABLE state ADD COLUMN checksum INTEGER",
-)
-"""What takes a file from each version of its format to the next. The first is version 0: empty."""
+    CREATE TABLE state (
+        name TEXT PRIMARY KEY,
+        value BLOB NOT NULL,
+        checksum INTEGER NOT NULL
+    ) WITHOUT ROWID
+"""
 
 PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
 _BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
@@ -131,15 +133,15 @@ class CorruptError(CannotKeepError):
 
 
 def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
-    """Open the file in the newest version of its format.
+    """Open the file, and create its tables where it is new.
 
     `is_synced`: a commit is on the disk when it returns, and outlasts a power cut.
     """
     with as_ours():
         return open_file(
             path,
-            UPGRADES,
-            lambda database: _version(database, path),
+            _SCHEMA,
+            lambda database: _is_new(database, path),
             busy=_BUSY,
             is_synced=is_synced,
             page_size=PAGE,
@@ -154,13 +156,13 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         )
     try:
         with as_ours():
-            is_newest = _version(database, path) == len(UPGRADES)
+            is_new = _is_new(database, path)
     except CannotKeepError:
         database.close()
         raise
-    if not is_newest:
+    if is_new:
         database.close()
-        raise CannotKeepError(f"{path} is of an older format: the next run upgrades it")
+        raise CannotKeepError(f"{path} holds no job yet")
     return database
 
 
@@ -182,19 +184,19 @@ def name_seed(name: str) -> int:
 
 
 def is_as_written(body: object, checksum: object, seed: int) -> TypeGuard[bytes]:
-    """Return whether a body or value is as it was written; one of an older format always is."""
-    return isinstance(body, bytes) and checksum in {None, crc32(body, seed)}
+    """Return whether a body or value is as it was written."""
+    return isinstance(body, bytes) and checksum == crc32(body, seed)
 
 
-def _version(database: sqlite3.Connection, path: Path) -> int:
+def _is_new(database: sqlite3.Connection, path: Path) -> bool:
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
     (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (application or version or tables):
         raise CorruptError(f"{path} is no file of a job")
-    if version > len(UPGRADES):
-        raise CannotKeepError(f"{path} was written by a later version (format {version})")
-    return int(version)
+    if version not in {0, _FORMAT}:
+        raise CannotKeepError(f"{path} was written by another version (format {version})")
+    return not version
 
 
 @contextmanager

@@ -137,8 +137,6 @@ class PauseLaw:
     """Whether a site is asked at a growing rate after a pause; if not, it is open at once."""
     asks_once: bool = True
     """Whether requests not refused twice are sent once more before they fail with their site."""
-    base: float | None = None
-    """The pause after the first failed probe, which doubles then; None: they triple. Deprecated."""
 
     def pause(self, step: int, refusal: Refusal) -> float:
         """Return the seconds to leave the site alone, after the last refusal.
@@ -153,9 +151,7 @@ class PauseLaw:
 
     def own_pause(self, step: int) -> float:
         """Return the seconds of a pause that no server names a time for, jitter left out."""
-        # The exponents are bounded: the pause has long been the longest, and 3**2000 is no float.
-        if self.base is not None and step:
-            return min(self.base * 2.0 ** min(step - 1, 64), self.longest)
+        # The exponent is bounded: the pause has long been the longest, and 3**2000 is no float.
         return min(self.first * _GROWTH ** min(step, 64), self.longest)
 
     def in_all(self, step: int = 0, count: int | None = None) -> float:

@@ -1,4 +1,4 @@
-"""What is done alike with every file of SQLite: it is brought to its newest format, and written."""
+"""Opens, writes and salvages files of SQLite: the store's and the job's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 _LASTING_FAULTS = ("malformed", "not a database", "no such table", "no such column")
 
@@ -28,19 +28,19 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 def open_file(  # noqa: PLR0913 -- all that files differ in
     path: Path,
-    upgrades: Sequence[str],
-    version: Callable[[sqlite3.Connection], int],
+    schema: str,
+    is_new: Callable[[sqlite3.Connection], bool],
     *,
     busy: float,
     is_synced: bool = False,
     page_size: int | None = None,
 ) -> sqlite3.Connection:
-    """Open a file in the newest version of its format.
+    """Open a file, and create its tables where it is new.
 
-    `upgrades` take it from each version to the next; the first is version 0: empty. `version`
-    returns its version, or raises where the file is none of ours. `busy`: seconds that the crawl
-    may stand still while another process writes. `is_synced`: a commit is on the disk when it
-    returns, and outlasts a power cut.
+    `schema` creates its tables and sets its ``user_version``. `is_new` returns whether the file has
+    no tables yet, and raises for another program's file, or one in another version of the format.
+    `busy`: seconds that the crawl may stand still while another process writes. `is_synced`: a
+    commit is on the disk when it returns, and outlasts a power cut.
     """
     # One thread uses it at a time, though `scrapy shell` may set it up in another.
     database = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=False)
@@ -53,25 +53,21 @@ def open_file(  # noqa: PLR0913 -- all that files differ in
         with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has
             database.execute("PRAGMA journal_mode = WAL")
         database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
-        _upgrade(database, upgrades, version)
+        if is_new(database):
+            _create(database, schema, is_new)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _upgrade(
-    database: sqlite3.Connection,
-    upgrades: Sequence[str],
-    version: Callable[[sqlite3.Connection], int],
+def _create(
+    database: sqlite3.Connection, schema: str, is_new: Callable[[sqlite3.Connection], bool]
 ) -> None:
-    if version(database) == len(upgrades):
-        return
     with transaction(database):
-        for one in upgrades[version(database) :]:  # another process may have done so meanwhile
-            for statement in one.split(";"):
+        if is_new(database):  # another process may have done so meanwhile
+            for statement in schema.split(";"):
                 database.execute(statement)
-        database.execute(f"PRAGMA user_version = {len(upgrades)}")
 
 
 _FUSE = tuple(f"fuse.{one}" for one in ("sshfs", "s3fs", "gcsfuse", "glusterfs", "ceph", "rclone"))

@@ -10,8 +10,8 @@ from scrapy_mandelbot.store.sqlite_file import open_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-UPGRADES = (
-    """
+_FORMAT = 1
+_SCHEMA = f"""
     CREATE TABLE copies (
         site TEXT PRIMARY KEY,
         body BLOB NOT NULL,
@@ -20,29 +20,21 @@ UPGRADES = (
         url TEXT NOT NULL,
         etag TEXT,
         last_modified TEXT
-    )
-    """,
-    """
+    );
     CREATE TABLE pauses (
         site TEXT PRIMARY KEY,
         until REAL NOT NULL,
         reason TEXT NOT NULL,
         failed_probes INTEGER NOT NULL
-    )
-    """,
-    """
+    );
     CREATE TABLE runs (
         spider TEXT PRIMARY KEY,
         began_at REAL NOT NULL
-    )
-    """,
-    """
+    );
     CREATE TABLE turns (
         site TEXT PRIMARY KEY,
         due REAL NOT NULL
-    )
-    """,
-    """
+    );
     CREATE TABLE leases (
         name TEXT PRIMARY KEY,
         owner TEXT NOT NULL,
@@ -55,25 +47,24 @@ UPGRADES = (
         teller TEXT NOT NULL,
         kind TEXT NOT NULL,
         site TEXT NOT NULL
-    )
-    """,
-)
-"""What takes a file from each version of its format to the next. The first is version 0: empty."""
+    );
+    PRAGMA user_version = {_FORMAT}
+"""
 
 _BUSY = 0.05  # seconds that the crawl may stand still while another process writes
 
 
 class _UnknownFormatError(sqlite3.DatabaseError):
-    """The file was written by a later version of the package."""
+    """The file is in another version of the format."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the file in the newest version of its format."""
+    """Open the file, and create its tables where it is new."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise sqlite3.OperationalError(str(error)) from error
-    return open_file(path, UPGRADES, _version, busy=_BUSY)
+    return open_file(path, _SCHEMA, _is_new, busy=_BUSY)
 
 
 def is_locked(error: sqlite3.Error) -> bool:
@@ -86,8 +77,8 @@ def as_text(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _version(database: sqlite3.Connection) -> int:
+def _is_new(database: sqlite3.Connection) -> bool:
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version > len(UPGRADES):
-        raise _UnknownFormatError(f"written by a later version (format {version})")
-    return int(version)
+    if version not in {0, _FORMAT}:
+        raise _UnknownFormatError(f"written by another version (format {version})")
+    return not version

@@ -150,7 +150,7 @@ async def test_ctrl_c_ends_it(webs, tmp_path):
     from twisted.internet.threads import deferToThread
 
     web = webs()
-    child = started(tmp_path, "check", web.url, "-s", "MANDELBOT_ROBOTS_TIMEOUT=100")
+    child = started(tmp_path, "check", web.url, "-s", 'MANDELBOT_LIMITS={"robots_timeout": 100}')
 
     def interrupt(_):
         os.kill(child.pid, signal.SIGINT)
@@ -257,7 +257,7 @@ async def test_moderatobot_a_slow_file(webs, robots_later):
     web = webs()
     web.pages["/robots.txt"] = Answer(RULES, headers=TEXT, delay=5.2)
     slow = robots_later("check", web.url, "--format", "json")
-    impatient = await robots_later("check", web.url, "-s", "MANDELBOT_ROBOTS_TIMEOUT=1")
+    impatient = await robots_later("check", web.url, "-s", 'MANDELBOT_LIMITS={"robots_timeout": 1}')
     assert (impatient.returncode, impatient.stdout) == (2, b"")
     assert impatient.stderr.decode() == (
         f"scrapy robots: {web.url}/robots.txt: no answer in time\n"
@@ -294,7 +294,7 @@ async def test_a_body_that_does_not_end_is_read_as_far_as_it_came(webs, robots_l
 
     web.pages["/robots.txt"] = drip
     run = await robots_later(
-        "check", web.url, "--format", "json", "-s", "MANDELBOT_ROBOTS_TIMEOUT=5.5"
+        "check", web.url, "--format", "json", "-s", 'MANDELBOT_LIMITS={"robots_timeout": 5.5}'
     )
     assert {"incomplete", "slow", "misspelt-field"} <= set(codes(run))
     assert json.loads(run.stdout)["delivery"]["seconds"] >= 5.5

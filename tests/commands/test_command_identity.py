@@ -18,7 +18,7 @@ from webs import Answer
 from scrapy_mandelbot.commands.identity_verb import MEDIA_TYPE, directory
 from scrapy_mandelbot.signing import WELL_KNOWN, read_signer
 
-CLEAR = ("-s", "MANDELBOT_SIGN_HTTP=True")
+CLEAR = ("-s", 'MANDELBOT_SIGN_OPTIONS={"http": true}')
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def test_the_page_says_what_the_settings_say(robots, project, tmp_path):
     project.write_text(
         "USER_AGENT = 'ExampleBot/1.0 (<b>; +https://example.com/bot; me@example.com)'\n"
         "ROBOTSTXT_USER_AGENT = 'ExampleBot'\nDOWNLOAD_DELAY = 2.5\nMANDELBOT_PACE = 'obey'\n"
-        "MANDELBOT_PURPOSE = ['search', 'tdm']\nMANDELBOT_SIGN_AGENT = 'https://bot.example'\n"
+        "MANDELBOT_PURPOSE = ['search', 'tdm']\nMANDELBOT_SIGN_OPTIONS = {'agent': 'https://bot.example'}\n"
     )
     networks = ["--address", "192.0.2.0/24", "--address", "2001:db8::1"]
     run = robots("identity", "page", *networks, "--output", "bot.html", "--format", "json")

@@ -43,8 +43,6 @@ def test_loading_it_costs_nothing():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == [
         "scrapy_mandelbot",
-        "scrapy_mandelbot._moved",
-        "scrapy_mandelbot._version",
         "scrapy_mandelbot.commands",
         "scrapy_mandelbot.commands.robots",
     ]

@@ -57,7 +57,7 @@ async def crawl_a_bit_of_everything(
         {
             **FOLLOW,
             "MANDELBOT_CRAWL_DELAYS": {slow.url: 0.1},
-            "MANDELBOT_PAUSE_FIRST": 0.2,
+            "MANDELBOT_PAUSE_OPTIONS": {"first": 0.2},
             "DOWNLOAD_DELAY": 0.01,
             "JOBDIR": str(tmp_path / "job"),
             "CONCURRENT_REQUESTS": 4,

@@ -18,8 +18,8 @@ LONG = RULES + b"# a comment that fills the file\n" * 100_000  # 3.2 MB
 LATE = b"#" * 600_000 + b"\nUser-agent: *\nDisallow: /\n"
 QUICK = {
     "MANDELBOT_STORE": "memory",
-    "MANDELBOT_ROBOTS_TIMEOUT": 0.5,
-    "MANDELBOT_PAUSE_FIRST": 0.05,
+    "MANDELBOT_LIMITS": {"robots_timeout": 0.5},
+    "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05},
 }
 # Of pyOpenSSL, by Twisted's server; of Twisted, by the client of older versions of Scrapy.
 DEPRECATED_TLS = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -181,7 +181,7 @@ async def test_a_body_that_drips_and_never_ends(start):
         endless(b"# more of piece %d" % next(pieces), 0.01)(request)
 
     web.wild = drip
-    settings = {**QUICK, "MANDELBOT_PAUSE_TRIES": 3}
+    settings = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 3}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert result.items == []
     assert result.stats["mandelbot/robots/unavailable"] == 4
@@ -213,7 +213,9 @@ async def test_a_slow_answer_is_warned_of(start):
     web = start(WildWeb())
     web.pages["/robots.txt"] = Answer(RULES, delay=0.6)
     result = await crawl(
-        LinksSpider, {**QUICK, "MANDELBOT_ROBOTS_TIMEOUT": 1}, start_urls=[web.url + "/"]
+        LinksSpider,
+        {**QUICK, "MANDELBOT_LIMITS": {"robots_timeout": 1}},
+        start_urls=[web.url + "/"],
     )
     assert len(result.items) == 3
     assert result.stats["mandelbot/robots/slow"] == 1
@@ -240,7 +242,7 @@ async def test_mandelbot_http_and_https_of_one_host_are_two_sites(start):
 async def test_plain_http_where_tls_is_expected(start):
     """A failed handshake is no permission either."""
     web = start(NoTlsWeb())
-    settings = {**QUICK, "MANDELBOT_PAUSE_TRIES": 1}
+    settings = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 1}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert result.items == []
     (line,) = result.logged(f"Paused {web.url} until 2")

@@ -31,8 +31,8 @@ LONG = RULES + b"".join(b"Disallow: /%d\n" % (n * 7_919 % 10_007) for n in range
 DAY = 86_400
 QUICK = {
     "MANDELBOT_STORE": "memory",
-    "MANDELBOT_ROBOTS_TIMEOUT": 0.5,
-    "MANDELBOT_PAUSE_FIRST": 0.05,
+    "MANDELBOT_LIMITS": {"robots_timeout": 0.5},
+    "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05},
 }
 
 
@@ -124,7 +124,7 @@ async def test_half_a_file_says_nothing(web, handler, shape):
     assert result.logged(f"The robots.txt of {web.url} breaks off after ")
 
 
-APART = {**QUICK, "MANDELBOT_PAUSE_FIRST": 20}
+APART = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 20}}
 
 
 @pytest.fixture
@@ -166,7 +166,11 @@ BARE = {
 async def test_what_dies_before_its_first_rule_never_opens_a_site(web, handler, came):
     """However often it does: such a site is given up, and no page of it was asked for."""
     web.wild = partial(send, (STATUS + LENGTH + came, "loseConnection"))
-    settings = {**APART, **handler, "MANDELBOT_PAUSE_TRIES": 4}
+    settings = {
+        **APART,
+        **handler,
+        "MANDELBOT_PAUSE_OPTIONS": {"first": 20, "tries": 4},
+    }
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert asked_pages(web) == set()
     assert web.asked("/robots.txt") >= 5
@@ -214,7 +218,7 @@ async def test_a_good_copy_serves_on(web, tmp_path, shape):
         database.commit()
     web.wild = partial(broken, shape)
     web.hits.clear()
-    settings["MANDELBOT_PAUSE_FIRST"] = 60
+    settings["MANDELBOT_PAUSE_OPTIONS"] = {"first": 60}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert asked_pages(web) == {"/", "/page/0"}
     assert result.stats["mandelbot/robots/stale_used"] == 1
@@ -235,7 +239,7 @@ async def test_halves_that_differ_are_never_read(web):
         request.channel.transport.loseConnection()
 
     web.wild = shorter
-    settings = {**QUICK, "MANDELBOT_PAUSE_TRIES": 5}
+    settings = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 5}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert asked_pages(web) == set()
     assert web.asked("/robots.txt") == 6
@@ -248,7 +252,11 @@ async def test_halves_that_differ_are_never_read(web):
 async def test_what_makes_no_sense_is_waited_for(web, handler):
     """A host that answers, were it rubbish, is no dead one: it has the pauses of a site."""
     web.wild = partial(broken, "nonsense")
-    settings = {**QUICK, **handler, "MANDELBOT_PAUSE_TRIES": 4}
+    settings = {
+        **QUICK,
+        **handler,
+        "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 4},
+    }
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert asked_pages(web) == set()
     assert result.stats["mandelbot/robots/unavailable"] == 5

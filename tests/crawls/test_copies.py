@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 RULES = b"User-agent: *\nDisallow: /page/1\nSitemap: /map.xml\n"
 DAY = 86_400
-QUICK = {"MANDELBOT_PAUSE_FIRST": 0.05}
+QUICK = {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.05}}
 
 
 def site(webs, host: str = "127.0.0.1"):
@@ -116,7 +116,7 @@ async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
     await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
     make_older(kept, 29 * DAY)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", status)
-    slow = {**kept, "MANDELBOT_PAUSE_FIRST": 20}
+    slow = {**kept, "MANDELBOT_PAUSE_OPTIONS": {"first": 20}}
     second = await crawl(LinksSpider, slow, start_urls=[web.url + "/"])
     assert len(second.items) == 3
     assert web.asked("/robots.txt", status) == 1
@@ -167,7 +167,9 @@ async def test_a_5xx_of_a_site_that_knows_404_means_what_it_says(webs, kept):
     web = site(webs)
     web.pages["/robots.txt"] = Answer(b"oops", 500)
     result = await crawl(
-        LinksSpider, {**kept, "MANDELBOT_PAUSE_TRIES": 4}, start_urls=[web.url + "/"]
+        LinksSpider,
+        {**kept, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 4}},
+        start_urls=[web.url + "/"],
     )
     assert result.items == []
     assert web.asked("/robots.txt") == 5
@@ -176,7 +178,9 @@ async def test_a_5xx_of_a_site_that_knows_404_means_what_it_says(webs, kept):
     assert len(result.logged(f"Asking {web.url} for / and /robots-test-for-404-")) == 1
     assert result.stats["mandelbot/pause/given_up"] == 1
     again = await crawl(
-        LinksSpider, {**kept, "MANDELBOT_PAUSE_TRIES": 4}, start_urls=[web.url + "/"]
+        LinksSpider,
+        {**kept, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 4}},
+        start_urls=[web.url + "/"],
     )
     assert web.asked(IMPOSSIBLE_PATH) == 1, "of the next run, too"
     assert "mandelbot/robots/tested" not in again.stats
@@ -187,7 +191,7 @@ async def test_a_server_that_names_a_time_is_not_tested(webs, kept):
     """It means what it says, and is asked nothing before."""
     web = site(webs)
     web.pages["/robots.txt"] = Answer(b"oops", 503, {"Retry-After": "2"})
-    tries = {**kept, "MANDELBOT_PAUSE_TRIES": 4}
+    tries = {**kept, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 4}}
     result = await crawl(LinksSpider, tries, start_urls=[web.url + "/"])
     assert web.asked("/") == web.asked(IMPOSSIBLE_PATH) == 0
     assert "mandelbot/robots/tested" not in result.stats
@@ -198,7 +202,7 @@ async def test_a_429_that_outlasts_all_tries_is_a_4xx_after_all(webs, kept):
     """As the document has every 4xx: there is no robots.txt, and the site is crawled."""
     web = site(webs)
     web.pages["/robots.txt"] = Answer(b"slow down", 429)
-    tries = {**kept, "MANDELBOT_PAUSE_TRIES": 3}
+    tries = {**kept, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 3}}
     first = await crawl(LinksSpider, tries, start_urls=[web.url + "/"])
     second = await crawl(LinksSpider, tries, start_urls=[web.url + "/"])
     assert len(first.items) == len(second.items) == 4

@@ -190,7 +190,7 @@ async def test_a_site_that_never_says_keeps_no_crawl_open(webs):
     web, gone = site(webs, 1, 1, "/map.xml"), site(webs, 2, 1)
     gone.refuse = Closed(seconds=10**6, retry_after="1")
     web.pages["/map.xml"] = urlset(*pages(gone, 1), "http://nowhere.invalid/0", *pages(web, 1))
-    settings = {"MANDELBOT_PAUSE_TOTAL": 0.3}
+    settings = {"MANDELBOT_PAUSE_OPTIONS": {"total": 0.3}}
     result = await crawl(settings, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *pages(web, 1)])
     assert result.stats["mandelbot/sitemaps/foreign"] == 2

@@ -9,7 +9,7 @@ from webs import Answer, Closed, Web, site
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
-QUICK = {"MANDELBOT_PAUSE_FIRST": 0.2, "CONCURRENT_REQUESTS": 8}
+QUICK = {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.2}, "CONCURRENT_REQUESTS": 8}
 
 
 def outage(web: Web, after: int, seconds: float):
@@ -87,7 +87,7 @@ async def test_a_pause_outlasts_the_run(webs, tmp_path):
     assert first.seconds < 2
     knocks = len(web.hits)
 
-    settings["MANDELBOT_PAUSE_IDLE"] = False
+    settings["MANDELBOT_PAUSE_IDLE"] = "wait"
     second = await crawl(LinksSpider, settings, start_urls=[])
 
     assert second.stats["mandelbot/pause/restored"] == 1

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_is_handed_on(webs):
-    """It keeps no healthy site shut: MANDELBOT_PAUSE_TRIES tries later it gets its 503."""
+    """It keeps no healthy site shut: after the tries of MANDELBOT_PAUSE_OPTIONS it gets its 503."""
     web = site(webs, 60)
     web.pages["/page/50"] = Answer(b"broken", 503)
 
     result = await crawl(
         FailuresSpider,
-        {"MANDELBOT_PAUSE_FIRST": 0.1, "MANDELBOT_PAUSE_TRIES": 3},
+        {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.1, "tries": 3}},
         start_urls=[web.url + "/"],
     )
 
@@ -109,8 +109,7 @@ async def test_a_site_that_never_comes_back_is_given_up(webs):
     result = await crawl(
         FailuresSpider,
         {
-            "MANDELBOT_PAUSE_FIRST": 0.1,
-            "MANDELBOT_PAUSE_TRIES": 3,
+            "MANDELBOT_PAUSE_OPTIONS": {"first": 0.1, "tries": 3},
             "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         },
         start_urls=[web.url + "/", healthy.url + "/"],
@@ -146,10 +145,7 @@ async def test_a_site_that_never_told_its_rules_is_given_up(webs):
     web.pages["/robots.txt"] = half
     result = await crawl(
         FailuresSpider,
-        {
-            "MANDELBOT_PAUSE_FIRST": 0.05,
-            "MANDELBOT_PAUSE_TRIES": 2,
-        },
+        {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 2}},
         start_urls=[web.url + "/"],
     )
     (failure,) = result.failures

@@ -37,7 +37,8 @@ process = CrawlerProcess({
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)", "DOWNLOAD_DELAY": 0,
     "CONCURRENT_REQUESTS": int(sys.argv[3]),
-    **({"MANDELBOT_JOB": sys.argv[4], "MANDELBOT_JOB_LEASE": 2} if sys.argv[4:] else {}),
+    **({"MANDELBOT_JOB": sys.argv[4]} if sys.argv[4:] else {}),
+    "MANDELBOT_JOB_OPTIONS": {"lease": 2},
 })
 process.crawl(KilledSpider)
 process.start()

@@ -11,10 +11,11 @@ import functools
 import json
 from collections import Counter
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 import scrapy
-from crawling import LinksSpider, ensureDeferred
+from crawling import SCRAPYS_FORM, LinksSpider, ensureDeferred
 from dying import Noting, dies, run, run_after
 from scrapy.exporters import PprintItemExporter
 from scrapy.extensions.feedexport import FeedExporter
@@ -23,6 +24,7 @@ from webs import Answer, html, site
 
 from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.job import Job, JobError
+from scrapy_mandelbot.job.job_file import name_seed
 
 NEXT_TURNS = 0.05  # seconds: several turns of the loop, so that what was settled is committed
 
@@ -542,9 +544,11 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
     import sqlite3
 
     database = sqlite3.connect(job / "job.sqlite", isolation_level=None)
+    database.create_function("crc", 2, lambda name, value: crc32(value, name_seed(name)))
     database.execute(
-        "UPDATE state SET name = replace(name, ?, ?), checksum = NULL WHERE name LIKE 'feed/%'",
-        (str(before), str(after)),
+        "UPDATE state SET name = replace(name, :before, :after),"
+        " checksum = crc(replace(name, :before, :after), value) WHERE name LIKE 'feed/%'",
+        {"before": str(before), "after": str(after)},
     )
     database.close()
 
@@ -614,12 +618,11 @@ async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder):
     ("settings", "is_ours"),
     [
         ({}, True),
-        ({"MANDELBOT_JOB": "scrapy"}, False),
         ({"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}, False),
         ({"SCHEDULER_DISK_QUEUE": "scrapy.squeues.MarshalFifoDiskQueue"}, True),
         ({"SCHEDULER_START_DISK_QUEUE": None}, True),
         ({"MANDELBOT_ENABLED": False}, False),
-        ({"MANDELBOT_JOB_SYNC": "full"}, True),
+        ({"MANDELBOT_JOB_OPTIONS": {"sync": "full"}}, True),
     ],
 )
 @ensureDeferred
@@ -638,7 +641,7 @@ async def test_a_run_that_does_not_go_on_with_a_job_says_so(webs, folder):
     """One line names the file whose requests it leaves alone."""
     web = tree(webs)
     await run(Noting, folder, [web.url + "/"])
-    result = await run(Noting, folder, [web.url + "/"], MANDELBOT_JOB="scrapy")
+    result = await run(Noting, folder, [web.url + "/"], **SCRAPYS_FORM)
     (line,) = result.logged(f"{folder / 'job.sqlite'} holds a job")
     assert "Scheduler" in line
 

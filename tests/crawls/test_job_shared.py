@@ -266,7 +266,7 @@ async def test_a_server_that_goes_and_comes_back_loses_nothing(webs, tmp_path):
 
 @ensureDeferred
 async def test_an_idle_worker_may_end_before_the_job(webs, settings):
-    """After MANDELBOT_JOB_IDLE seconds, as job_idle; the others go on."""
+    """After MANDELBOT_JOB_OPTIONS["idle"] seconds, as job_idle; the others go on."""
     web = webs()
     web.pages["/"] = html()
     end = asyncio.Event()
@@ -278,12 +278,15 @@ async def test_an_idle_worker_may_end_before_the_job(webs, settings):
 
     async def idle_one():
         result = await crawl(
-            LinksSpider, {**settings, "MANDELBOT_JOB_NAME": "a", "MANDELBOT_JOB_IDLE": 0.2}
+            LinksSpider,
+            {**settings, "MANDELBOT_JOB_OPTIONS": {"name": "a", "idle": 0.2}},
         )
         end.set()
         return result
 
-    busy = crawl(Waiting, {**settings, "MANDELBOT_JOB_NAME": "a"}, start_urls=[web.url + "/"])
+    busy = crawl(
+        Waiting, {**settings, "MANDELBOT_JOB_OPTIONS": {"name": "a"}}, start_urls=[web.url + "/"]
+    )
     idle, busy = await together(idle_one(), busy)
     assert idle.stats["finish_reason"] in {"job_idle", "finished"}
     assert busy.urls() + idle.urls() == [web.url + "/"]

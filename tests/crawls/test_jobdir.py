@@ -36,7 +36,7 @@ async def test_given_up_with_jobdir_keeps_the_requests(webs, job):
     web, healthy = site(webs, 12), site(webs, 12, "127.0.0.2")
     web.refuse = closed = Closed(seconds=10**6, after=3)
     starts = [web.url + "/", healthy.url + "/"]
-    quick = ["MANDELBOT_PAUSE_FIRST=0.1", "MANDELBOT_PAUSE_TRIES=2"]
+    quick = ['MANDELBOT_PAUSE_OPTIONS={"first": 0.1, "tries": 2}']
 
     log, _ = await job.run(starts, *quick)
     assert "Closing spider (sites_paused)" in log, log
@@ -55,7 +55,10 @@ async def test_given_up_with_jobdir_keeps_the_requests(webs, job):
 
 BAD = [
     ("MANDELBOT_DIALECT=googel", "MANDELBOT_DIALECT = 'googel': it takes a Dialect or one of"),
-    ("MANDELBOT_PAUSE_FIRST=-60", "MANDELBOT_PAUSE_FIRST = '-60': it takes a number of seconds"),
+    (
+        'MANDELBOT_PAUSE_OPTIONS={"first": -60}',
+        'MANDELBOT_PAUSE_OPTIONS["first"] = -60: it takes a number of seconds',
+    ),
     ("MANDELBOT_STORE=memry", "MANDELBOT_STORE = 'memry': it takes 'memory'"),
 ]
 
@@ -79,7 +82,10 @@ async def test_what_cannot_be_written_to_disk_is_named(webs, job):
     web.refuse = Closed(seconds=10**6, after=5, retry_after="300")
 
     log, _ = await job.run(
-        [web.url + "/"], "MANDELBOT_JOB=scrapy", interrupt_at="PAUSED", spider=LAMBDAS
+        [web.url + "/"],
+        "DUPEFILTER_CLASS=scrapy.dupefilters.BaseDupeFilter",
+        interrupt_at="PAUSED",
+        spider=LAMBDAS,
     )
 
     (line,) = [line for line in log.splitlines() if "not kept in JOBDIR" in line]

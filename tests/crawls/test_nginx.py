@@ -120,7 +120,7 @@ async def test_taken_down_and_brought_up(nginx):
     def before(crawler) -> None:
         crawler.signals.connect(take_down, signal=signals.item_scraped)
 
-    quick = {"MANDELBOT_PAUSE_FIRST": 0.5}
+    quick = {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.5}}
     result = await crawl(FailuresSpider, quick, start_urls=[server.url + "/"], before=before)
 
     assert len(result.items) == len(set(result.urls())) == 301

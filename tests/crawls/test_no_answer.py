@@ -105,7 +105,7 @@ async def test_hosts_that_hang_hold_at_most_half_of_the_places(webs):
         web.refuse = lambda _path: Answer(delay=10_000.0)
     web = site(webs, 60)
     urls = [*(one.url + "/" for one in hanging), web.url + "/"]
-    settings = {**IN_MEMORY, "CONCURRENT_REQUESTS": 8, "MANDELBOT_ROBOTS_TIMEOUT": 10}
+    settings = {**IN_MEMORY, "CONCURRENT_REQUESTS": 8, "MANDELBOT_LIMITS": {"robots_timeout": 10}}
     settings |= {"DOWNLOAD_TIMEOUT": 10}
     began = TIME.elapsed()
     result = await crawl(FailuresSpider, settings, start_urls=urls)
@@ -245,7 +245,7 @@ async def test_a_good_copy_serves_on_through_an_error_of_the_project(webs, tmp_p
     """Nothing is opened by it that the site has closed."""
     web = site(webs, 3)
     web.pages["/robots.txt"] = RULES
-    store = {"MANDELBOT_STORE": str(tmp_path / "copies.db"), "MANDELBOT_CACHE_TTL": 0}
+    store = {"MANDELBOT_STORE": str(tmp_path / "copies.db"), "MANDELBOT_CACHE": {"ttl": 0}}
     await crawl(LinksSpider, store, start_urls=[web.url + "/"])
     result = await crawl(LinksSpider, RAISES | store, start_urls=[web.url + "/"])
     assert web.asked("/page/1") == 0

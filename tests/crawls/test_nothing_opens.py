@@ -23,9 +23,8 @@ STATUS = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 PACKED = {"gzip": partial(gzip.compress, mtime=0), "deflate": zlib.compress}
 QUICK = {
     "MANDELBOT_STORE": "memory",
-    "MANDELBOT_ROBOTS_TIMEOUT": 2,
-    "MANDELBOT_PAUSE_FIRST": 0.05,
-    "MANDELBOT_PAUSE_TRIES": 4,
+    "MANDELBOT_LIMITS": {"robots_timeout": 2},
+    "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 4},
     "CONCURRENT_REQUESTS": 32,
     "RETRY_ENABLED": False,
     "LOG_LEVEL": "INFO",

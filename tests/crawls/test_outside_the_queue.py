@@ -130,7 +130,7 @@ async def test_an_inline_request_waits_and_is_answered(webs):
 
 @ensureDeferred
 async def test_the_longest_wait_ends_with_the_503(webs):
-    """After MANDELBOT_PAUSE_WAIT the request gets its 503, and the site is not asked for it."""
+    """After MANDELBOT_PAUSE_OPTIONS["wait"] the request gets its 503, unsent."""
     web = files_site(webs, 2)
     web.refuse = Closed(seconds=1000, after=1, retry_after="1000", robots_too=False)
 
@@ -145,7 +145,7 @@ async def test_the_longest_wait_ends_with_the_503(webs):
                 file = await self.crawler.engine.download_async(request)
                 yield {"url": file.url, "status": file.status}
 
-    result = await crawl(Spider, {"MANDELBOT_PAUSE_WAIT": 0.3})
+    result = await crawl(Spider, {"MANDELBOT_PAUSE_OPTIONS": {"wait": 0.3}})
 
     assert result.items == [
         {"url": web.url + "/file/0.bin", "status": 503},

@@ -188,7 +188,7 @@ async def test_media_requests_take_turns_with_pages(webs, tmp_path):
         **OBEY,
         "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
         "FILES_STORE": str(tmp_path),
-        "MANDELBOT_PAUSE_WAIT": 0.5,
+        "MANDELBOT_PAUSE_OPTIONS": {"wait": 0.5},
         "CONCURRENT_REQUESTS": 2,
     }
     result = await crawl(Spider, settings, start_urls=[web.url + "/"])
@@ -268,9 +268,9 @@ async def test_the_slowest_of_all_wins(webs):
 
 @ensureDeferred
 async def test_who_asks_for_too_much_gets_the_longest_and_a_warning(webs):
-    """MANDELBOT_PACE_MAX_DELAY, told once a site."""
+    """MANDELBOT_PACE_OPTIONS["longest"], told once a site."""
     web = site(webs, "Crawl-delay: 86400\nRequest-rate: nonsense\n", 3)
-    settings = {**OBEY, "MANDELBOT_PACE_MAX_DELAY": 0.2}
+    settings = {**OBEY, "MANDELBOT_PACE_OPTIONS": {"longest": 0.2}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert len(result.items) == 4
     assert min(gaps(web)) >= 0.2 - HAIR
@@ -296,7 +296,7 @@ async def test_the_pace_is_the_agents(webs):
 async def test_the_rule_of_thumb_and_the_window(webs):
     """Both are options: a page of a quarter second is followed by ten seconds, capped here."""
     web = site(webs, "Disallow: /private\n", 3)
-    settings = {**OBEY, "MANDELBOT_PACE_FETCH_TIME": True, "MANDELBOT_PACE_MAX_DELAY": 0.3}
+    settings = {**OBEY, "MANDELBOT_PACE_OPTIONS": {"fetch_time": True, "longest": 0.3}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert "twice the fetch time" in result.logged("Pace of ")[0]
     assert min(gaps(web)) >= 0.3 - HAIR
@@ -305,7 +305,7 @@ async def test_the_rule_of_thumb_and_the_window(webs):
     assert not result.logged("Pace of "), "who cannot be asked has no pace"
 
     web = site(webs, "Crawl-delay: 0.5\n", 3)
-    settings = {**OBEY, "MANDELBOT_PACE_CRAWL_DELAY": "window"}
+    settings = {**OBEY, "MANDELBOT_PACE_OPTIONS": {"crawl_delay": "window"}}
     began = TIME.now() - TIME.elapsed()
     await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     windows = [(began + hit.at) // 0.5 for hit in web.hits]
@@ -320,7 +320,7 @@ async def test_a_site_that_keeps_a_pace_is_no_paused_site(webs, tmp_path):
         **OBEY,
         "JOBDIR": str(tmp_path),
         "MANDELBOT_PAUSE_IDLE": "close",
-        "MANDELBOT_PAUSE_TOTAL": 0.2,
+        "MANDELBOT_PAUSE_OPTIONS": {"total": 0.2},
     }
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert result.stats["finish_reason"] == "finished"

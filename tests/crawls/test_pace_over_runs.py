@@ -90,7 +90,7 @@ async def test_a_robots_txt_waits_as_a_page_does(web, store, turn_clock):
     first, _ = await run(web, store, MANDELBOT_PACE="obey")
     turn_clock(58)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow:")
-    settings = {"MANDELBOT_PACE": "obey", "MANDELBOT_CACHE_TTL": 0}
+    settings = {"MANDELBOT_PACE": "obey", "MANDELBOT_CACHE": {"ttl": 0}}
     second, counts = await run(web, store, "/1", **settings)
     assert counts == [0, 1, 1]
     assert second - first >= 2 - HAIR

@@ -13,12 +13,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 
 @ensureDeferred
 async def test_the_run_waits_no_longer_than_it_may(webs):
-    """MANDELBOT_PAUSE_TOTAL: then paused sites are as given up, and the crawl ends."""
+    """MANDELBOT_PAUSE_OPTIONS["total"]: then paused sites are as given up, and the crawl ends."""
     web, healthy = site(webs, 8), site(webs, 8, "127.0.0.2")
     web.refuse = Closed(seconds=1000, after=3, retry_after="1000")
 
     starts = [web.url + "/", healthy.url + "/"]
-    result = await crawl(FailuresSpider, {"MANDELBOT_PAUSE_TOTAL": 1}, start_urls=starts)
+    result = await crawl(
+        FailuresSpider, {"MANDELBOT_PAUSE_OPTIONS": {"total": 1}}, start_urls=starts
+    )
 
     assert len(result.items) + len(result.failures) == 18
     assert {failure.value.response.status for failure in result.failures} == {503}
@@ -34,7 +36,9 @@ async def test_waits_are_added_up(webs):
     web = site(webs, 8)
     closed = [Closed(1, after=1, retry_after="1"), Closed(1, after=3, retry_after="1")]
     web.refuse = lambda path: closed[0](path) or closed[1](path)
-    result = await crawl(LinksSpider, {"MANDELBOT_PAUSE_TOTAL": 3.5}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_PAUSE_OPTIONS": {"total": 3.5}}, start_urls=[web.url + "/"]
+    )
     assert len(result.items) == 9
     assert result.stats["mandelbot/pause/count"] >= 2
     assert "mandelbot/pause/given_up" not in result.stats
@@ -59,7 +63,7 @@ async def test_batch_feeders_hear_that_only_paused_work_is_left(webs):
                 self.fed = True
                 self.crawler.engine.crawl(scrapy.Request(healthy.url + "/"))
 
-    result = await crawl(Batches, {"MANDELBOT_PAUSE_IDLE": True}, start_urls=[web.url + "/"])
+    result = await crawl(Batches, {"MANDELBOT_PAUSE_IDLE": "signal"}, start_urls=[web.url + "/"])
 
     assert len(result.items) == 18
     assert max(hit.at for hit in healthy.hits) < closed.began + 2

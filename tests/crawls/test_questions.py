@@ -1,13 +1,9 @@
-"""What docs/faq.rst answers is so, and what docs/start.rst shows without the add-on works."""
+"""What docs/faq.rst answers is so."""
 
 from __future__ import annotations
 
-import re
-import textwrap
-
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
-from pages import page
 from webs import Answer, Closed, site
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
@@ -21,9 +17,7 @@ async def test_a_project_is_tested_without_waiting(webs):
     web.refuse = lambda path: None if path == "/robots.txt" else next(refusals, None)
     quick = {
         "MANDELBOT_STORE": "memory",
-        "MANDELBOT_PAUSE_FIRST": 0.01,
-        "MANDELBOT_PAUSE_RETRY_AFTER_MAX": 0.01,
-        "MANDELBOT_RECOVERY": False,
+        "MANDELBOT_PAUSE_OPTIONS": {"first": 0.01, "retry_after": 0.01, "recovery": False},
     }
     run = await crawl(LinksSpider, quick, start_urls=[web.url + "/"])
     assert run.urls() == web.urls(8)
@@ -47,7 +41,7 @@ async def test_the_next_run_need_not_know_of_a_pause(webs, tmp_path):
     """With MANDELBOT_STORE = "memory" it asks at once, with the file of the former run it waits."""
     web = site(webs, 3)
     web.refuse = closed = Closed(3600, after=2, retry_after="3600")
-    kept = {"MANDELBOT_STORE": str(tmp_path / "kept.db"), "MANDELBOT_PAUSE_TOTAL": 1}
+    kept = {"MANDELBOT_STORE": str(tmp_path / "kept.db"), "MANDELBOT_PAUSE_OPTIONS": {"total": 1}}
     await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
     closed.seconds = 0
     asked = len(web.hits)
@@ -56,21 +50,3 @@ async def test_the_next_run_need_not_know_of_a_pause(webs, tmp_path):
     fresh = {**kept, "MANDELBOT_STORE": "memory"}
     run = await crawl(LinksSpider, fresh, start_urls=[web.url + "/"])
     assert run.urls() == web.urls(3)
-
-
-@ensureDeferred
-async def test_wired_by_hand(webs):
-    """The lines of docs/start.rst are enough for rules, pauses and tags; nothing is warned of."""
-    text = page("start").partition("\nWithout the add-on\n")[2]
-    block = re.search(r"code-block:: python\n\n((?: {4}.*\n|\n)+)", text)[1]
-    written: dict[str, object] = {"ADDONS": {}}
-    exec(textwrap.dedent(block), written)
-    web = site(webs, 6)
-    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/5\n")
-    web.refuse = Closed(5, after=3, retry_after="5", robots_too=False)
-    wired = {name: value for name, value in written.items() if name.isupper()}
-    run = await crawl(LinksSpider, wired, start_urls=[web.url + "/"])
-    assert run.urls() == web.urls(5)
-    assert run.stats["mandelbot/pause/count"] == 1
-    assert run.stats["robotstxt/forbidden"] == 1
-    assert "log_count/WARNING" not in run.stats

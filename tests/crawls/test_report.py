@@ -57,7 +57,7 @@ async def test_what_waits_at_the_end_is_told(webs, tmp_path):
         LinksSpider,
         {
             "MANDELBOT_REPORT": str(tmp_path / "report.json"),
-            "MANDELBOT_PAUSE_TOTAL": 5,
+            "MANDELBOT_PAUSE_OPTIONS": {"total": 5},
             "JOBDIR": str(tmp_path / "job"),
         },
         start_urls=[web.url + "/"],

@@ -145,7 +145,7 @@ async def test_one_that_is_answered_in_the_last_round_brings_all_back(webs):
     closed = Closed(seconds=50, after=5)
     web.refuse = closed
 
-    settings = {"MANDELBOT_PAUSE_TRIES": 4}  # 1, 3, 9, 27 s
+    settings = {"MANDELBOT_PAUSE_OPTIONS": {"tries": 4}}  # 1, 3, 9, 27 s
     result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
 
     assert len(result.items) + len(result.failures) == 31

@@ -64,7 +64,7 @@ async def test_limits_are_named_when_they_are_hit(webs):
     web.pages["/long.xml"] = Answer(long.replace(b"<url>", padding.encode() + b"<url>"))
     result = await crawl(
         LinksSpider,
-        {**FOLLOW, "MANDELBOT_SITEMAP_MAX_ENTRIES": 2, "MANDELBOT_SITEMAP_MAX_BYTES": 6000},
+        {**FOLLOW, "MANDELBOT_LIMITS": {"sitemap_entries": 2, "sitemap_bytes": 6000}},
         start_urls=[web.url + "/"],
     )
     assert result.urls() == sorted([web.url + "/", *urls(web, 0, 1, 3)])
@@ -82,7 +82,7 @@ async def test_a_bomb_is_cut(webs):
     web.pages["/bomb.xml.gz"] = Answer(gzip.compress(good + b" " * 100_000_000))
     result = await crawl(
         LinksSpider,
-        {**FOLLOW, "MANDELBOT_SITEMAP_MAX_BYTES": 1_000_000},
+        {**FOLLOW, "MANDELBOT_LIMITS": {"sitemap_bytes": 1_000_000}},
         start_urls=[web.url + "/"],
     )
     assert result.urls() == sorted([web.url + "/", *urls(web, 0)])

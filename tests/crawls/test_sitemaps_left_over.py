@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import scrapy
-from crawling import LinksSpider, ensureDeferred
+from crawling import SCRAPYS_FORM, LinksSpider, ensureDeferred
 from crawling import crawl as crawl_with
 from families import cite, crawl, pages, site
 from scrapy.pqueues import DownloaderAwarePriorityQueue
@@ -31,9 +31,9 @@ def left(webs, tmp_path):
     web.refuse = Closed(10**6, after=1, retry_after="1", robots_too=False)
     busy.refuse = Closed(10**6, retry_after="1")
 
-    async def first_run(job="durable"):
+    async def first_run(form=None):
         result = await crawl(
-            settings | {"MANDELBOT_PAUSE_IDLE": 0, "MANDELBOT_JOB": job},
+            settings | {"MANDELBOT_PAUSE_IDLE": 0, **(form or {})},
             start_urls=[web.url + "/", other.url + "/"],
         )
         assert result.stats["finish_reason"] == "sites_paused"
@@ -75,7 +75,6 @@ class Stock(SitemapSpider):
             {
                 "MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler",
                 "SCHEDULER": "scrapy_mandelbot.ParkingScheduler",
-                "MANDELBOT_JOB": "scrapy",
             },
         ),
     ],
@@ -85,7 +84,7 @@ class Stock(SitemapSpider):
 async def test_requests_for_sitemaps_are_dropped_and_the_crawl_goes_on(left, spider, settings):
     """One line and a stat tell of them; nothing is asked for, no error is logged, pages come."""
     first_run, job = left
-    web, other, busy = await first_run(settings.get("MANDELBOT_JOB", "durable"))
+    web, other, busy = await first_run(SCRAPYS_FORM if "SCHEDULER" in settings else None)
     result = await crawl_with(spider, {**job, **settings}, start_urls=[web.url + "/1"])
     assert result.urls() == [web.url + "/1"]
     assert [hit.path for one in (web, other, busy) for hit in one.hits] == ["/1"]
@@ -117,7 +116,7 @@ class OwnQueue(DownloaderAwarePriorityQueue):
 async def test_what_another_queue_hands_out_is_read_by_nobody(left):
     """It is asked for, and its answer is dropped; a failure as well as a page."""
     first_run, job = left
-    web, other, _ = await first_run("scrapy")
+    web, other, _ = await first_run(SCRAPYS_FORM)
     web.pages["/map.xml"].status = 404
     settings = {**job, "SCHEDULER_PRIORITY_QUEUE": OwnQueue}
     result = await crawl_with(LinksSpider, settings, start_urls=[other.url + "/0"])

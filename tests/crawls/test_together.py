@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 import scrapy
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import SCRAPYS_FORM, LinksSpider, crawl, ensureDeferred
 from scrapy.http import Response
 from scrapy.signals import response_downloaded
 from twisted.internet.abstract import isIPAddress
@@ -77,7 +77,7 @@ async def test_names_of_a_domain_are_asked_as_one(webs, tmp_path, queue):
     web, free = slow_site(webs, 2), slow_site(webs, 60, "127.0.0.2")
     settings = {
         "job": {"JOBDIR": str(tmp_path)},
-        "disk": {"JOBDIR": str(tmp_path), "MANDELBOT_JOB": "scrapy"},
+        "disk": {"JOBDIR": str(tmp_path), **SCRAPYS_FORM},
         "memory": {},
         "Scrapy's": {
             "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",

@@ -96,7 +96,7 @@ async def test_a_site_that_does_not_open_in_time_is_given_up(webs, at_two_second
     web = site(webs, "Visit-time: 0100-0500\n")
     at_two_seconds_before(0, 30)
     pages = [f"{web.url}/page/{number}" for number in range(3)]
-    settings = {**OBEY, "MANDELBOT_PAUSE_TOTAL": 0.3}
+    settings = {**OBEY, "MANDELBOT_PAUSE_OPTIONS": {"total": 0.3}}
     result = await crawl(FailuresSpider, settings, start_urls=pages)
     assert [hit.path for hit in web.hits] == ["/robots.txt"]
     assert len(result.failures) == 3
@@ -120,7 +120,7 @@ async def test_within_its_visit_time_a_site_without_a_delay_runs_free(webs, at_t
 
 @ensureDeferred
 async def test_media_wait_for_a_visit_time_as_for_a_pause(webs, at_two_seconds_before, tmp_path):
-    """MANDELBOT_PAUSE_WAIT at most, as nobody can wait in memory for hours."""
+    """MANDELBOT_PAUSE_OPTIONS["wait"] at most, as nobody can wait in memory for hours."""
     web = site(webs, "", 1)
     files = site(webs, "Visit-time: 0100-0500\n", 1, "127.0.0.2")
     files.pages["/file"] = Answer(b"content")
@@ -140,7 +140,7 @@ async def test_media_wait_for_a_visit_time_as_for_a_pause(webs, at_two_seconds_b
 
     at_two_seconds_before(0, 30)
     (tmp_path / "full").rename(tmp_path / "former")
-    settings["MANDELBOT_PAUSE_WAIT"] = 0.3
+    settings["MANDELBOT_PAUSE_OPTIONS"] = {"wait": 0.3}
     result = await crawl(Spider, settings, start_urls=[web.url + "/"])
     assert result.items[0]["files"] == []
     assert files.asked("/file") == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import scrapy.pqueues
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import SCRAPYS_FORM, LinksSpider, crawl, ensureDeferred
 from everything import crawl_a_bit_of_everything
 from scrapy.core.downloader import Downloader
 from scrapy.core.engine import ExecutionEngine
@@ -97,7 +97,7 @@ async def test_without_a_name_of_the_engine_a_crawl_ends_as_with_it(webs, tmp_pa
     """Every page, no forbidden one, no site sooner than it asks, and the end is the end."""
     without(*gone)
     # Without a slot a job cannot be kept over a crash, and the next test says what is said then.
-    settings = {"MANDELBOT_JOB": "scrapy"} if "_slot" in gone else {}
+    settings = SCRAPYS_FORM if "_slot" in gone else {}
     await crawl_a_bit_of_everything(webs, tmp_path, **settings)
 
 
@@ -107,7 +107,7 @@ async def test_a_job_needs_to_know_when_a_request_is_settled(webs, tmp_path, wit
     """Where no name says it, the crawl ends with an error that says so, and sends nothing."""
     web = site(webs, 3)
     without(*gone)
-    with pytest.raises(RuntimeError, match='set MANDELBOT_JOB = "scrapy"'):
+    with pytest.raises(RuntimeError, match="crawl without JOBDIR"):
         await crawl(LinksSpider, {"JOBDIR": str(tmp_path)}, start_urls=[web.url + "/"])
     assert not web.hits
     assert not JobLock(tmp_path / "job.lock").is_held()

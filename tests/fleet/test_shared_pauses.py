@@ -56,7 +56,7 @@ class Fleet:
     def add(self) -> None:
         """Start a worker."""
         url = "redis://127.0.0.1:{port}/{db}".format(**self._redis.get_connection_kwargs())
-        crawler = self._make_crawler(MANDELBOT_JOB=url, MANDELBOT_JOB_LEASE=LEASE)
+        crawler = self._make_crawler(MANDELBOT_JOB=url, MANDELBOT_JOB_OPTIONS={"lease": LEASE})
         crawler.request_fingerprinter = RequestFingerprinter(crawler)
         crawler.engine._slot = EngineSlot()
         crawler.crawling = True

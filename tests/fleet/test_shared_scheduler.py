@@ -30,7 +30,7 @@ PAGE = "https://example.com/page"
 
 @pytest.fixture
 def crawler(make_crawler, redis_server):
-    crawler = make_crawler(MANDELBOT_JOB=redis_server.url, MANDELBOT_JOB_LEASE=30)
+    crawler = make_crawler(MANDELBOT_JOB=redis_server.url, MANDELBOT_JOB_OPTIONS={"lease": 30})
     crawler.request_fingerprinter = RequestFingerprinter(crawler)
     crawler.engine._slot = EngineSlot()
     crawler.crawling = True

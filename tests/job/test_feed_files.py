@@ -334,14 +334,6 @@ async def test_what_is_kept_of_batches_grows_with_their_number(begin, monkeypatc
     await run.close()
 
 
-def test_what_former_versions_kept_is_read():
-    """How long each file was, and how many items it had, stood under two names."""
-    former = {"feeds": b'{"/a": 7, "/b": 9}', "feeds.items": b'{"/a": 1, "/c": 2}'}
-    assert read_kept(former) == {"/a": (7, 1), "/b": (9, 0)}
-    newer = {**former, 'feed/"/a"': b"[8, 2]"}
-    assert read_kept(newer) == {"/a": (8, 2), "/b": (9, 0)}
-
-
 @ensureDeferred
 async def test_a_file_that_is_a_feed_no_longer_is_not_cut(begin, tmp_path):
     """Others may have written to it; when it is a feed once more it is gone on with."""

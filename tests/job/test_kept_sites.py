@@ -193,7 +193,7 @@ def test_a_site_that_is_well_again_is_kept_no_more(run, clock):
 
 def test_one_that_is_given_up_begins_anew(run, clock):
     """With a probe; it is tried as often as in the first run."""
-    first = run(MANDELBOT_PAUSE_TRIES=2)
+    first = run(MANDELBOT_PAUSE_OPTIONS={"tries": 2})
     first.push(*pages(3))
     for _ in range(9):
         for request in first.all():
@@ -201,7 +201,7 @@ def test_one_that_is_given_up_begins_anew(run, clock):
         clock.turn(1_000)
     assert first.site().pause.is_given_up
     first.die()
-    second = run(MANDELBOT_PAUSE_TRIES=2)
+    second = run(MANDELBOT_PAUSE_OPTIONS={"tries": 2})
     (probe,) = second.all()
     second.refuse(probe)
     assert not second.site().pause.is_given_up

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from crawling import SETTINGS, LinksSpider, ensureDeferred
+from crawling import SCRAPYS_FORM, SETTINGS, LinksSpider, ensureDeferred
 from crawling import crawl as crawl_with
 from queueing import open_scheduler as open_scrapys
 from scrapy import Request
@@ -20,7 +20,7 @@ URLS = [f"http://site{n % 3}.example/{n}" for n in range(30)]
 
 def leave(make_crawler, folder, *, is_killed=False, **settings) -> None:
     """Have Scrapy's scheduler leave requests of three sites, a start request and an urgent one."""
-    crawler = make_crawler(JOBDIR=str(folder), MANDELBOT_JOB="scrapy", **settings)
+    crawler = make_crawler(JOBDIR=str(folder), **SCRAPYS_FORM, **settings)
     scheduler = open_scrapys(crawler, settings.get("SCHEDULER_PRIORITY_QUEUE"))
     for url in URLS:
         scheduler.enqueue_request(Request(url))
@@ -65,6 +65,7 @@ QUEUES = ["PickleLifoDiskQueue", "PickleFifoDiskQueue", "MarshalLifoDiskQueue"]
 async def test_all_that_waits_is_taken_over_once(make_crawler, tmp_path, take, caplog, queue):
     """In the order of its pushes; the fingerprints with it; and a second run finds nothing."""
     leave(make_crawler, tmp_path, SCHEDULER_DISK_QUEUE=f"scrapy.squeues.{queue}")
+    caplog.clear()
     caplog.set_level("INFO", "scrapy_mandelbot.job.takeover")
     urls = take()
     assert len(urls) == 31
@@ -182,7 +183,7 @@ async def test_a_crawl_goes_on_with_a_job_of_scrapys(webs, tmp_path):
     settings = {**SETTINGS, "JOBDIR": str(tmp_path)}
     first = await crawl_with(
         LinksSpider,
-        settings | {"MANDELBOT_JOB": "scrapy", "MANDELBOT_PAUSE_IDLE": "close"},
+        settings | SCRAPYS_FORM | {"MANDELBOT_PAUSE_IDLE": "close"},
         start_urls=[web.url + "/"],
     )
     assert first.stats["finish_reason"] == "sites_paused"

@@ -287,7 +287,7 @@ async def test_a_site_that_cannot_say_now_keeps_what_it_said(webs, tmp_path, sta
         "MANDELBOT_PURPOSE": "tdm",
         "MANDELBOT_USAGE": "obey",
         "MANDELBOT_STORE": str(tmp_path / "copies.db"),
-        "MANDELBOT_CACHE_TTL": 0,
+        "MANDELBOT_CACHE": {"ttl": 0},
     }
     for answer in (Answer(TDMREP), Answer(status=status), Answer(status=status)):
         web.pages["/.well-known/tdmrep.json"] = answer
@@ -339,7 +339,7 @@ async def test_a_tdm_file_that_was_confirmed_can_be_confirmed_again(webs, tmp_pa
         "MANDELBOT_PURPOSE": "tdm",
         "MANDELBOT_USAGE": "obey",
         "MANDELBOT_STORE": str(tmp_path / "copies.db"),
-        "MANDELBOT_CACHE_TTL": 0,
+        "MANDELBOT_CACHE": {"ttl": 0},
     }
     for _ in range(3):
         result = await crawl(EveryPage, AGENT | settings, start_urls=[web.url + "/tdm-file"])

@@ -62,7 +62,9 @@ async def test_what_was_never_written_to_disk_is_named_at_the_end(make_crawler, 
 @ensureDeferred
 async def test_a_poor_probe_is_not_written_to_disk(make_crawler, clock, tmp_path):
     """It may be one that cannot be: it is at hand, and the next."""
-    crawler = make_crawler(JOBDIR=str(tmp_path), MANDELBOT_PAUSE_FIRST=0, MANDELBOT_RECOVERY=False)
+    crawler = make_crawler(
+        JOBDIR=str(tmp_path), MANDELBOT_PAUSE_OPTIONS={"first": 0, "recovery": False}
+    )
     scheduler = open_scheduler(crawler)
     throttle = Crawl.of(crawler).throttle
     fill(scheduler, "https://a.example/good")

@@ -287,7 +287,7 @@ async def test_no_site_waits_for_what_was_swallowed_of_others(make_crawler, cloc
 @ensureDeferred
 async def test_the_probe_is_another_request_than_the_one_that_failed_last(make_crawler):
     """If there is one."""
-    crawler = make_crawler(MANDELBOT_PAUSE_FIRST=0, MANDELBOT_RECOVERY=False)
+    crawler = make_crawler(MANDELBOT_PAUSE_OPTIONS={"first": 0, "recovery": False})
     scheduler = open_scheduler(crawler)
     throttle = Crawl.of(crawler).throttle
     fill(scheduler, "https://a.example/good")

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import scrapy.signals
 from clocks import TurnedClock
+from crawling import SCRAPYS_FORM
 from queueing import open_scheduler, queue_crawler, refuse
 from scrapy import Request
 from scrapy.http import Response
@@ -230,7 +231,7 @@ def test_the_crawl_goes_on_meanwhile(made):
 
 def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path):
     """A queue of it is opened in the turn in which it is looked at, and all of them are counted."""
-    settings = {"JOBDIR": str(tmp_path), "MANDELBOT_JOB": "scrapy"}
+    settings = {"JOBDIR": str(tmp_path), **SCRAPYS_FORM}
     first = made(60, **settings)
     first.end_run()
     one = made(0, **settings)

@@ -33,9 +33,8 @@ def signing(key_file) -> dict:
     return {
         "MANDELBOT_SIGN": "always",
         "MANDELBOT_SIGN_KEY": str(key_file),
-        "MANDELBOT_SIGN_AGENT": AGENT,
-        "MANDELBOT_SIGN_HTTP": True,
-        "MANDELBOT_PAUSE_FIRST": 0.05,
+        "MANDELBOT_SIGN_OPTIONS": {"agent": AGENT, "http": True},
+        "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05},
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy import signals
-from verifying import DIRECTORY, asking
+from verifying import AGENT, DIRECTORY, asking
 from webs import Answer, html
 
 from scrapy_mandelbot import engine
@@ -182,7 +182,7 @@ async def test_a_request_with_a_signature_of_its_own_keeps_that(shop, signing):
 async def test_http_is_not_signed_unless_that_is_set(shop, signing):
     """A signature that anyone on the way reads is anyone's."""
     web, _ = shop
-    settings = {**signing, "MANDELBOT_SIGN_HTTP": False}
+    settings = {**signing, "MANDELBOT_SIGN_OPTIONS": {"agent": AGENT}}
     crawled = await crawl(LinksSpider, settings, start_urls=[web.url + "/start"])
     assert not any(one.is_signed for one in web.seen)
     assert "mandelbot/signatures/sent" not in crawled.stats

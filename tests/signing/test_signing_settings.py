@@ -41,19 +41,22 @@ def config(**settings) -> Config:
 )
 def test_a_bare_site_means_the_directory_at_its_well_known_path(agent, url):
     """Any other URL is that of the key set."""
-    assert agent_url(config(MANDELBOT_SIGN_AGENT=agent)) == url
+    assert agent_url(config(MANDELBOT_SIGN_OPTIONS={"agent": agent})) == url
 
 
 @pytest.mark.parametrize(
     ("settings", "takes"),
     [
-        ({}, "MANDELBOT_SIGN_AGENT = None: it takes the https URL of the key directory"),
-        ({"MANDELBOT_SIGN_AGENT": "http://bot.example"}, "an https URL, or the option"),
+        ({}, 'MANDELBOT_SIGN_OPTIONS["agent"] = None: it takes the https URL of the key directory'),
+        (
+            {"MANDELBOT_SIGN_OPTIONS": {"agent": "http://bot.example"}},
+            "an https URL, or the option",
+        ),
     ],
 )
 def test_an_agent_that_cannot_be_named_is_an_error(settings, takes):
     """One line with the setting, and what it takes."""
-    with pytest.raises(SettingsError, match="MANDELBOT_SIGN_AGENT") as error:
+    with pytest.raises(SettingsError, match=r"MANDELBOT_SIGN_OPTIONS\[.agent.\]") as error:
         agent_url(config(**settings))
     assert takes in str(error.value)
 
@@ -130,7 +133,7 @@ def test_without_cryptography_one_line_names_the_extra(monkeypatch):
         import_module("scrapy_mandelbot.commands.identity_verb")
 
 
-@pytest.mark.parametrize("missing", ["MANDELBOT_SIGN_KEY", "MANDELBOT_SIGN_AGENT"])
+@pytest.mark.parametrize("missing", ["MANDELBOT_SIGN_KEY", "MANDELBOT_SIGN_OPTIONS"])
 @ensureDeferred
 async def test_a_crawl_that_cannot_sign_does_not_start(signing, missing, caplog):
     """It ends with one line: unsigned it would be another crawl than was asked for."""

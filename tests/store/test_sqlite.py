@@ -16,7 +16,6 @@ import pytest
 from scrapy_mandelbot.store.contract import Copy, KeptPause
 from scrapy_mandelbot.store.rows import LONGEST_BODY, unpack
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.store.sqlite_schema import UPGRADES
 
 SITE = "https://example.com"
 COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
@@ -165,29 +164,14 @@ def test_copies_that_serve_no_more_are_deleted(path, stores):
 
 
 def test_the_file_says_which_version_its_format_has(path, stores):
-    """And bodies say how they are packed, so that a later version can read them."""
+    """And bodies say how they are packed, so that another version can read them."""
     store = stores(path)
     store.put_copy(SITE, COPY)
     store.save()
     with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (len(UPGRADES),)
+        assert database.execute("PRAGMA user_version").fetchone() == (1,)
         (body,) = database.execute("SELECT body FROM copies").fetchone()
     assert unpack(body) == COPY.body
-
-
-def test_a_file_of_an_older_version_is_upgraded(path, stores, monkeypatch):
-    """The steps that it lacks are taken, and what it holds is kept."""
-    store = stores(path)
-    store.put_copy(SITE, COPY)
-    store.close()
-    monkeypatch.setattr(
-        "scrapy_mandelbot.store.sqlite_schema.UPGRADES",
-        (*UPGRADES, "CREATE TABLE gates (site TEXT)"),
-    )
-    assert stores(path).get_copy(SITE) == COPY
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (len(UPGRADES) + 1,)
-        assert database.execute("SELECT COUNT(*) FROM gates").fetchone() == (0,)
 
 
 def spoil_version(path):
@@ -221,7 +205,7 @@ SPOILERS = [spoil_version, spoil_header, spoil_pages, spoil_folder, spoil_into_a
 
 @pytest.mark.parametrize("spoil", SPOILERS)
 def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(path, stores, caplog, spoil):
-    """Corrupt, of a later version, no file at all: one warning, and the run goes on."""
+    """Corrupt, of another version, no file at all: one warning, and the run goes on."""
     store = stores(path)
     for number in range(200):
         store.put_copy(f"http://{number}", Copy(os.urandom(100), 200, 1000.0))

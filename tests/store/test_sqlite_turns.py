@@ -9,7 +9,6 @@ import pytest
 
 from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.store.sqlite_schema import UPGRADES
 
 SITE, OTHER = "https://example.com", "https://other.example"
 
@@ -60,22 +59,6 @@ def test_what_nobody_asked_for_long_is_forgotten(path):
     second.put_copy(SITE, Copy(b"", 200, 300.0))
     second.close()
     assert rows(path) == [(OTHER, 300.0)]
-
-
-def test_a_file_of_the_format_before_is_upgraded(path):
-    """What is in it stays."""
-    with closing(sqlite3.connect(path)) as database:
-        for upgrade in UPGRADES[:3]:
-            database.execute(upgrade)
-        database.execute("INSERT INTO runs VALUES ('links', 7.0)")
-        database.execute("PRAGMA user_version = 3")
-        database.commit()
-    store = SqliteStore(path)
-    assert store.get_turns(0) == {}
-    assert store.get_run("links") == 7
-    store.put_turn(SITE, 100.0)
-    store.close()
-    assert rows(path) == [(SITE, 100.0)]
 
 
 def test_a_file_that_cannot_be_read_costs_the_memory_of_former_runs(path):

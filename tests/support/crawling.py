@@ -12,6 +12,7 @@ import scrapy
 from pytest_twisted import ensureDeferred
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler, CrawlerRunner
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.settings import Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
@@ -37,6 +38,13 @@ SETTINGS = {
     # Whichever reactor pytest was started with.
     **({} if is_asyncio_reactor_installed() else {"TWISTED_REACTOR": None}),
 }
+
+
+class OwnDupeFilter(RFPDupeFilter):
+    """A project's own: with it a job has Scrapy's form."""
+
+
+SCRAPYS_FORM = {"DUPEFILTER_CLASS": OwnDupeFilter}
 OURS = {name: signal for name, signal in vars(signals).items() if not name.startswith("_")}
 
 

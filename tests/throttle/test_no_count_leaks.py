@@ -28,8 +28,7 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
     chance = random.Random(7)
     crawler = make_crawler(
         CONCURRENT_REQUESTS_PER_DOMAIN=4,
-        MANDELBOT_PAUSE_MAX=5,
-        MANDELBOT_PAUSE_TRIES=10**6,
+        MANDELBOT_PAUSE_OPTIONS={"longest": 5, "tries": 10**6},
         MANDELBOT_CRAWL_DELAYS=delays,
         LOG_LEVEL="ERROR",
     )

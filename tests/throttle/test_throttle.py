@@ -16,7 +16,7 @@ URLS = [f"{SITE}/{number}" for number in range(3)]
 
 @pytest.fixture
 def crawler(make_crawler):
-    return make_crawler(MANDELBOT_RECOVERY=False)
+    return make_crawler(MANDELBOT_PAUSE_OPTIONS={"recovery": False})
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_who_waits_too_long_may_not_go(world, clock):
 
 @pytest.mark.parametrize("longest", [0, -1.0])
 def test_who_may_not_wait_does_not(world, clock, longest):
-    """With MANDELBOT_PAUSE_WAIT of zero, or when all of it is used up."""
+    """With MANDELBOT_PAUSE_OPTIONS["wait"] of zero, or when all of it is used up."""
     flight = world.wait("a1", longest)
     assert world.ended == [("a1", False)]
     assert not flight.is_waiting
